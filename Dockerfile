@@ -17,6 +17,7 @@ RUN python -m venv --without-pip /opt/tidewatch \
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY adapter adapter
 COPY recommender recommender
+COPY completions completions
 RUN pip wheel --no-index --no-deps --no-build-isolation --wheel-dir dist . \
     && pip --python /opt/tidewatch/bin/python install --no-compile --no-index --no-deps dist/*.whl
 # The root file system is read-only at run time, so modules that are not compiled here are compiled again at each start.
@@ -62,7 +63,8 @@ ENV PATH=/opt/tidewatch/bin:$PATH \
 USER 10001:10001
 WORKDIR /
 # The adapter: HTTPS, and metrics. The recommender: metrics and health, and the page. The readiness sidecar: the probe.
-EXPOSE 6443 9180 8080 8081 8089
+# The load of nodes: its API.
+EXPOSE 6443 9180 8080 8081 8089 2020
 # No init is needed: as process 1, each program handles its signals and reaps its children.
 ENTRYPOINT ["/tidewatch"]
 CMD ["tidewatch-adapter", "--help"]

@@ -13,7 +13,7 @@ jobs ?= 2
 # More than cores: much of the tests' time is waiting for other processes.
 workers ?= 3
 
-.PHONY: help demo test again lint format bench e2e lock environment clean
+.PHONY: help demo test again lint format docs bench e2e lock environment clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -24,10 +24,11 @@ environment:
 demo: environment ## the main job on this machine, with a live view: a fleet, Prometheus, the adapter, an HPA
 	@$(with_prometheus) exec $(python) -m demo
 
-test: environment ## run the tests (tests=tests/objects for a part)
+test: environment ## run the tests (tests=tests/adapter/foundation/objects for a part)
 	@$(with_prometheus) exec $(python) -m pytest -n $(workers) --dist worksteal $(tests)
 
 again: environment ## the tests that failed last time, one after another (tests=tests/e2e for those of make e2e)
+	@$(python) -m pytest $(if $(filter tests/e2e%,$(tests)),-o cache_dir=.cache/pytest-e2e) --cache-show 'cache/lastfailed' -qq
 	@$(with_prometheus) exec $(python) -m $(if $(filter tests/e2e%,$(tests)),tests.e2e --workers 1,pytest -n 0) -v \
 	  --last-failed --last-failed-no-failures none $(tests)
 
@@ -44,11 +45,14 @@ format: environment ## the formatter and the linter's safe repairs
 	@$(python) -m ruff format .
 	@$(python) -m ruff check --fix .
 
+docs: environment ## the pages that are made from the code
+	@$(python) -m docs.generate
+
 bench: environment ## every figure of the README
 	@$(with_prometheus) exec $(python) -m benchmarks
 
-e2e: environment ## against a real control plane and Go's own libraries (suite=tests/e2e/test_oracle.py for a part)
-	@$(with_prometheus) exec $(python) -m tests.e2e --workers $(jobs) $(suite)
+e2e: environment ## against a real control plane and Go's own libraries (suite=tests/e2e/oracle/test_oracle.py for a part; thanos=1: with Thanos)
+	@$(with_prometheus) exec $(python) -m tests.e2e --workers $(jobs) $(if $(thanos),--thanos) $(suite)
 
 lock: ## the locks, from pyproject.toml (needs uv)
 	@.ci/lock

@@ -1,83 +1,77 @@
-"""`tidewatch-adapter`: finds the command that was asked for and runs it."""
+"""`tidewatch-adapter`: its commands."""
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.commands.program import PROGRAM
-from adapter.documents.tree import nearest
-from adapter.options.version import program_version
-from adapter.service.flags.parsing import exit_for_usage
-from adapter.service.runtime.printing import run_until_nobody_reads
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.program import Program, ProgramCommand, run_program
+from adapter.foundation.service.runtime.interruption import run_until_interrupted
+from adapter.foundation.service.runtime.printing import run_until_nobody_reads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-SUMMARIES = {
-    "serve": "serve the metrics APIs from Prometheus",
-    "explain": "explain why a metric has, or lacks, a value",
-    "check": "report errors in rule files, and what the rules would serve",
-    "doctor": "check an installation for common faults",
-    "nodes": "serve the load of nodes to schedulers and the descheduler",
-    "readiness": "answer the readiness probe of a pod with a limit of connections",
-}
-
-USAGE = f"""\
-Usage: {PROGRAM} COMMAND [flags]
-
-Prometheus metrics for the Kubernetes metrics APIs.
-
-Commands:
-{chr(10).join(f"  {name:<10} {summary}" for name, summary in SUMMARIES.items())}
-
-`{PROGRAM} COMMAND --help` lists the flags of a command."""
+    from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; raises SystemExit if the exit status is not 0."""
-    run_until_nobody_reads(partial(_run, sys.argv[1:] if arguments is None else arguments))
+    given = sys.argv[1:] if arguments is None else arguments
+    run = partial(run_program, COMMANDS, given, os.environ)
+    run_until_interrupted(PROGRAM, partial(run_until_nobody_reads, run))
 
 
-def _run(arguments: Sequence[str]) -> None:
-    name, *rest = arguments or ["--help"]
-    if name in {"--help", "-h", "help"}:
-        print(USAGE)  # noqa: T201 - what was asked for
-    elif name == "--version":
-        print(f"{PROGRAM} {program_version()}")  # noqa: T201 - likewise
-    elif name in SUMMARIES:
-        _command(name)(rest)
-    else:
-        meant = nearest(name, SUMMARIES)
-        hint = f"did you mean {meant}?" if meant else f"see {PROGRAM} --help"
-        exit_for_usage(PROGRAM, f"there is no command {name!r}: {hint}")
-
-
-def _command(name: str) -> Callable[[Sequence[str]], None]:
-    """Return the function behind a command; only the one that runs is imported."""
+def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
+    """Return a command; only the one that runs is imported."""
     if name == "serve":
         from adapter.commands.serve.command import serve  # noqa: PLC0415 - see above
+        from adapter.commands.serve.flags import SERVE  # noqa: PLC0415 - see above
 
-        return serve
+        return ProgramCommand(SERVE, serve)
     if name == "explain":
-        from adapter.commands.explain.command import explain  # noqa: PLC0415 - see above
+        from adapter.commands.explain.command import EXPLAIN, explain  # noqa: PLC0415 - see above
 
-        return explain
+        return ProgramCommand(EXPLAIN, explain)
     if name == "check":
-        from adapter.commands.check.command import check  # noqa: PLC0415 - see above
+        from adapter.commands.check.command import CHECK, check  # noqa: PLC0415 - see above
 
-        return check
+        return ProgramCommand(CHECK, check)
     if name == "doctor":
-        from adapter.commands.doctor.command import doctor  # noqa: PLC0415 - see above
+        from adapter.commands.doctor.command import DOCTOR, doctor  # noqa: PLC0415 - see above
 
-        return doctor
+        return ProgramCommand(DOCTOR, doctor)
     if name == "nodes":
         from adapter.commands.nodes.command import nodes  # noqa: PLC0415 - see above
+        from adapter.commands.nodes.flags import NODES  # noqa: PLC0415 - see above
 
-        return nodes
+        return ProgramCommand(NODES, nodes)
     if name == "readiness":
-        from adapter.commands.readiness import readiness  # noqa: PLC0415 - see above
+        from adapter.commands.readiness import READINESS, readiness  # noqa: PLC0415 - see above
 
-        return readiness
+        return ProgramCommand(READINESS, readiness)
+    if name == "schema":
+        from adapter.foundation.options.schema import schema_command  # noqa: PLC0415 - see above
+        from adapter.nodes.configuration.reading import SCHEDULING  # noqa: PLC0415 - see above
+
+        return schema_command(PROGRAM, "scheduling configuration", SCHEDULING)
     raise AssertionError(name)
+
+
+COMMANDS: Final = Program(
+    name=PROGRAM,
+    version=program_version(),
+    summary="Prometheus metrics for the Kubernetes metrics APIs.",
+    commands={
+        "serve": "serve the metrics APIs from Prometheus",
+        "explain": "explain why a metric has, or lacks, a value",
+        "check": "report errors in rule files, and what the rules would serve",
+        "doctor": "check an installation for common faults",
+        "nodes": "serve the load of nodes to schedulers and the descheduler",
+        "readiness": "answer the readiness probe of a pod with a limit of connections",
+        "schema": "print the JSON Schema of the scheduling configuration of nodes",
+    },
+    load=_load,
+)

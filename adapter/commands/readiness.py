@@ -12,18 +12,18 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from adapter.commands.program import PROGRAM
-from adapter.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.options.version import program_version
+from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.parsing import exit_for_usage, flags_or_exit
+from adapter.foundation.service.flags.table import ADDRESS, DURATION, INTEGER, NUMBER, TEXT, CommandFlags, Flag
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.server.addresses import Address
 from adapter.readiness.board import ReadinessBoard
 from adapter.readiness.limit import connection_limit
 from adapter.readiness.scrape import parse_metrics_url, read_total
 from adapter.readiness.selector import parse_series_choice
 from adapter.readiness.sidecar import READ_SECONDS, hold_endings, run_sidecar
 from adapter.readiness.verdict import ReadinessRules
-from adapter.service.flags.parsing import exit_for_usage, flags_or_exit
-from adapter.service.flags.table import ADDRESS, DURATION, INTEGER, NUMBER, TEXT, CommandFlags, Flag
-from adapter.service.runtime.errors import StartError
-from adapter.service.server.addresses import Address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,6 +42,13 @@ READINESS = CommandFlags(
         "Answers the readiness probe of the pod that it runs in, as a sidecar: 503 from --limit connections on, and "
         "200 again below --resume-ratio of it. If the metric cannot be read, the answer is 200, with the reason. "
         "The metric is read once a second, whatever the number of probes."
+    ),
+    examples=(
+        f"{PROGRAM} readiness --metrics-url http://127.0.0.1:9000/metrics --metric websocket_connections --limit 25000",
+        (
+            f"{PROGRAM} readiness --metrics-url http://127.0.0.1:9000/metrics "
+            "--metric 'connections{port=\"80\"}' --limit 500 --listen :8089"
+        ),
     ),
     flags=(
         Flag(
@@ -81,9 +88,9 @@ READINESS = CommandFlags(
 def readiness(arguments: Sequence[str]) -> None:
     """Run the command; leaves by SystemExit if it cannot start."""
     values = flags_or_exit(READINESS, arguments, os.environ)
-    url = _checked("--metrics-url: ", lambda: parse_metrics_url(values.text("metrics-url")))
-    choice = _checked("--metric: ", lambda: parse_series_choice(values.text("metric")))
-    limit = _checked("", lambda: connection_limit(values.integer("limit"), values.number("resume-ratio") or 0.0))
+    url = _checked_flag("--metrics-url: ", lambda: parse_metrics_url(values.text("metrics-url")))
+    choice = _checked_flag("--metric: ", lambda: parse_series_choice(values.text("metric")))
+    limit = _checked_flag("", lambda: connection_limit(values.integer("limit"), values.number("resume-ratio") or 0.0))
     stale_after = values.seconds("stale-after")
     if stale_after < SHORTEST_STALE_SECONDS:
         exit_for_usage(PROGRAM, "--stale-after: the metric is read once a second, so write at least 2s")
@@ -101,7 +108,7 @@ def readiness(arguments: Sequence[str]) -> None:
         sys.exit(1)
 
 
-def _checked(prefix: str, read: Callable[[], T]) -> T:
+def _checked_flag(prefix: str, read: Callable[[], T]) -> T:
     """Return the value of a flag; exits with status 2 if it makes no sense."""
     try:
         return read()

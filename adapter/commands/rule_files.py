@@ -5,18 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.documents.load import Document, DocumentError, MappingNode, load_documents
-from adapter.rulebook.findings import Code
-from adapter.rulebook.model import Finding, Severity
-from adapter.timing.file_contents import FilesError, UnreadFileError, empty_folders, read_each
+from adapter.foundation.documents.load import (
+    Document,
+    DocumentError,
+    DocumentProblem,
+    MappingNode,
+    ScalarNode,
+    load_documents,
+)
+from adapter.foundation.documents.tree import problem_lines
+from adapter.foundation.files.file_contents import FilesError, UnreadFileError, empty_folders, read_each
+from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.model import Finding, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from adapter.timing.file_contents import FileContent
+    from adapter.foundation.documents.load import Document, MappingEntry, Node
+    from adapter.foundation.files.file_contents import FileContent
 
 EMPTY_FOLDER = "no *.yaml in this folder"
+_MOUNT = "apply it to the cluster, mount the ConfigMap, and name the mounted file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +39,32 @@ class RuleFiles:
 
 
 def load_each(
-    contents: Sequence[FileContent], instead: Callable[[Path], Iterable[Document]] = lambda _: ()
+    contents: Sequence[FileContent],
+    instead: Callable[[Path], Iterable[Document]] = lambda _: (),
+    *,
+    manifests: bool = False,
 ) -> RuleFiles:
     """Return the files as documents, with the documents that `instead` returns for broken files.
 
-    Raises the first FilesError or DocumentError if all files are broken.
+    With `manifests`, the rule files within a ConfigMap's manifest are documents, too; without it, such a file is
+    broken. Raises FilesError or DocumentError, which say what is wrong with each, if all files are broken.
     """
     documents: list[Document] = []
     errors: list[UnreadFileError | DocumentError] = []
     for content in contents:
         try:
-            documents.append(_document(content))
+            documents.extend(_documents(content, manifests=manifests))
         except (UnreadFileError, DocumentError) as e:
             errors.append(e)
             documents.extend(instead(content.path))
     if errors and len(errors) == len(contents):
-        raise errors[0]
+        raise errors[0] if len(errors) == 1 else FilesError("\n".join(problem_lines(errors)))
     return RuleFiles(tuple(documents), tuple(map(_finding, errors)))
 
 
 def load_configuration(contents: Sequence[FileContent]) -> tuple[Document, ...]:
-    """Return the files as documents; raises DocumentError if a file cannot be used."""
-    return tuple(map(_document, contents))
+    """Return the files, and those within ConfigMaps, as documents; raises DocumentError if a file cannot be used."""
+    return tuple(document for content in contents for document in _documents(content, manifests=True))
 
 
 def rule_files_of(paths: Sequence[Path]) -> tuple[FileContent, ...]:
@@ -61,14 +75,23 @@ def rule_files_of(paths: Sequence[Path]) -> tuple[FileContent, ...]:
     return contents
 
 
-def _document(content: FileContent) -> Document:
-    """Return the file as a document; raises UnreadFileError, DocumentError.
+def _documents(content: FileContent, *, manifests: bool) -> tuple[Document, ...]:
+    """Return the file as documents; raises UnreadFileError, DocumentError.
 
     A file without keys is an error, since at a reload it would replace all rules by none.
     """
     if content.unread is not None:
         raise content.unread
     document = load_documents(content.text, str(content.path))
+    if not is_config_map(document.root):
+        return (_with_keys(document),)
+    if not manifests:
+        problem = DocumentProblem(document.file, 1, 1, "this is a ConfigMap, not the rule file in it", _MOUNT)
+        raise DocumentError(problem)
+    return tuple(map(_with_keys, rule_files_within(document, content.text)))
+
+
+def _with_keys(document: Document) -> Document:
     root = document.root
     if root is not None and not isinstance(root, MappingNode):
         fix = "write the rules below `rules:` or `externalRules:`"
@@ -91,3 +114,42 @@ def _finding(error: UnreadFileError | DocumentError) -> Finding:
         None,
         problem.column,
     )
+
+
+_ENDINGS = (".yaml", ".yml")
+
+
+def is_config_map(root: Node | None) -> bool:
+    """Return whether a file is the manifest of a ConfigMap."""
+    kind = root.get("kind") if isinstance(root, MappingNode) else None
+    return isinstance(kind, ScalarNode) and kind.value == "ConfigMap"
+
+
+def rule_files_within(document: Document, text: str) -> tuple[Document, ...]:
+    """Return the rule files of a ConfigMap's manifest, whose text is given; raises DocumentError.
+
+    A rule file in a literal block (`config.yaml: |`) is a part of the manifest's own lines. It is read from these,
+    behind as many empty lines as there are before it: so findings show the lines and columns of the manifest, and
+    `check --fix` mends the manifest itself.
+    """
+    assert isinstance(document.root, MappingNode), "the caller knows that it is a ConfigMap"
+    entries = tuple(_entries(document.root))
+    if not entries:
+        fix = "name the ConfigMap with the rules"
+        raise DocumentError(document.root.problem("this ConfigMap holds no *.yaml key", fix))
+    return tuple(_rule_file(entry, text) for entry in entries)
+
+
+def _entries(root: MappingNode) -> Iterator[MappingEntry]:
+    data = root.get("data")
+    if data is not None:
+        yield from (entry for entry in data.mapping().entries if entry.name.endswith(_ENDINGS))
+
+
+def _rule_file(entry: MappingEntry, text: str) -> Document:
+    content, node = entry.value.text(), entry.value
+    own = text.splitlines(keepends=True)[node.line : node.line + len(content.splitlines())]
+    if [line.strip() for line in own] == [line.strip() for line in content.splitlines()]:
+        return load_documents("\n" * node.line + "".join(own), node.file)
+    # Quoted or folded: its lines are not those of the manifest.
+    return load_documents(content, f"{node.file}:{entry.name}")

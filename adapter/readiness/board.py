@@ -1,4 +1,4 @@
-"""What probes are answered from: the state of the sidecar, written by the task that reads the metric."""
+"""The state of the sidecar, from which probes are answered, written by the task that reads the metric."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.readiness.scrape import SCRAPE_RESULTS, ScrapeError
 from adapter.readiness.verdict import KnownLoad, ReadinessVerdict, readiness_verdict
-from adapter.service.runtime.logs import StateLog, fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -47,13 +47,13 @@ class SeriesTotal:
         try:
             labels, value = _sample(text, len(self._choice.name))
         except ValueError as error:
-            raise MetricValueError(f"{_quoted(text)}: {error}") from None
+            raise MetricValueError(f"{_quote_text(text)}: {error}") from None
         self._named += 1
         if not self._choice.matches(labels):
             return
         identity = frozenset(labels.items())
         if identity in self._seen:
-            raise MetricValueError(f"{_quoted(text)}: the same series occurs twice")
+            raise MetricValueError(f"{_quote_text(text)}: the same series occurs twice")
         self._seen.add(identity)
         self._total += value
 
@@ -91,13 +91,13 @@ def _is_time_and_exemplar(words: list[str]) -> bool:
 def _count(word: str) -> float:
     """Return a number of connections; raises ValueError for NaN, infinity and negative numbers."""
     if _NUMBER.fullmatch(word) is None:
-        raise ValueError(f"{_quoted(word)} is not a number of connections")
+        raise ValueError(f"{_quote_text(word)} is not a number of connections")
     value = float(word)
     if not math.isfinite(value) or value < 0:
-        raise ValueError(f"{_quoted(word)} is not a number of connections")
+        raise ValueError(f"{_quote_text(word)} is not a number of connections")
     return value
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     """Return a text for a message, on one line and of limited length."""
     return repr(text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…")

@@ -46,7 +46,7 @@ def _pair(text: str, position: int) -> tuple[LabelPair, int]:
         raise ValueError(f"the label {name[0]} has no value")
     value = _VALUE.match(text, _after_blanks(text, operator.end()))
     if value is None:
-        raise ValueError(f"the value of the label {name[0]} is not a text in double quotes")
+        raise ValueError(f"the value of the label {name[0]} is not a string in double quotes")
     plain = _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[0]), value[1])
     return LabelPair(name[0], operator[0], plain), value.end()
 

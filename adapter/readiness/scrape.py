@@ -85,7 +85,7 @@ def read_total(url: MetricsUrl, choice: SeriesChoice, seconds: float) -> float:
         return left
 
     try:
-        with _connected(url, remaining) as sock:
+        with _connect(url, remaining) as sock:
             return _answer(url, choice, sock)
     except TimeoutError:
         raise ScrapeError("late", f"{url} did not answer completely within {seconds:g} s") from None
@@ -110,7 +110,7 @@ class _TimedSocket(socket.socket):
         return super().recv_into(buffer, nbytes, flags)
 
 
-def _connected(url: MetricsUrl, remaining: Callable[[], float]) -> _TimedSocket:
+def _connect(url: MetricsUrl, remaining: Callable[[], float]) -> _TimedSocket:
     failure: OSError | None = None
     # As bytes, because a text loads the tables of internationalised names.
     for family, kind, protocol, _, address in socket.getaddrinfo(url.host.encode(), url.port, type=socket.SOCK_STREAM):

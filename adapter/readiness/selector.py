@@ -1,4 +1,4 @@
-"""Which series of an application's metrics count: a name, and matchers for labels if needed."""
+"""Determines which series of an application's metrics count: a name, and matchers for labels if needed."""
 
 from __future__ import annotations
 

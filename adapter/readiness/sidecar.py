@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from adapter.readiness.answers import sidecar_answer
-from adapter.service.runtime.logs import fields
-from adapter.service.runtime.tasks import Tasks
-from adapter.service.server.addresses import address_of, listening_socket
-from adapter.service.server.plain import PlainServer
+from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.runtime.tasks import Tasks
+from adapter.foundation.service.server.addresses import address_of, listening_socket
+from adapter.foundation.service.server.plain import PlainAnswer, PlainServer
+from adapter.foundation.web.metric_text import METRICS_TYPE, family, label, sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from adapter.foundation.service.server.addresses import Address
     from adapter.readiness.board import ReadinessBoard
-    from adapter.service.server.addresses import Address
 
 _log = logging.getLogger(__name__)
 
@@ -48,3 +48,36 @@ def run_sidecar(address: Address, board: ReadinessBoard, read: Callable[[], floa
     server.stop()
     tasks.stop(READ_SECONDS)
     listener.close()
+
+
+_READS: Final = "tidewatch_readiness_reads_total"
+
+
+def sidecar_answer(board: ReadinessBoard, path: str) -> PlainAnswer:
+    """Return the answer to a path; every path but `/livez` and `/metrics` is the readiness probe."""
+    if path == "/livez":
+        return PlainAnswer(200, b"ok\n")
+    if path == "/metrics":
+        return PlainAnswer(200, own_metrics(board).encode(), METRICS_TYPE)
+    verdict = board.verdict()
+    return PlainAnswer(200 if verdict.is_ready else 503, f"{verdict.reason}\n".encode())
+
+
+def own_metrics(board: ReadinessBoard) -> str:
+    """Return the sidecar's metrics in Prometheus's text format; an unknown number of connections is left out."""
+    verdict, limit = board.verdict(), board.rules.limit
+    reads = (sample(_READS, label("result", name), count) for name, count in board.reads().items())
+    return "".join(
+        (
+            _gauge("ready", "1 if the probe says ready, otherwise 0.", int(verdict.is_ready)),
+            _gauge("connections", "The value behind that; absent while it is unknown.", verdict.connections),
+            _gauge("limit", "Connections at which the pod is not ready.", limit.full_at),
+            _gauge("resume_below", "Connections below which it is ready again.", limit.resume_below),
+            family(_READS, "Reads of the application's metric, by result.", reads, kind="counter"),
+        )
+    )
+
+
+def _gauge(name: str, about: str, value: float | None) -> str:
+    full_name = f"tidewatch_readiness_{name}"
+    return family(full_name, about, () if value is None else (sample(full_name, "", value),))

@@ -1,4 +1,4 @@
-"""What the probe is answered: decided from the last reading, its age and the last failure."""
+"""Decides the answer to the probe from the last reading, its age and the last failure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReadinessRules:
 
 @dataclass(frozen=True, slots=True)
 class KnownLoad:
-    """What is known of the load. Times are monotonic seconds."""
+    """The known load. Times are monotonic seconds."""
 
     connections: float | None = None
     """The last value that could be read."""
@@ -60,7 +60,7 @@ def readiness_verdict(rules: ReadinessRules, known: KnownLoad, now: float) -> Re
     if age > rules.stale_after_seconds:
         return _ready_without_value(rules, f"no value for {age:.0f} s: {known.failure or 'a read has not ended'}")
     note = f" ({age:.1f} s old: {known.failure})" if known.failure else ""
-    return ReadinessVerdict(not known.is_full, _compared(rules, known) + note, known.connections)
+    return ReadinessVerdict(not known.is_full, _compare_with_limit(rules, known) + note, known.connections)
 
 
 def _ready_without_value(rules: ReadinessRules, why: str) -> ReadinessVerdict:
@@ -68,7 +68,7 @@ def _ready_without_value(rules: ReadinessRules, why: str) -> ReadinessVerdict:
     return ReadinessVerdict(is_ready=True, reason=reason, connections=None)
 
 
-def _compared(rules: ReadinessRules, known: KnownLoad) -> str:
+def _compare_with_limit(rules: ReadinessRules, known: KnownLoad) -> str:
     limit = rules.limit
     load = f"{rules.metric} is {known.connections:.15g}"
     if not known.is_full:

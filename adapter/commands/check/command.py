@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -17,30 +16,36 @@ from adapter.commands.rule_files import load_each, rule_files_of
 from adapter.commands.trials.budget import Budgeted
 from adapter.commands.trials.served import served_by
 from adapter.commands.trials.usage import usage_served_by
-from adapter.documents.load import DocumentError
-from adapter.options.clients import kubernetes_client, prometheus_client_for_one_run
-from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
-from adapter.options.kinds import kinds_by
-from adapter.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.options.prometheus import PROMETHEUS_FLAGS
-from adapter.options.version import program_version
-from adapter.rulebook.lint.repairs import repaired
-from adapter.rulebook.model import Severity
-from adapter.rulebook.parsing.parse import parse_rulebook
-from adapter.rulebook.report import rulebook_report
-from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
-from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.timing.file_contents import FileContent, FilesError
+from adapter.foundation.documents.load import DocumentError
+from adapter.foundation.files.file_contents import FileContent, FilesError
+from adapter.foundation.files.replaced_file import replace_file
+from adapter.foundation.options.clients import kubernetes_client, prometheus_client_for_one_run
+from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
+from adapter.foundation.options.kinds import kinds_by
+from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.foundation.sources.kubernetes.errors import (
+    ConfigurationError,
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+)
+from adapter.metrics.rulebook.lint.repairs import repaired
+from adapter.metrics.rulebook.model import Severity
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from adapter.metrics.rulebook.report import rulebook_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.documents.load import Document
-    from adapter.objects.resources import ResolveResource
-    from adapter.rulebook.model import Rulebook
-    from adapter.rulebook.report import RulebookReport, ServedMetrics
-    from adapter.service.flags.table import FlagValues
+    from adapter.foundation.documents.load import Document
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.metrics.rulebook.model import Rulebook
+    from adapter.metrics.rulebook.report import RulebookReport, ServedMetrics
 
 QUERY_SECONDS = 30.0
 ALL_QUERIES_SECONDS = 60.0
@@ -53,8 +58,17 @@ CHECK = CommandFlags(
         "Reports errors and doubtful settings in rule files and, with --prometheus-url, what each rule would serve. "
         "Exits with status 1 if there is an error, and with 2 if no file can be read at all."
     ),
+    examples=(
+        f"{PROGRAM} check --config rules/adapter",
+        f"{PROGRAM} check --config rules.yaml --prometheus-url http://prometheus:9090 -o json",
+    ),
     flags=(
-        Flag(name="config", kind=PATH, help="Rule file, or a folder of *.yaml; may be repeated.", repeat=Repeat.EACH),
+        Flag(
+            name="config",
+            kind=PATH,
+            help="Rule file, a ConfigMap's manifest, or a folder of *.yaml; may be repeated.",
+            repeat=Repeat.EACH,
+        ),
         Flag(
             name="configmap",
             kind=TEXT,
@@ -94,9 +108,13 @@ def check(arguments: Sequence[str]) -> NoReturn:
         mended = _mend(checked) if values.boolean("fix") else 0
         if mended:
             checked = _read(_contents(values), resolve)
-        report = rulebook_report(checked.documents, checked.rulebook, resolve, _served(values, checked, resolve))
-    except (UsageError, FilesError, DocumentError, KubernetesError) as error:
+        report = rulebook_report(
+            checked.documents, checked.rulebook, resolve, _served_metrics(values, checked, resolve)
+        )
+    except (UsageError, FilesError, DocumentError, ConfigurationError) as error:
         exit_for_usage(PROGRAM, str(error))
+    except KubernetesError as error:
+        exit_for_usage(PROGRAM, f"{error}: check the cluster that --kubeconfig and --context name")
     _print(values, report, checked, mended)
     sys.exit(1 if report.count(Severity.ERROR) else 0)
 
@@ -111,7 +129,7 @@ def _print(values: FlagValues, report: RulebookReport, checked: _Checked, mended
 
 
 def _read(contents: tuple[FileContent, ...], resolve: ResolveResource) -> _Checked:
-    files = load_each(contents)
+    files = load_each(contents, manifests=True)
     rulebook = parse_rulebook(files.documents, resolve)
     return _Checked(contents, files.documents, replace(rulebook, findings=(*files.broken, *rulebook.findings)))
 
@@ -132,7 +150,12 @@ def _of_configmap(values: FlagValues, name: str) -> tuple[FileContent, ...]:
     if not (namespace and slash and name) or "/" in name:
         raise UsageError("--configmap: write NAMESPACE/NAME")
     client = kubernetes_client(cluster_settings(values))
-    found = msgspec.json.decode(client.get(f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
+    try:
+        found = msgspec.json.decode(client.get(f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
+    except NotFoundError as error:
+        raise UsageError(f"--configmap: {error}: name the ConfigMap with the rules") from error
+    except ForbiddenError as error:
+        raise UsageError(f"--configmap: {error}: grant `get` of it, or save it to a file for --config") from error
     data = {key: text for key, text in (found.get("data") or {}).items() if key.endswith((".yaml", ".yml"))}
     if not data:
         raise UsageError(f"the ConfigMap {namespace}/{name} holds no *.yaml key: name the ConfigMap with the rules")
@@ -146,26 +169,16 @@ def _mend(checked: _Checked) -> int:
         own = [finding for finding in checked.rulebook.findings if finding.file == str(content.path)]
         text, done = repaired(content.text, own)
         if done:
-            _replace(content.path, text)
+            try:
+                replace_file(content.path.resolve(), text.encode(), mode=None)
+            except OSError as error:
+                fix = "check that its folder is writable"
+                raise FilesError(f"{content.path}: cannot be fixed: {error.strerror}: {fix}") from error
             mended += len(done)
     return mended
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a new file and rename it, so that nobody reads half of the content."""
-    target = path.resolve()
-    beside = target.with_name(f".{target.name}.mended")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.chmod(target.stat().st_mode)
-        beside.replace(target)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise FilesError(f"{path}: cannot be fixed: {error.strerror}: check that its folder is writable") from error
-
-
-def _served(values: FlagValues, checked: _Checked, resolve: ResolveResource) -> dict[str, ServedMetrics] | None:
+def _served_metrics(values: FlagValues, checked: _Checked, resolve: ResolveResource) -> dict[str, ServedMetrics] | None:
     if "prometheus-url" not in values.given:
         return None
     with prometheus_client_for_one_run(values) as prometheus:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.objects.quantities import quantity_of
-from adapter.reports.terminal import printable
-from adapter.rulebook.model import Severity
+from adapter.foundation.objects.quantities import quantity_of
+from adapter.foundation.reports.terminal import printable
+from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.rulebook.model import Finding, Policy
-    from adapter.rulebook.report import RulebookReport, RuleReport, ServedMetric
+    from adapter.metrics.rulebook.model import Finding, Policy
+    from adapter.metrics.rulebook.report import RulebookReport, RuleReport, ServedMetric
 
 _MOST_METRICS = 20
 _LONGEST_LINE = 160
@@ -36,8 +38,12 @@ def as_json(report: RulebookReport) -> str:
 
 def as_text(report: RulebookReport, sources: Mapping[str, str]) -> str:
     """Return the report for people; `sources` holds the text of each file."""
-    lines = [line for finding in report.all_findings for line in _shown(finding, sources)]
-    lines += [line for rule in report.rules for line in _served(rule)]
+    shown = {_finding_key(finding): finding for finding in reversed(report.all_findings)}
+    counts = Counter(map(_finding_key, report.all_findings))
+    lines = [
+        line for told, finding in reversed(shown.items()) for line in _finding_lines(finding, sources, counts[told] - 1)
+    ]
+    lines += [line for rule in report.rules for line in _metric_lines(rule)]
     return "\n".join([*map(printable, lines), printable(_summary(report))])
 
 
@@ -87,8 +93,18 @@ def _metric(metric: ServedMetric) -> dict[str, object]:
     }
 
 
-def _shown(finding: Finding, sources: Mapping[str, str]) -> Iterator[str]:
-    """Yield a finding as a compiler shows it: the place, the line, a caret, the repair."""
+def _finding_key(finding: Finding) -> tuple[object, ...]:
+    """Return what findings have in common if one line is enough for all: a fault of Prometheus, whatever the rule."""
+    if finding.code == Code.NOT_ASKED.value:
+        return (finding.severity, finding.message, finding.fix)
+    return (finding,)
+
+
+def _finding_lines(finding: Finding, sources: Mapping[str, str], others: int) -> Iterator[str]:
+    """Yield a finding as a compiler shows it: the place, the line, a caret, the repair.
+
+    `others` says for how many other rules it is the same.
+    """
     place = f"{finding.file}:{finding.line}:{finding.column}"
     yield f"{place}: {finding.severity.value}[{finding.code}]: {finding.message}"
     lines = sources.get(finding.file, "").splitlines()
@@ -99,27 +115,33 @@ def _shown(finding: Finding, sources: Mapping[str, str]) -> Iterator[str]:
         if finding.column <= _LONGEST_LINE:
             yield f"{' ' * len(number)} | {' ' * (finding.column - 1)}^"
     yield f"      fix: {finding.fix}"
+    if others:
+        yield f"      the same for {_number(others, 'other rule')} (-o json lists all)"
     yield ""
 
 
-def _served(rule: RuleReport) -> Iterator[str]:
+def _metric_lines(rule: RuleReport) -> Iterator[str]:
     """Yield what a rule serves, if Prometheus was asked."""
-    if rule.metrics is None:
+    if rule.metrics is None or (not rule.metrics and _is_not_asked(rule)):
         return
     plan = f", {rule.plan.kind} plan" if rule.plan else ""
     yield f"{rule.id} ({rule.file}:{rule.line}): {_number(len(rule.metrics), 'metric')}{plan}"
     for metric in rule.metrics[:_MOST_METRICS]:
-        scope = "" if metric.namespaced else ", outside of namespaces"
+        scope = "" if metric.namespaced else ", not namespaced"
         yield f"    {metric.name}: {metric.series} series{scope}"
     if rule.metrics:
-        yield from _lines("asked as", rule.metrics[0].query)
+        yield from _lines("query", rule.metrics[0].query)
         if rule.metrics[0].times_query:
-            yield from _lines("times of its samples", rule.metrics[0].times_query)
-    if rule.policy and (said := ", ".join(_said(rule.policy))):
+            yield from _lines("query for the times of its samples", rule.metrics[0].times_query)
+    if rule.policy and (said := ", ".join(_policy_texts(rule.policy))):
         yield f"    policy: {said}"
     if len(rule.metrics) > _MOST_METRICS:
         yield f"    … and {len(rule.metrics) - _MOST_METRICS} more (-o json lists all)"
     yield ""
+
+
+def _is_not_asked(rule: RuleReport) -> bool:
+    return any(finding.code == Code.NOT_ASKED.value for finding in rule.findings)
 
 
 def _lines(what: str, query: str) -> Iterator[str]:
@@ -129,7 +151,7 @@ def _lines(what: str, query: str) -> Iterator[str]:
     yield from others
 
 
-def _said(policy: Policy) -> Iterator[str]:
+def _policy_texts(policy: Policy) -> Iterator[str]:
     """Yield the policies that a rule sets, as its author wrote them."""
     if policy.on_no_data is not None:
         yield f"onNoData {policy.on_no_data if policy.no_data_value is None else quantity_of(policy.no_data_value)}"

@@ -7,25 +7,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adapter.commands.program import PROGRAM
-from adapter.identity.certificates.apiservices import PATH, NotThere, Registered, read_apiservice
-from adapter.reports.cluster import unread
-from adapter.reports.lines import Line, error, ok, warning
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
+from adapter.foundation.reports.cluster import unread
+from adapter.foundation.reports.lines import Line, error, ok, warning
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
+from adapter.metrics.identity.certificates.apiservices import PATH, NotThere, Registered, read_apiservice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.objects.names import ObjectName
-    from adapter.sources.kubernetes.writing import ObjectClient
+    from adapter.foundation.objects.names import ObjectName
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
 
 AGGREGATOR_SECONDS = 5.0
 """Time after which kube-apiserver gives up on a discovery document."""
 
 _REPAIRS = {
-    "ServiceNotFound": "create the Service {service}, or point the APIService to the right one",
+    "ServiceNotFound": (
+        "create the Service {service}, or point the APIService to the right one; if the release is gone, run "
+        f"`{PROGRAM} doctor --remove`"
+    ),
     "ServicePortError": "give the Service {service} the port that the APIService names ({port})",
     "EndpointsNotFound": "check that the selector of the Service {service} matches the labels of the adapter's pods",
-    "MissingEndpoints": "no pod of the Service {service} is ready: look at /readyz?verbose of each pod",
+    "MissingEndpoints": (
+        "no pod of the Service {service} is ready: look at /readyz?verbose of each; to delete namespaces meanwhile, "
+        f"run `{PROGRAM} doctor --remove`, and `helm upgrade` to register the API again"
+    ),
     "FailedDiscoveryCheck": (
         "kube-apiserver cannot reach the Service {service}: see the line about its certificate, and check whether a "
         "NetworkPolicy or a firewall keeps the control plane from the pods"

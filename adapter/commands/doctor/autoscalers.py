@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adapter.commands.program import PROGRAM
-from adapter.reports.cluster import unread
-from adapter.reports.lines import Line, error, ok, warning
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, trimmed
+from adapter.foundation.reports.cluster import unread
+from adapter.foundation.reports.lines import Line, error, ok, warning
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, trimmed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from adapter.objects.names import ObjectName
-    from adapter.sources.kubernetes.writing import ObjectClient
+    from adapter.foundation.objects.names import ObjectName
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 OURS = frozenset({"FailedGetPodsMetric", "FailedGetObjectMetric", "FailedGetExternalMetric"})
@@ -25,7 +25,7 @@ MOST_HPAS = 5
 def look_at_hpas(client: ObjectClient) -> tuple[Line, ...]:
     """List the HPAs of all namespaces, and judge their conditions."""
     try:
-        found = list(_listed(client, HPAS, {"limit": "500"}))
+        found = list(_list_objects(client, HPAS, {"limit": "500"}))
     except KubernetesError as e:
         return (
             unread(
@@ -65,9 +65,8 @@ def _failing(hpa: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def look_at_replicas(client: ObjectClient, service: ObjectName) -> tuple[Line]:
     """List the endpoints of the adapter's Service, and judge how many are ready."""
-    path = f"/apis/discovery.k8s.io/v1/namespaces/{service.namespace}/endpointslices"
     try:
-        found = list(_listed(client, path, {"labelSelector": f"kubernetes.io/service-name={service.name}"}))
+        ready = ready_addresses(client, service)
     except KubernetesError as e:
         return (
             unread(
@@ -77,18 +76,27 @@ def look_at_replicas(client: ObjectClient, service: ObjectName) -> tuple[Line]:
                 is_forbidden=isinstance(e, ForbiddenError),
             ),
         )
-    return (judge_replicas(service, found),)
+    return (judge_replicas(service, ready),)
 
 
-def judge_replicas(service: ObjectName, slices: Sequence[Mapping[str, Any]]) -> Line:
-    """Return the line about the pods behind the Service; an endpoint without conditions counts as ready."""
-    ready = {
+def ready_addresses(client: ObjectClient, service: ObjectName) -> set[str]:
+    """Return the addresses of the ready pods behind a Service; an endpoint without conditions counts as ready.
+
+    Raises KubernetesError.
+    """
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{service.namespace}/endpointslices"
+    slices = _list_objects(client, path, {"labelSelector": f"kubernetes.io/service-name={service.name}"})
+    return {
         address
         for one in slices
         for endpoint in one.get("endpoints") or ()
         if (endpoint.get("conditions") or {}).get("ready") is not False
         for address in endpoint.get("addresses") or ()
     }
+
+
+def judge_replicas(service: ObjectName, ready: Collection[str]) -> Line:
+    """Return the line about the pods behind the Service."""
     if not ready:
         fix = f"look at the adapter's pods in {service.namespace}, and at /readyz?verbose of each"
         return error("replicas", f"no pod behind the service {service} is ready", fix)
@@ -98,7 +106,7 @@ def judge_replicas(service: ObjectName, slices: Sequence[Mapping[str, Any]]) -> 
     return ok("replicas", f"{len(ready)} pods are ready behind the service {service}")
 
 
-def _listed(client: ObjectClient, path: str, query: Mapping[str, str]) -> Iterable[Mapping[str, Any]]:
+def _list_objects(client: ObjectClient, path: str, query: Mapping[str, str]) -> Iterable[Mapping[str, Any]]:
     """Yield the objects of all pages."""
     following = ""
     while True:

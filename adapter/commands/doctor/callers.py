@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adapter.identity.authorities import parse_bundle
-from adapter.identity.callers import IdentitySettingsError
-from adapter.identity.config_map import CLIENT_CA, NAME, NAMESPACE, WHERE, front_proxy_of
-from adapter.reports.cluster import unread
-from adapter.reports.lines import Line, error, ok, warning
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.foundation.reports.cluster import unread
+from adapter.foundation.reports.lines import Line, error, ok, warning
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.metrics.identity.authorities import parse_bundle
+from adapter.metrics.identity.callers import IdentitySettingsError
+from adapter.metrics.identity.config_map import CLIENT_CA, NAME, NAMESPACE, WHERE, front_proxy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
-    from adapter.sources.kubernetes.writing import ObjectClient
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
 
 LINE = "front-proxy"
 
@@ -42,7 +42,7 @@ def judge_front_proxy(document: Mapping[str, Any], now: datetime) -> Line:
         clients = parse_bundle(client_ca.encode(), CLIENT_CA).keys if client_ca else frozenset()
     except IdentitySettingsError as e:
         return error(LINE, f"no front proxy is known: {e}", flags)
-    front, ended = material.authorities.parsed, _ended(material.authorities.parsed, now)
+    front, ended = material.authorities.parsed, _expired_count(material.authorities.parsed, now)
     if ended == len(front):
         return error(LINE, f"every request-header CA in {WHERE} has expired", "renew the front-proxy CA")
     if not material.allowed_names and material.authorities.keys & clients:
@@ -55,5 +55,5 @@ def judge_front_proxy(document: Mapping[str, Any], now: datetime) -> Line:
     return ok(LINE, f"{WHERE} is readable: {len(front)} request-header CA, for {names}")
 
 
-def _ended(certificates: Iterable[x509.Certificate], now: datetime) -> int:
+def _expired_count(certificates: Iterable[x509.Certificate], now: datetime) -> int:
     return sum(one.not_valid_after_utc <= now for one in certificates)

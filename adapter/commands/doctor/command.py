@@ -23,37 +23,39 @@ from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
 from adapter.commands.doctor.callers import look_at_front_proxy
 from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
 from adapter.commands.doctor.prometheus import look_at_apiserver, look_at_prometheus
+from adapter.commands.doctor.removal import remove_if_left_behind
 from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, judge_resource_api
 from adapter.commands.doctor.rights import HPA_CONTROLLER, look_at_right, needs_of_adapter, needs_of_hpa_controller
 from adapter.commands.doctor.tls import look_at_certificate
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import apiservice_name
-from adapter.options.clients import kubernetes_client
-from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
-from adapter.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
-from adapter.options.version import program_version
-from adapter.reports.checks import Check, run_checks
-from adapter.reports.lines import CheckStatus, as_json, as_text, count, unknown
-from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
-from adapter.service.server.addresses import Address
-from adapter.sources.kubernetes.access_rights import Subject
-from adapter.sources.kubernetes.client import RequestDeadlines
-from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.kubernetes.writing import ObjectClient
+from adapter.foundation.options.clients import kubernetes_client
+from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
+from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.checks import Check, run_checks
+from adapter.foundation.reports.lines import CheckStatus, as_json, as_text, count, unknown
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.flags.table import ADDRESS, BOOLEAN, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.foundation.service.server.addresses import Address
+from adapter.foundation.sources.kubernetes.access_rights import Subject
+from adapter.foundation.sources.kubernetes.client import RequestDeadlines
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.writing import ObjectClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from adapter.commands.doctor.apiservices import State
-    from adapter.objects.names import ObjectName
-    from adapter.reports.lines import Line
-    from adapter.service.flags.table import FlagValues
-    from adapter.sources.prometheus.settings import PrometheusSettings
+    from adapter.foundation.objects.names import ObjectName
+    from adapter.foundation.reports.lines import Line
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 EXPECTED = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io")
 """APIServices that are checked if no flag names any."""
+_REGISTERED_BY_THE_CHART = (*EXPECTED, "v1beta2.custom.metrics.k8s.io", RESOURCE_API)
 CALL_SECONDS = 6.0
 
 DOCTOR = CommandFlags(
@@ -63,8 +65,21 @@ DOCTOR = CommandFlags(
         "Checks an installation for common faults, and says how to fix each. "
         "Exits with status 1 if something is wrong. Run it in the adapter's pod, or with a kubeconfig."
     ),
+    examples=(
+        f"{PROGRAM} doctor --kubeconfig ~/.kube/config",
+        f"{PROGRAM} doctor --remove --kubeconfig ~/.kube/config",
+    ),
     flags=(
         Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the report."),
+        Flag(
+            name="remove",
+            kind=BOOLEAN,
+            default=False,
+            help=(
+                "Check nothing, and remove the APIServices that a release of the chart has left behind: those behind "
+                "which no pod is ready. They block the deletion of every namespace."
+            ),
+        ),
         Flag(
             name="service",
             kind=TEXT,
@@ -113,7 +128,7 @@ DOCTOR = CommandFlags(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorSettings:
-    """What to check."""
+    """The objects and settings that a run of doctor checks."""
 
     apiservices: tuple[str, ...]
     named: bool
@@ -140,7 +155,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
         client = ObjectClient(kubernetes_client(cluster_settings(values), deadlines), CALL_SECONDS)
     except (UsageError, KubernetesError) as e:
         exit_for_usage(PROGRAM, str(e))
-    lines = examined(client, settings)
+    lines = removed(client, settings) if values.boolean("remove") else examined(client, settings)
     print(as_json(lines) if values.text("output") == "json" else as_text(lines))  # noqa: T201 - what was asked for
     sys.exit(1 if count(lines, CheckStatus.ERROR) else 0)
 
@@ -165,6 +180,12 @@ def doctor_settings(values: FlagValues) -> DoctorSettings:
 def _object(values: FlagValues, flag: str) -> ObjectName | None:
     text = values.text(flag)
     return object_name(flag, text) if text else None
+
+
+def removed(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
+    """Remove the APIServices that were left behind: those that flags name, else all that the chart can make."""
+    names = settings.apiservices if settings.named else _REGISTERED_BY_THE_CHART
+    return run_checks([Check(f"apiservice/{name}", partial(remove_if_left_behind, client, name)) for name in names])
 
 
 def examined(client: ObjectClient, settings: DoctorSettings) -> list[Line]:

@@ -10,24 +10,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from adapter.reports.lines import Line, error, ok, unknown, warning
-from adapter.service.flags.parsing import UsageError
-from adapter.service.flags.table import PATH, TEXT, Flag
-from adapter.sources.deadlines import Deadline
-from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.prometheus.errors import PrometheusError, SettingsError
-from adapter.sources.prometheus.server import Server
-from adapter.sources.prometheus.settings import PrometheusSettings
-from adapter.sources.prometheus.transport import HttpRequest
+from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag
+from adapter.foundation.sources.deadlines import Deadline
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.requests import ApiRequest
+from adapter.foundation.sources.prometheus.server import Server
+from adapter.nodes.exporters.claims import source_of, source_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from adapter.service.flags.table import FlagValues
-    from adapter.sources.kubernetes.writing import ObjectClient
-    from adapter.sources.prometheus.transport import HttpAnswer
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from adapter.foundation.sources.prometheus.transport import HttpAnswer
 
 _SECONDS: Final = 5.0
+_SHOWN_JOBS: Final = 3
 _MOST_BYTES: Final = 64 << 20
 _OLD_SECONDS: Final = 120.0
 _LONGEST_WINDOW_SECONDS: Final = 900.0
@@ -44,7 +46,7 @@ NODES_FLAGS: tuple[Flag, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What the server answered."""
+    """The answers of the server, by path."""
 
     ready: HttpAnswer
     watcher: HttpAnswer
@@ -71,7 +73,7 @@ def look_at_nodes(client: ObjectClient, settings: PrometheusSettings) -> tuple[L
     """Ask the server as its readers do."""
     shown = settings.endpoint.shown
     try:
-        answers = _asked(settings)
+        answers = _fetch_answers(settings)
     except (PrometheusError, SettingsError) as problem:
         cause = problem.cause if isinstance(problem, PrometheusError) else str(problem)
         fix = "check --nodes-url and --nodes-ca-file, and whether a NetworkPolicy keeps this pod from it"
@@ -80,7 +82,7 @@ def look_at_nodes(client: ObjectClient, settings: PrometheusSettings) -> tuple[L
         _judge_ready(shown, answers.ready),
         judge_watcher(answers.watcher.status, answers.watcher.body, _names(client), time.time()),
         *judge_verdicts(answers.metrics.body.decode(errors="replace")),
-        judge_unmapped(answers.unmapped.status, answers.unmapped.body),
+        *judge_unmapped(answers.unmapped.status, answers.unmapped.body),
         judge_extender(answers.scored.status),
     )
 
@@ -117,7 +119,7 @@ def _judge_nodes(name: str, found: set[str], names: set[str] | None, age: float)
     missing = 0 if names is None else len(names) - known
     if age > _OLD_SECONDS or missing:
         fix = "see /nodes/unmapped and the lines about resources"
-        return warning(name, f"{known} nodes are served, {missing} are not; the windows ended {age:.0f} s ago", fix)
+        return warning(name, f"{known} nodes are served, and {missing} are not; the windows ended {age:.0f} s ago", fix)
     return ok(name, f"all {known} nodes are served; the windows ended {age:.0f} s ago")
 
 
@@ -139,19 +141,39 @@ def judge_verdicts(metrics: str) -> Iterator[Line]:
             yield error(name, counts or "no node has series", fix)
 
 
-def judge_unmapped(status: int, body: bytes | bytearray) -> Line:
-    """Return the line about series whose node is not known."""
+def judge_unmapped(status: int, body: bytes | bytearray) -> Iterator[Line]:
+    """Yield the lines about series whose node is not known, series that are refused, and the jobs that count."""
     name = "nodes/unmapped"
     if status != 200:
-        return unknown(name, f"/nodes/unmapped answers {status}: {_message(body)}", "see the other lines about nodes")
+        yield unknown(name, f"/nodes/unmapped answers {status}: {_message(body)}", "see the other lines about nodes")
+        return
     try:
-        items = msgspec.json.decode(body)["items"]
-        if not items:
-            return ok(name, "every series belongs to a node")
-        message = f"{len(items)} series have no node; the first is {items[0]['instance']!r}"
-        return warning(name, message, str(items[0]["fix"]))
-    except (msgspec.DecodeError, KeyError, TypeError):
-        return unknown(name, "the answer cannot be read", "check whether --nodes-url is tidewatch-adapter nodes")
+        document = msgspec.json.decode(body)
+        refused = [item for item in document["items"] if item.get("refused")]
+        yield _judge_items(name, [item for item in document["items"] if not item.get("refused")])
+        if document.get("jobs"):
+            yield _judge_jobs(document["jobs"], refused)
+    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        yield unknown(name, "the answer cannot be read", "check whether --nodes-url is tidewatch-adapter nodes")
+
+
+def _judge_items(name: str, items: Sequence[Mapping[str, Any]]) -> Line:
+    if not items:
+        return ok(name, "every series belongs to a node")
+    message = f"{len(items)} series have no node; the first is {items[0]['instance']!r}"
+    return warning(name, message, str(items[0]["fix"]))
+
+
+def _judge_jobs(jobs: Sequence[Mapping[str, Any]], refused: Sequence[Mapping[str, Any]]) -> Line:
+    """Return the line about the jobs from which loads are taken, and those that claim the same nodes."""
+    shown = "; ".join(
+        f"{source_text(source_of(job['labels']))} for {max(job['nodes'].values())} nodes" for job in jobs[:_SHOWN_JOBS]
+    )
+    message = f"the load is taken from {shown}" + (" and others" if len(jobs) > _SHOWN_JOBS else "")
+    if not refused:
+        return ok("nodes/jobs", message)
+    message += f"; {len(refused)} other series are refused, such as {refused[0]['instance']!r}: {refused[0]['refused']}"
+    return warning("nodes/jobs", message, str(refused[0]["fix"]))
 
 
 def judge_extender(status: int) -> Line:
@@ -174,13 +196,11 @@ def _judge_ready(shown: str, answer: HttpAnswer) -> Line:
     )
 
 
-def _asked(settings: PrometheusSettings) -> _Answers:
+def _fetch_answers(settings: PrometheusSettings) -> _Answers:
     server = Server(settings)
 
     def ask(path: str, body: bytes | None = None) -> HttpAnswer:
-        method = "GET" if body is None else "POST"
-        target = f"{server.endpoint.path}{path}"
-        request = HttpRequest(method, target, headers={}, body=body, max_bytes=_MOST_BYTES)
+        request = ApiRequest(path, verb="GET" if body is None else "POST", body=body, max_bytes=_MOST_BYTES)
         return server.exchange(path, request, Deadline(_SECONDS))
 
     try:

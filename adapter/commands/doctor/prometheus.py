@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
-from adapter.reports.clocks import compared
-from adapter.reports.cluster import unanswered
-from adapter.reports.lines import Line, error, ok
-from adapter.sources.deadlines import Deadline
-from adapter.sources.kubernetes.errors import KubernetesError, fault_of
-from adapter.sources.prometheus.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
-from adapter.sources.prometheus.connection import check_connection
-from adapter.sources.prometheus.errors import (
+from adapter.foundation.reports.clocks import compared
+from adapter.foundation.reports.cluster import unanswered
+from adapter.foundation.reports.lines import Line, error, ok, unknown
+from adapter.foundation.reports.stores import CLUSTERS, judge_clusters
+from adapter.foundation.sources.deadlines import Deadline
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, fault_of
+from adapter.foundation.sources.prometheus.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
+from adapter.foundation.sources.prometheus.clusters import clusters_in
+from adapter.foundation.sources.prometheus.connection import check_connection
+from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
     PrometheusTimeoutError,
     PrometheusUnreachableError,
     SettingsError,
 )
-from adapter.sources.prometheus.server import Server
-from adapter.sources.prometheus.transport import HttpRequest
+from adapter.foundation.sources.prometheus.requests import ApiRequest
+from adapter.foundation.sources.prometheus.server import Server
 
 if TYPE_CHECKING:
-    from adapter.sources.kubernetes.writing import ObjectClient
-    from adapter.sources.prometheus.settings import PrometheusSettings
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 PROMETHEUS_SECONDS = 5.0
 _QUERY = "vector(1)"
-_MOST_BYTES = 1 << 16
 
 
 def look_at_prometheus(settings: PrometheusSettings) -> tuple[Line, ...]:
@@ -38,7 +38,15 @@ def look_at_prometheus(settings: PrometheusSettings) -> tuple[Line, ...]:
         clock = _prometheus_clock(settings)
     except (PrometheusError, SettingsError) as e:
         return (judge_prometheus(settings.endpoint.shown, e),)
-    return ok("prometheus", f"{settings.endpoint.shown} answers queries, version {version}"), clock
+    return ok("prometheus", f"{settings.endpoint.shown} answers queries, version {version}"), clock, _clusters(settings)
+
+
+def _clusters(settings: PrometheusSettings) -> Line:
+    try:
+        found = clusters_in(settings, PROMETHEUS_SECONDS)
+    except PrometheusError as e:
+        return unknown(CLUSTERS, f"it is not known whether the store holds several clusters: {e.cause}", "try again")
+    return judge_clusters(found, str(settings.matchers or ""), "--prometheus-matchers")
 
 
 def judge_prometheus(address: str, failure: PrometheusError | SettingsError) -> Line:
@@ -61,10 +69,7 @@ def _repair(failure: PrometheusError | SettingsError) -> str:
 
 def _prometheus_clock(settings: PrometheusSettings) -> Line:
     server = Server(settings)
-    endpoint = server.endpoint
-    parameters = urlencode([*endpoint.parameters, ("query", _QUERY)])
-    target = f"{endpoint.path}/api/v1/query?{parameters}"
-    request = HttpRequest("GET", target, headers={}, body=None, max_bytes=_MOST_BYTES)
+    request = ApiRequest("/api/v1/query", (("query", _QUERY),))
     try:
         return compared(
             "Prometheus",

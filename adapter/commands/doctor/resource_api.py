@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Final
 from adapter.commands.doctor.apiservices import judge_apiservice
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration
-from adapter.documents.load import DocumentError
-from adapter.identity.certificates.apiservices import NotThere
-from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.reports.cluster import unread
-from adapter.reports.lines import CheckStatus, Line, error, ok, warning
-from adapter.rulebook.parsing.parse import parse_rulebook
-from adapter.service.flags.parsing import UsageError
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
-from adapter.timing.file_contents import FilesError, read_files
+from adapter.foundation.documents.load import DocumentError
+from adapter.foundation.files.file_contents import FilesError, read_files
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.reports.cluster import unread
+from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, warning
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.metrics.identity.certificates.apiservices import NotThere
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from adapter.commands.doctor.apiservices import Seen, State
-    from adapter.objects.names import ObjectName
+    from adapter.foundation.objects.names import ObjectName
 
 RESOURCE_API: Final = "v1beta1.metrics.k8s.io"
 
@@ -70,9 +70,7 @@ def judge_resource_api(state: State, ours: ObjectName | None, *, served: bool | 
 def _of_nobody(*, served: bool) -> Line:
     if served:
         fix = f"create the APIService {RESOURCE_API}, as the chart does for rules.resource"
-        return error(
-            _LINE, f"no APIService points to this adapter, so its resourceRules are without effect: {_LOST}", fix
-        )
+        return error(_LINE, f"no APIService points to this adapter, so its resourceRules have no effect: {_LOST}", fix)
     fix = "install metrics-server, or give this adapter resourceRules (rules.resource of the chart)"
     return warning(_LINE, f"nothing serves it: {_LOST}", fix)
 
@@ -81,9 +79,7 @@ def _of_another(state: Seen, *, served: bool, status: CheckStatus) -> Line:
     owner = state.registered.service or "kube-apiserver itself"
     away = f", and is not available: {state.reason}" if state.available is False else ""
     if served:
-        message = (
-            f"it belongs to {owner}{away}; an API has one server, so this adapter's resourceRules are without effect"
-        )
+        message = f"it belongs to {owner}{away}; an API has one server, so this adapter's resourceRules have no effect"
         fix = (
             f"remove resourceRules here; or remove that server, delete the APIService {RESOURCE_API} and create it "
             "for this adapter, as the chart does for rules.resource"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.objects.names import ObjectName
-from adapter.reports.cluster import unreviewed
-from adapter.reports.lines import CheckStatus, Line, ok
-from adapter.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.foundation.objects.names import ObjectName
+from adapter.foundation.reports.cluster import unreviewed
+from adapter.foundation.reports.lines import CheckStatus, Line, ok
+from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adapter.sources.kubernetes.writing import ObjectClient
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
 
 HPA_CONTROLLER = ObjectName("kube-system", "horizontal-pod-autoscaler")
 

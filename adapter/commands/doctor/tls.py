@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from cryptography import x509
 
-from adapter.identity.certificates.generations import bundle_pem
-from adapter.identity.certificates.issuing import names_of
-from adapter.reports.lines import Line, error, ok, unknown, warning
+from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
+from adapter.metrics.identity.certificates.generations import bundle_pem
+from adapter.metrics.identity.certificates.issuing import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from adapter.identity.certificates.apiservices import Registered
-    from adapter.service.server.addresses import Address
+    from adapter.foundation.service.server.addresses import Address
+    from adapter.metrics.identity.certificates.apiservices import Registered
 
 HANDSHAKE_SECONDS = 5.0
 ENDS_SOON = timedelta(days=7)
@@ -29,7 +29,7 @@ _UNSIGNED = frozenset({2, 18, 19, 20, 21})
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What a client saw in its handshakes."""
+    """The results of a client's handshakes."""
 
     shown: x509.Certificate | None = None
     """The certificate; None if the handshake failed, for the reason in `failure`."""
@@ -50,13 +50,13 @@ def look_at_certificate(name: str, registered: Registered, address: Address) -> 
 def shake_hands(address: Address, server_name: str, authorities: Collection[x509.Certificate]) -> Handshake:
     """Return the result of the handshakes; nothing else is sent."""
     try:
-        shown = x509.load_der_x509_certificate(_shown(address, server_name, _seeing()))
+        shown = x509.load_der_x509_certificate(_presented_certificate(address, server_name, _seeing()))
     except (OSError, ValueError) as e:
         return Handshake(failure=_reason(e))
     if not authorities:
         return Handshake(shown, refusal="the caBundle is empty")
     try:
-        _shown(address, server_name, _verifying(authorities))
+        _presented_certificate(address, server_name, _verifying(authorities))
     except ssl.SSLCertVerificationError as e:
         unsigned = e.verify_code in _UNSIGNED
         return Handshake(
@@ -72,7 +72,7 @@ def judge_certificate(name: str, server_name: str, handshake: Handshake, registe
     line, shown = f"certificate/{name}", handshake.shown
     if shown is None:
         fix = "run this in the cluster, or set --endpoint to the adapter's HTTPS port as seen from here"
-        return unknown(line, f"no handshake with {server_name}: {handshake.failure}", fix)
+        return unknown(line, f"the TLS handshake with {server_name} failed: {handshake.failure}", fix)
     end = shown.not_valid_after_utc
     if handshake.refusal and not registered.unverified:
         message = f"kube-apiserver refuses it: {handshake.refusal}{_dates(shown, now)}"
@@ -118,7 +118,7 @@ def _verifying(authorities: Collection[x509.Certificate]) -> ssl.SSLContext:
     return context
 
 
-def _shown(address: Address, server_name: str, context: ssl.SSLContext) -> bytes:
+def _presented_certificate(address: Address, server_name: str, context: ssl.SSLContext) -> bytes:
     with (
         socket.create_connection((address.host, address.port), timeout=HANDSHAKE_SECONDS) as connection,
         context.wrap_socket(connection, server_hostname=server_name) as tls,

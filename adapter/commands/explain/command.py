@@ -12,41 +12,41 @@ from typing import TYPE_CHECKING, NoReturn
 from adapter.commands.explain.server import SERVER_FLAGS, asked_of_server
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration, rule_files_of
-from adapter.documents.load import DocumentError
-from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.objects.selectors import EVERYTHING
-from adapter.options.clients import ObjectSettings, objects_for_one_run, prometheus_client_for_one_run
-from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
-from adapter.options.kinds import kinds_by
-from adapter.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.options.prometheus import PROMETHEUS_FLAGS
-from adapter.options.version import program_version
-from adapter.readings.explain.explainer import Explainer
-from adapter.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
-from adapter.readings.explain.questions import APIS, QuestionError, Texts, question_of
-from adapter.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime
-from adapter.readings.settings import ReadingSettings
-from adapter.reports.terminal import printable, printable_lines
-from adapter.rulebook.model import Api
-from adapter.rulebook.parsing.parse import parse_rulebook
-from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
-from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.objects import ObjectsError, ObjectsNotSyncedError
-from adapter.sources.prometheus.errors import PrometheusError
-from adapter.timing.clock import Clock
-from adapter.timing.file_contents import FilesError
-from adapter.timing.pace import UNPACED
+from adapter.foundation.documents.load import DocumentError
+from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.options.clients import ObjectSettings, objects_for_one_run, prometheus_client_for_one_run
+from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
+from adapter.foundation.options.kinds import kinds_by
+from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers
+from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.terminal import printable, printable_lines
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.objects import ObjectsError, ObjectsNotSyncedError
+from adapter.foundation.sources.prometheus.errors import PrometheusError
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.readings.explain.explainer import Explainer
+from adapter.metrics.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
+from adapter.metrics.readings.explain.questions import APIS, QuestionError, Texts, question_of
+from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adapter.objects.resources import ResolveResource, Resource
-    from adapter.readings.explain.explanation import Explanation, Question
-    from adapter.rulebook.model import Rulebook
-    from adapter.service.flags.table import FlagValues
-    from adapter.sources.objects import ObjectSource
-    from adapter.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.objects.resources import ResolveResource, Resource
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.metrics.readings.explain.explanation import Explanation, Question
+    from adapter.metrics.rulebook.model import Rulebook
 
 LISTING_SECONDS = 15.0
 """How long to wait for the objects of a cluster."""
@@ -64,6 +64,16 @@ EXPLAIN = CommandFlags(
         "there is no value."
     ),
     arguments=("METRIC",),
+    examples=(
+        (
+            f"{PROGRAM} explain pods/websocket_connections -n chat --config rules/adapter "
+            "--prometheus-url http://prometheus:9090"
+        ),
+        (
+            f"{PROGRAM} explain queue_length -n shop --selector queue=orders "
+            "--server https://adapter.monitoring.svc -o json"
+        ),
+    ),
     flags=(
         Flag(
             name="config",
@@ -100,7 +110,7 @@ def explain(arguments: Sequence[str]) -> NoReturn:
     values = flags_or_exit(EXPLAIN, arguments, os.environ)
     configure_logs_by(values)
     try:
-        found = asked_of_server(values) if values.text("server") else _explained(values)
+        found = asked_of_server(values) if values.text("server") else _explain(values)
     except (UsageError, FilesError, DocumentError, KubernetesError, ObjectsError) as error:
         exit_for_usage(PROGRAM, printable(str(error)))
     text = found.as_json().decode() if values.text("output") == "json" else as_text(found)
@@ -128,7 +138,7 @@ def as_text(found: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _explained(values: FlagValues) -> Explanation:
+def _explain(values: FlagValues) -> Explanation:
     if not values.paths("config"):
         raise UsageError(
             "--config is missing: name a rule file or a folder, or set --server to the server that serves the metric"
@@ -140,7 +150,9 @@ def _explained(values: FlagValues) -> Explanation:
             prometheus=prometheus,
             objects=objects,
             resolve=resolve,
-            settings=ReadingSettings(metrics_max_age_seconds=values.seconds("metrics-max-age")),
+            settings=ReadingSettings(
+                matchers=prometheus_matchers(values), metrics_max_age_seconds=values.seconds("metrics-max-age")
+            ),
             clock=Clock(),
             pace=UNPACED,
             uptime=_uptime(prometheus, rulebook),
@@ -175,7 +187,8 @@ def _question(values: FlagValues, resolve: ResolveResource) -> Question:
         return question_of(texts, resolve)
     except QuestionError as error:
         what = "METRIC" if error.name == "metric" else f"--{error.name}"
-        raise UsageError(f"{what}: {error.message}") from error
+        repair = ": write it as for kubectl, such as queue=orders" if error.name == "selector" else ""
+        raise UsageError(f"{what}: {error.message}{repair}") from error
 
 
 @contextmanager

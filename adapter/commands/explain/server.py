@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.commands.program import PROGRAM
-from adapter.readings.explain.explanation import NoExplanationError, explanation_of
-from adapter.service.flags.parsing import UsageError
-from adapter.service.flags.table import PATH, TEXT, Flag
-from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
-from adapter.sources.kubernetes.direct import DirectServer, direct_access
-from adapter.sources.kubernetes.errors import KubernetesError, UnreachableError
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag
+from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from adapter.foundation.sources.kubernetes.direct import DirectServer, direct_access
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError, KubernetesError, UnreachableError
+from adapter.metrics.readings.explain.explanation import NoExplanationError, explanation_of
 
 if TYPE_CHECKING:
-    from adapter.readings.explain.explanation import Explanation
-    from adapter.service.flags.table import FlagValues
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.metrics.readings.explain.explanation import Explanation
 
 PATH_ON_SERVER = "/debug/explain"
 _GROUP = "Running server"
@@ -29,9 +29,8 @@ SERVER_FLAGS: tuple[Flag, ...] = (
         kind=TEXT,
         help=(
             "Ask a running `serve` for the explanation: https://HOST[:PORT] of its TLS port, such as "
-            "https://tidewatch.monitoring.svc:443. It also reports what it remembers: who asked, and what is in "
-            "memory. "
-            "You need the right to read that metric."
+            "https://tidewatch-adapter.monitoring.svc:443. It also reports what it remembers: who asked, and what is "
+            "in memory. You need the right to read that metric."
         ),
         group=_GROUP,
     ),
@@ -65,14 +64,22 @@ def asked_of_server(values: FlagValues) -> Explanation:
     for name in _BY_ITSELF:
         if name in values.given:
             raise UsageError(f"--{name} cannot be combined with --server, which has its own setting: remove it")
-    client = KubernetesClient(direct_access(_server(values)), _DEADLINES)
+    client = server_client(values)
     try:
-        return _asked(client, values)
+        return _fetch_explanation(client, values)
     except (UsageError, KubernetesError) as error:
         raise UsageError(f"{values.text('server')}: {error}") from error
 
 
-def _asked(client: KubernetesClient, values: FlagValues) -> Explanation:
+def server_client(values: FlagValues) -> KubernetesClient:
+    """Return a client of the server that `--server` names, with the caller's credentials.
+
+    Raises UsageError for flags that cannot be used, and KubernetesError for credentials that cannot be read.
+    """
+    return KubernetesClient(direct_access(_server(values)), _DEADLINES)
+
+
+def _fetch_explanation(client: KubernetesClient, values: FlagValues) -> Explanation:
     try:
         return explanation_of(client.get(PATH_ON_SERVER, _parameters(values)))
     except NoExplanationError as error:
@@ -95,14 +102,17 @@ def _server(values: FlagValues) -> DirectServer:
     kubeconfig, token_file = values.path("kubeconfig"), values.path("server-token-file")
     if token_file is None and kubeconfig is None and not values.text("context"):
         raise UsageError("--server needs your credentials: set --server-token-file or --kubeconfig")
-    return DirectServer(
-        url=values.text("server"),
-        ca_file=values.path("server-ca-file"),
-        name=values.text("server-name") or None,
-        token_file=token_file,
-        kubeconfig=None if kubeconfig is None else str(kubeconfig),
-        context=values.text("context") or None,
-    )
+    try:
+        return DirectServer(
+            url=values.text("server"),
+            ca_file=values.path("server-ca-file"),
+            name=values.text("server-name") or None,
+            token_file=token_file,
+            kubeconfig=None if kubeconfig is None else str(kubeconfig),
+            context=values.text("context") or None,
+        )
+    except ConfigurationError as error:
+        raise UsageError(f"--server: {error}") from error
 
 
 def _parameters(values: FlagValues) -> dict[str, str]:

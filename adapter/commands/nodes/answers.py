@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import zlib
+import re
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from adapter.cluster.pods.forms import PodForm
+from adapter.foundation.cluster.forms.pods import PodForm
+from adapter.foundation.files.gzip_format import gzipped
+from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.time.thread_limit import ThreadLimit
+from adapter.foundation.web.http import TEXT, RefusedRequestError, Response
+from adapter.foundation.web.metric_text import METRICS_TYPE
+from adapter.foundation.web.negotiation import accepts_gzip
+from adapter.foundation.web.routes import Route
 from adapter.nodes.extender.handlers import Extender
 from adapter.nodes.extender.scores_page import scores_routes
 from adapter.nodes.hotspots.page import hotspots_routes
@@ -15,27 +20,26 @@ from adapter.nodes.hotspots.query import query_routes
 from adapter.nodes.model.answers import error_answer
 from adapter.nodes.placement.pending import pending_pod
 from adapter.nodes.watcher.handlers import watcher_routes
-from adapter.service.runtime.telemetry import exposition
-from adapter.web.http import TEXT, Response
-from adapter.web.negotiation import accepts_gzip
-from adapter.web.rendering import GZIP_FORMAT, GZIP_LEVEL
-from adapter.web.routes import Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from prometheus_client import CollectorRegistry
-
+    from adapter.foundation.service.runtime.health import Health
+    from adapter.foundation.service.server.paced_text import PacedText
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.web.http import Request
+    from adapter.foundation.web.routes import Handle
     from adapter.nodes.board.keeper import BoardKeeper
     from adapter.nodes.model.columns import PendingPod
-    from adapter.nodes.model.settings import SchedulingSettings
-    from adapter.service.runtime.health import Health
-    from adapter.timing.clock import Clock
-    from adapter.web.http import Request
-    from adapter.web.routes import Handle
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
 
 HEALTH_PATHS: Final = ("/livez", "/readyz", "/healthz")
 _GET: Final = ("GET", "HEAD")
+_SLASHES: Final = re.compile("/{2,}")
+_SERVED: Final = ("/watcher", "/scheduler/", "/nodes/unmapped", "/scores", "/hotspots", "/api/v1/query")
+_MOST_READERS: Final = 2
+"""Requests for metrics on the main port that wait for the text at once; each has a thread."""
+_LONGEST_WAIT_SECONDS: Final = 10.0
 
 
 class Answers:
@@ -44,13 +48,13 @@ class Answers:
     def __init__(self, keeper: BoardKeeper, settings: SchedulingSettings, clock: Clock) -> None:
         self._keeper = keeper
         self._clock = clock
-        self._decoder = msgspec.json.Decoder(PodForm)
-        self._first = self._made(settings)
+        self._decoder = decoder_of(PodForm)
+        self._first = self._make_routes(settings)
         self._handles = _by_place(self._first)
 
     def use(self, settings: SchedulingSettings) -> None:
         """Answer by another configuration from now on."""
-        self._handles = _by_place(self._made(settings))
+        self._handles = _by_place(self._make_routes(settings))
 
     def routes(self) -> tuple[Route, ...]:
         """Return the routes, which stay the same."""
@@ -71,7 +75,7 @@ class Answers:
 
         return handle
 
-    def _made(self, settings: SchedulingSettings) -> tuple[Route, ...]:
+    def _make_routes(self, settings: SchedulingSettings) -> tuple[Route, ...]:
         keeper = self._keeper
 
         def pending_of(body: bytes) -> PendingPod:
@@ -82,7 +86,7 @@ class Answers:
             *Extender(lambda: keeper.published.board, pending_of, settings).routes(),
             *scores_routes(lambda: keeper.published.board, settings),
             *hotspots_routes(lambda: keeper.published.board, lambda: keeper.published.heat, settings.hotspots),
-            *query_routes(lambda: keeper.published.board, self._clock.wall),
+            *query_routes(lambda: keeper.published.board, self._clock.wall, settings.hotspots),
         )
 
 
@@ -91,11 +95,12 @@ def _by_place(routes: tuple[Route, ...]) -> Mapping[int, Handle]:
 
 
 def own_routes(
-    health: Health, registry: CollectorRegistry, text: Callable[[], bytes], packed: Callable[[], bytes]
+    health: Health, own: PacedText, text: Callable[[], bytes], packed: Callable[[], bytes]
 ) -> tuple[Route, ...]:
     """Return the routes for health and metrics on the main port.
 
-    `text` returns the metrics of nodes as text, `packed` the same in the gzip format.
+    `own` is the text of the process's own metrics; `text` returns the metrics of nodes as text, `packed` the same in
+    the gzip format.
     """
 
     def answer_health(request: Request) -> Response:
@@ -104,18 +109,34 @@ def own_routes(
             return not_found(request)
         return Response(found[0], found[1].encode(), TEXT)
 
+    readers = ThreadLimit(_MOST_READERS, lambda: RefusedRequestError(503, "too many readers of metrics: try again"))
+
     def answer_metrics(request: Request) -> Response:
-        own, content_type = exposition(registry)
+        try:
+            with readers.entered():
+                made = own.wait(_LONGEST_WAIT_SECONDS)
+        except RefusedRequestError as error:
+            return error_answer(error.status, error.message)
+        if made is None:
+            return error_answer(503, "the metrics could not be written in time: try again")
         if not accepts_gzip(request.header("Accept-Encoding")):
-            return Response(200, own + text(), content_type, (("Vary", "Accept-Encoding"),))
-        # Members of a gzip file follow each other (RFC 1952, 2.2).
-        body = zlib.compress(own, GZIP_LEVEL, wbits=GZIP_FORMAT) + packed()
-        return Response(200, body, content_type, (("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip")))
+            return Response(200, made + text(), METRICS_TYPE, (("Vary", "Accept-Encoding"),))
+        return Response(
+            200, gzipped(made) + packed(), METRICS_TYPE, (("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip"))
+        )
 
     paths = [path for root in HEALTH_PATHS for path in (root, f"{root}/<check>")]
     return (*(Route(path, answer_health, _GET) for path in paths), Route("/metrics", answer_metrics, _GET))
 
 
 def not_found(request: Request) -> Response:
-    """Answer a path that is not served."""
+    """Answer a path that is not served; one with a slash too many is sent to the path that was meant.
+
+    load-watcher's server does so as well, and clients follow: a `watcherAddress` that ends in a slash asks `//watcher`.
+    """
+    meant = _SLASHES.sub("/", request.path)
+    if meant != request.path and meant.startswith(_SERVED):
+        query = f"?{request.query}" if request.query else ""
+        location = ("Location", meant + query)
+        return Response(307, f"see {meant}\n".encode(), TEXT, (location,))
     return error_answer(404, f"{request.path[:200]} is not served: see docs/nodes.md for the paths")

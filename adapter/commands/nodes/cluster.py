@@ -6,26 +6,26 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.files import ClusterFilesError
-from adapter.cluster.folder import ClusterFolder
-from adapter.cluster.watch import ClusterWatch
+from adapter.foundation.cluster.files.folder import ClusterFolder
+from adapter.foundation.cluster.files.reading import ClusterFilesError
+from adapter.foundation.cluster.watch.watch import ClusterWatch
+from adapter.foundation.options.clients import kubernetes_client
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
 from adapter.nodes.board.cluster_facts import NodeFacts, needs_of, node_facts
-from adapter.options.clients import kubernetes_client
-from adapter.service.runtime.errors import StartError
-from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.kubernetes.settings import WatchSettings
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.nodes.model.settings import SchedulingSettings
-    from adapter.options.clients import ObjectSettings
-    from adapter.service.runtime.tasks import Stop
-    from adapter.service.server.context import WorkerContext
-    from adapter.sources.kubernetes.telemetry import WatchTelemetry
-    from adapter.timing.pace import Pace
+    from adapter.foundation.options.clients import ObjectSettings
+    from adapter.foundation.service.runtime.tasks import Stop
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
+    from adapter.foundation.time.pace import Pace
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ def node_source(
     watch = ClusterWatch(
         client,
         needs_of(settings),
-        lambda name, run: context.tasks.running(name, lambda stop: _after(begin, run, stop)),
+        lambda name, run: context.tasks.running(name, lambda stop: _after(begin, run, stop), reads_only=True),
         WatchSettings(pace=pace, telemetry=telemetry),
         changed=changed,
     )
@@ -96,5 +96,5 @@ def _folder(
         folder.refresh()
     except ClusterFilesError as error:
         raise StartError(str(error)) from error
-    context.tasks.periodic("objects", folder.refresh, every_seconds=1.0, deadline_seconds=60.0)
+    context.tasks.periodic("objects", folder.refresh, every_seconds=1.0, deadline_seconds=60.0, reads_only=True)
     return NodeSource(lambda: node_facts(folder.state(needs), folder.placed_pods()))

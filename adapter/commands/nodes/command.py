@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.nodes.flags import NODES
 from adapter.commands.nodes.load_watcher import with_log_level
-from adapter.commands.nodes.settings import nodes_settings
+from adapter.commands.nodes.nodes_settings import nodes_settings
 from adapter.commands.nodes.worker import make_worker
 from adapter.commands.program import PROGRAM
+from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.options.logs import configure_logs_by
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.server.process import serve_forever
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import read_scheduling_file
-from adapter.options.logs import configure_logs_by
-from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.service.server.process import serve_forever
-from adapter.timing.file_contents import FilesError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,9 @@ def nodes(arguments: Sequence[str]) -> None:
         settings = nodes_settings(values)
         if settings.scheduling_file is not None:
             read_scheduling_file(settings.scheduling_file)
-    except (UsageError, FilesError, SchedulingFileError) as error:
+    except SchedulingFileError as error:
+        exit_for_usage(PROGRAM, *map(str, error.problems))
+    except (UsageError, FilesError) as error:
         exit_for_usage(PROGRAM, str(error))
     for warning in settings.warnings:
         _log.warning("%s", warning)

@@ -7,13 +7,13 @@ from typing import Final
 
 from adapter.commands.nodes.load_watcher import DEFAULT_ADDRESS
 from adapter.commands.program import PROGRAM
-from adapter.nodes.model.loads import LoadResource
-from adapter.options.asking_limit import client_limit_flags
-from adapter.options.cluster import CLUSTER_FLAGS
-from adapter.options.logs import LOG_FLAGS
-from adapter.options.prometheus import PROMETHEUS_FLAGS
-from adapter.options.version import program_version
-from adapter.service.flags.table import (
+from adapter.foundation.options.asking_limit import client_limit_flags
+from adapter.foundation.options.cluster import CLUSTER_FLAGS
+from adapter.foundation.options.logs import LOG_FLAGS
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.version import program_version
+from adapter.foundation.options.worker import worker_flags
+from adapter.foundation.service.flags.table import (
     ADDRESS,
     BOOLEAN,
     DURATION,
@@ -25,7 +25,8 @@ from adapter.service.flags.table import (
     Repeat,
     one_of,
 )
-from adapter.service.server.tls import VERSIONS
+from adapter.foundation.service.server.tls import VERSIONS
+from adapter.nodes.model.loads import LoadResource
 
 _WINDOWS: Final = "Windows and scores"
 _SERVING: Final = "Serving"
@@ -46,7 +47,7 @@ _WINDOW_FLAGS = (
         name="refresh-interval",
         kind=DURATION,
         default=30.0,
-        help="How often the newest samples are asked of Prometheus.",
+        help="How often the newest samples are queried from Prometheus.",
         group=_WINDOWS,
     ),
     Flag(
@@ -101,6 +102,16 @@ _SERVING_FLAGS = (
         group=_SERVING,
     ),
     Flag(
+        name="tls-optional",
+        kind=BOOLEAN,
+        default=False,
+        help=(
+            "Answer plain HTTP on the same port too, for clients that do not trust your CA, such as the descheduler; "
+            "with --client-ca-file, /scheduler still needs a certificate."
+        ),
+        group=_SERVING,
+    ),
+    Flag(
         name="client-ca-file",
         kind=PATH,
         help="CA of client certificates: /scheduler then answers only clients that present one.",
@@ -116,19 +127,13 @@ _SERVING_FLAGS = (
         group=_SERVING,
     ),
     Flag(
-        name="shutdown-delay",
-        kind=DURATION,
-        default=5.0,
-        help="How long to keep serving after SIGTERM, while endpoints are removed.",
-        group=_SERVING,
-    ),
-    Flag(
-        name="pin-cpu",
+        name="open-watcher",
         kind=BOOLEAN,
         default=False,
-        help="Pin the worker to one core, which saves CPU on machines with many cores.",
+        help="Answer /watcher and /watcher/HOST without the token, which Trimaran's plugins cannot send.",
         group=_SERVING,
     ),
+    *worker_flags(_SERVING),
 )
 
 NODES = CommandFlags(
@@ -138,6 +143,10 @@ NODES = CommandFlags(
         "Serves the utilisation of nodes over 15, 10 and 5 minutes to Trimaran's plugins, scores and a filter to "
         "kube-scheduler, and hot nodes to the descheduler. Where no flag is given, the environment variables of "
         "load-watcher are read."
+    ),
+    examples=(
+        f"{PROGRAM} nodes --prometheus-url http://prometheus:9090",
+        f"{PROGRAM} nodes --objects cluster --prometheus-url http://prometheus:9090 --port 2020",
     ),
     flags=(
         *_WINDOW_FLAGS,

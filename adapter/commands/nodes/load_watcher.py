@@ -9,14 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from adapter.service.flags.parsing import UsageError
-from adapter.sources.prometheus.errors import SettingsError
-from adapter.sources.prometheus.settings import endpoint_of
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.sources.kubernetes.access import SERVICE_ACCOUNT
+from adapter.foundation.sources.prometheus.errors import SettingsError
+from adapter.foundation.sources.prometheus.prometheus_settings import endpoint_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.service.flags.table import FlagValues
+    from adapter.foundation.service.flags.table import FlagValues
 
 DEFAULT_ADDRESS: Final = "http://prometheus-k8s:9090"
 """load-watcher's default."""
@@ -29,8 +30,6 @@ OPENSHIFT: Final = "ENABLE_OPENSHIFT_AUTH"
 KUBECONFIG: Final = "KUBE_CONFIG"
 LOG_LEVEL: Final = "LOG_LEVEL"
 
-_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-"""Go's `strconv.ParseBool`; load-watcher takes everything else for false."""
 _CREDENTIALS: Final = frozenset(
     {
         "prometheus-auth-incluster",
@@ -66,6 +65,8 @@ class LoadWatcherFlags:
 def with_load_watcher(values: FlagValues, environment: Mapping[str, str]) -> LoadWatcherFlags:
     """Return the flags with the variables in the place of those that are not given. Raises UsageError."""
     found = {name: text.strip() for name, text in environment.items() if text.strip()}
+    # load-watcher looks whether the variable is there, not at its value.
+    is_openshift = OPENSHIFT in environment
     changed: dict[str, object] = {}
     warnings: list[str] = []
     if "prometheus-url" in values.given:
@@ -74,11 +75,11 @@ def with_load_watcher(values: FlagValues, environment: Mapping[str, str]) -> Loa
         _check_provider(found)
         changed["prometheus-url"] = _address(found)
     _check_verification(values, found, warnings)
-    if found.get(OPENSHIFT) in _TRUE and not _has_credentials(values):
-        changed["prometheus-auth-incluster"] = True
+    if is_openshift and not _has_credentials(values):
+        changed |= _service_account(values, str(changed.get("prometheus-url", "")), has_token=TOKEN in found)
     if KUBECONFIG in found and "kubeconfig" not in values.given:
         changed["kubeconfig"] = Path(found[KUBECONFIG])
-    headers = _token_header(values, found, warnings, has_account=bool(changed.get("prometheus-auth-incluster")))
+    headers = _token_header(values, found, warnings)
     given = values.given | ({"kubeconfig"} if "kubeconfig" in changed else frozenset())
     completed = replace(
         values, values={**values.values, **changed}, given=given, warnings=(*values.warnings, *warnings)
@@ -115,7 +116,7 @@ def _address(found: Mapping[str, str]) -> str:
 
 
 def _check_verification(values: FlagValues, found: Mapping[str, str], warnings: list[str]) -> None:
-    if found.get(SKIP_VERIFY) not in _TRUE:
+    if found.get(SKIP_VERIFY, "").lower() != "true":
         return
     if "prometheus-ca-file" not in values.given:
         raise UsageError(
@@ -125,17 +126,25 @@ def _check_verification(values: FlagValues, found: Mapping[str, str], warnings: 
     warnings.append(f"{SKIP_VERIFY} has no effect beside --prometheus-ca-file: the certificate is verified")
 
 
-def _token_header(
-    values: FlagValues, found: Mapping[str, str], warnings: list[str], *, has_account: bool
-) -> tuple[tuple[str, str], ...]:
+def _service_account(values: FlagValues, address: str, *, has_token: bool) -> Mapping[str, object]:
+    """Return the flags for the token and the CA of the pod's service account; a token that is given replaces it."""
+    if not has_token:
+        return {"prometheus-auth-incluster": True}
+    is_plain = not (address or values.text("prometheus-url")).startswith("https://")
+    if is_plain or "prometheus-ca-file" in values.given:
+        return {}
+    return {"prometheus-ca-file": Path(SERVICE_ACCOUNT, "ca.crt")}
+
+
+def _token_header(values: FlagValues, found: Mapping[str, str], warnings: list[str]) -> tuple[tuple[str, str], ...]:
     token = found.get(TOKEN)
     if token is None:
         return ()
-    if has_account or _has_credentials(values):
+    if _has_credentials(values):
         warnings.append(f"{TOKEN} has no effect: other credentials for Prometheus are given")
         return ()
     if not token.isprintable() or not token.isascii():
-        raise UsageError(f"{TOKEN} holds characters that a header cannot carry: set it to the token alone")
+        raise UsageError(f"{TOKEN} holds characters that are not allowed in a header: set it to the token alone")
     return (("Authorization", f"Bearer {token}"),)
 
 

@@ -1,4 +1,4 @@
-"""Who may read what: the bearer token of readers, and the client certificate of the scheduler."""
+"""Determines who may read what: the bearer token of readers, and the client certificate of the scheduler."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from adapter.identity.chains import Anchored, BadChainError, Verdicts, anchored, utc_now
+from adapter.foundation.files.file_contents import read_regular
+from adapter.foundation.files.followed_files import FollowedFiles, by_stamp
+from adapter.foundation.web.http import Response
+from adapter.metrics.identity.chains import Anchored, BadChainError, Verdicts, anchored, utc_now
 from adapter.nodes.model.answers import API_VERSION
-from adapter.timing.file_contents import read_regular
-from adapter.timing.followed_files import FollowedFiles, by_stamp
-from adapter.web.http import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
-    from adapter.identity.authorities import Authorities
-    from adapter.identity.chains import Now
-    from adapter.web.http import Request
-    from adapter.web.routes import Handle, Route
+    from adapter.foundation.web.http import Request
+    from adapter.foundation.web.routes import Admit, Route
+    from adapter.metrics.identity.authorities import Authorities
+    from adapter.metrics.identity.chains import Now
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +34,8 @@ QUERY_PATH: Final = "/api/v1/query"
 SCHEDULER: Final = "/scheduler/"
 TOKEN_PATHS: Final = ("/watcher", "/nodes/unmapped", "/scores", "/hotspots", QUERY_PATH)
 OPEN_PATHS: Final = ("/watcher/health",)
+WATCHER_PATHS: Final = ("/watcher", "/watcher/<host>")
+"""The routes that Trimaran's plugins ask, which can send no token."""
 
 
 class BearerToken:
@@ -46,7 +48,7 @@ class BearerToken:
             by_stamp([path]),
             lambda _: _digest(_token_of(read_regular(path, _LARGEST_TOKEN_BYTES))),
             unusable=(OSError, ValueError),
-            on_failure=self._refused,
+            on_failure=self._log_refusal,
             look_every_seconds=_LOOK_SECONDS,
             clock=clock,
         )
@@ -60,9 +62,11 @@ class BearerToken:
         given = _digest(token.strip().encode(errors="surrogateescape"))
         return None if hmac.compare_digest(given, self._followed.current()) else "the bearer token is not valid"
 
-    def _refused(self, error: Exception) -> None:
+    def _log_refusal(self, error: Exception) -> None:
         reason = (error.strerror or "it cannot be read") if isinstance(error, OSError) else str(error)
-        _log.warning("the token file %s has changed and is not usable, the last token stays: %s", self._path, reason)
+        _log.warning(
+            "the token file %s has changed and cannot be used; the last token stays in use: %s", self._path, reason
+        )
 
 
 class ClientCertificate:
@@ -71,7 +75,7 @@ class ClientCertificate:
     def __init__(self, authorities: Callable[[], Authorities], now: Now = utc_now) -> None:
         self._authorities = authorities
         self._now = now
-        self._verdicts: Verdicts[Authorities, Anchored | str | None] = Verdicts(_judged)
+        self._verdicts: Verdicts[Authorities, Anchored | str | None] = Verdicts(_anchor_or_problem)
 
     def problem(self, request: Request) -> str | None:
         """Return why the request may not be answered; None if its connection has such a certificate."""
@@ -79,7 +83,7 @@ class ClientCertificate:
             return "a client certificate is required"
         verdict = self._verdicts.of(request.peer_chain, self._authorities())
         if verdict is None:
-            return "the client certificate is of another CA"
+            return "the client certificate was issued by another CA"
         if isinstance(verdict, str):
             return f"the client certificate cannot be used: {verdict}"
         if not verdict.holds(self._now()):
@@ -88,33 +92,38 @@ class ClientCertificate:
 
 
 def protected(
-    routes: Iterable[Route], token: BearerToken | None, certificate: ClientCertificate | None
+    routes: Iterable[Route],
+    token: BearerToken | None,
+    certificate: ClientCertificate | None,
+    open_paths: Collection[str] = OPEN_PATHS,
 ) -> tuple[Route, ...]:
-    """Return the routes, of which each answers 401 to requests that lack what its path requires."""
-    return tuple(_protected(route, token, certificate) for route in routes)
+    """Return the routes, of which each answers 401 to requests that lack what its path requires, before their body."""
+    return tuple(_protected_route(route, token, certificate, open_paths) for route in routes)
 
 
-def _protected(route: Route, token: BearerToken | None, certificate: ClientCertificate | None) -> Route:
+def _protected_route(
+    route: Route, token: BearerToken | None, certificate: ClientCertificate | None, open_paths: Collection[str]
+) -> Route:
     if certificate is not None and route.path.startswith(SCHEDULER):
-        return replace(route, handle=_behind(certificate.problem, route.handle))
-    if token is not None and _needs_token(route.path):
-        return replace(route, handle=_behind(token.problem, route.handle))
+        return replace(route, admit=_unless(certificate.problem))
+    if token is not None and _needs_token(route.path, open_paths):
+        return replace(route, admit=_unless(token.problem))
     return route
 
 
-def _needs_token(path: str) -> bool:
-    return path not in OPEN_PATHS and any(path == one or path.startswith(f"{one}/") for one in TOKEN_PATHS)
+def _needs_token(path: str, open_paths: Collection[str]) -> bool:
+    return path not in open_paths and any(path == one or path.startswith(f"{one}/") for one in TOKEN_PATHS)
 
 
-def _behind(problem: Callable[[Request], str | None], handle: Handle) -> Handle:
-    def answer(request: Request) -> Response:
+def _unless(problem: Callable[[Request], str | None]) -> Admit:
+    def admit(request: Request) -> Response | None:
         reason = problem(request)
-        return handle(request) if reason is None else _unauthorized(request.path, reason)
+        return None if reason is None else _unauthorized_response(request.path, reason)
 
-    return answer
+    return admit
 
 
-def _unauthorized(path: str, reason: str) -> Response:
+def _unauthorized_response(path: str, reason: str) -> Response:
     if path == QUERY_PATH:
         content: dict[str, str] = {"status": "error", "errorType": "unauthorized", "error": reason}
     else:
@@ -122,7 +131,7 @@ def _unauthorized(path: str, reason: str) -> Response:
     return Response(401, msgspec.json.encode(content) + b"\n", headers=(("WWW-Authenticate", "Bearer"),))
 
 
-def _judged(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | str | None:
+def _anchor_or_problem(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | str | None:
     try:
         return anchored(chain, authorities)
     except BadChainError as error:

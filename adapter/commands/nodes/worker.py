@@ -5,41 +5,46 @@ from __future__ import annotations
 import gc
 import threading
 import time
-import zlib
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from adapter.commands.nodes.answers import Answers, not_found, own_routes
 from adapter.commands.nodes.cluster import LONGEST_WAIT_SECONDS, node_source
-from adapter.commands.nodes.protection import ClientCertificate, protected
-from adapter.commands.nodes.settings import METRICS_PREFIX
-from adapter.commands.nodes.telemetry import ExtenderMetrics
+from adapter.commands.nodes.extender_telemetry import ExtenderMetrics
+from adapter.commands.nodes.nodes_settings import COMMON_THREADS, METRICS_PREFIX
+from adapter.commands.nodes.protection import OPEN_PATHS, SCHEDULER, WATCHER_PATHS, ClientCertificate, protected
+from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.files.gzip_format import gzipped
+from adapter.foundation.options.clients import prometheus_client
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.process_telemetry import exposition
+from adapter.foundation.service.server.bodies import BodyPlan
+from adapter.foundation.service.server.paced_text import PacedText
+from adapter.foundation.service.server.plain import PlainAnswer
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import Pace
+from adapter.foundation.web.http import Request
+from adapter.foundation.web.wsgi import wsgi_application
+from adapter.nodes.board.board_telemetry import BoardMetrics
 from adapter.nodes.board.keeper import BoardKeeper, KeeperParts
-from adapter.nodes.board.telemetry import BoardMetrics
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import SchedulingReloader
 from adapter.nodes.file.sample_file import SampleFile
 from adapter.nodes.queries.refresher import SampleRefresher
-from adapter.options.clients import prometheus_client
-from adapter.service.runtime.errors import StartError
-from adapter.service.server.plain import PlainAnswer
-from adapter.sources.kubernetes.telemetry import WatchMetrics
-from adapter.timing.clock import Clock
-from adapter.timing.file_contents import FilesError
-from adapter.timing.pace import Pace
-from adapter.web.rendering import GZIP_FORMAT, GZIP_LEVEL
-from adapter.web.wsgi import wsgi_application
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from adapter.commands.nodes.cluster import NodeSource
-    from adapter.commands.nodes.settings import NodesSettings
-    from adapter.nodes.model.settings import SchedulingSettings
-    from adapter.service.runtime.tasks import Stop
-    from adapter.service.server.context import WorkerContext
-    from adapter.service.server.process import WsgiApp
+    from adapter.commands.nodes.nodes_settings import NodesSettings
+    from adapter.foundation.service.runtime.tasks import Stop
+    from adapter.foundation.service.server.bodies import Head, PlanBody
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.service.server.process import WsgiApp
+    from adapter.foundation.web.routes import Route
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
 
 LISTS_SECONDS: Final = 10.0
 """How long the first refresh, and readiness, wait for the first lists of nodes and pods."""
@@ -67,7 +72,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
         answers.use(changed)
 
     reloader.on_change(replace)
-    context.tasks.periodic("configuration", reloader.check, every_seconds=1.0, deadline_seconds=30.0)
+    context.tasks.periodic("configuration", reloader.check, every_seconds=1.0, deadline_seconds=30.0, reads_only=True)
     _start_tasks(settings, context, keeper, source, (wake, file_is_read, pace))
     extender, metrics = ExtenderMetrics(context.registry, METRICS_PREFIX), _NodeMetrics(keeper, clock)
     context.add_metrics(metrics.text)
@@ -76,11 +81,21 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     certificate = None
     if settings.client_authorities is not None:
         certificate = ClientCertificate(settings.client_authorities.current)
-    routes = protected(answers.routes(), settings.token, certificate)
+    open_paths = (*OPEN_PATHS, *WATCHER_PATHS) if settings.has_open_watcher else OPEN_PATHS
+    routes = protected(answers.routes(), settings.token, certificate, open_paths)
+    context.plan_body = plan_by_routes(routes, reserved_below=SCHEDULER)
+    own_metrics = PacedText(lambda: exposition(context.registry)[0])
+    own_metrics.start()
+    context.on_stop(own_metrics.stop)
     # The port opens after this, so that the first request of a restarted process is answered from its file.
     file_is_read.wait(LONGEST_WAIT_SECONDS)
-    own = own_routes(context.health, context.registry, metrics.text, metrics.packed)
-    return wsgi_application(not_found, routes=(*map(extender.counted, routes), *own), refuse=extender.refuse)
+    own = own_routes(context.health, own_metrics, metrics.text, metrics.packed)
+    return wsgi_application(
+        not_found,
+        routes=(*map(extender.counted, routes), *own),
+        refuse=extender.refuse,
+        most_bodies=COMMON_THREADS // 2,
+    )
 
 
 def _reloader(settings: NodesSettings, context: WorkerContext) -> SchedulingReloader:
@@ -124,12 +139,14 @@ def _keeper(
 
 def meaning_of(settings: NodesSettings, scheduling: SchedulingSettings) -> str:
     """Return what the samples of the local file are of, as text without credentials."""
-    about = {
+    about: dict[str, object] = {
         "prometheus": settings.prometheus.endpoint.shown,
         "names": "instance" if settings.objects is None else scheduling.match,
         "queries": dict(scheduling.queries),
         "matchers": dict(scheduling.matchers),
     }
+    if settings.prometheus.matchers is not None:
+        about["prometheus_matchers"] = str(settings.prometheus.matchers)
     return msgspec.json.encode(about, order="sorted").decode()
 
 
@@ -148,8 +165,8 @@ def _start_tasks(
     loop = _RefreshLoop(keeper, settings.refresh_interval_seconds, (file_is_read, lists_are_done), pace)
     context.health.add_ready("nodes", lambda: None if lists_are_done() else "nodes and pods are not listed yet")
     context.health.add_ready("refresh", lambda: None if keeper.has_tried else "no refresh has been tried yet")
-    context.tasks.running("refresh", loop.run)
-    context.tasks.running("board", lambda stop: _follow_changes(keeper, wake, stop))
+    context.tasks.running("refresh", loop.run, reads_only=True)
+    context.tasks.running("board", lambda stop: _follow_changes(keeper, wake, stop), reads_only=True)
     if settings.state_file is not None:
         context.tasks.periodic("local file", keeper.write_file, every_seconds=1.0, deadline_seconds=60.0)
 
@@ -223,10 +240,30 @@ class _NodeMetrics:
         published = self._keeper.published
         if published.exposition is None:
             return b""
-        hot = zlib.compress(published.hot, GZIP_LEVEL, wbits=GZIP_FORMAT)
-        return published.exposition.gzipped(self._clock.wall()) + hot
+        return published.exposition.gzipped(self._clock.wall()) + gzipped(published.hot)
 
 
 def _plain_health(context: WorkerContext, query: str) -> PlainAnswer:
     status, text = context.health.answer("/healthz", query) or (404, "")
     return PlainAnswer(status, text.encode())
+
+
+def plan_by_routes(routes: Sequence[Route], *, reserved_below: str) -> PlanBody:
+    """Return the plan: bodies of the frequent routes, of callers whom these admit.
+
+    Requests for paths below `reserved_below` get one of the reserved threads. All other requests are judged, and
+    refused, by a request thread.
+    """
+    by_path = {route.path: route for route in routes if route.is_frequent and route.largest_body_bytes}
+
+    def plan(head: Head) -> BodyPlan | None:
+        path, _, query = head.target.partition("?")
+        route = by_path.get(path)
+        if route is None or (route.methods and head.method not in route.methods):
+            return None
+        request = Request(head.method, path, query, head.headers, head.peer_chain)
+        if route.admit is not None and route.admit(request) is not None:
+            return None
+        return BodyPlan(route.largest_body_bytes, is_reserved=path.startswith(reserved_below))
+
+    return plan

@@ -15,33 +15,33 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.lister_cluster import lister_cluster
-from adapter.identity.certificates.certificate_telemetry import CertificateMetrics
-from adapter.identity.certificates.keeping import LIFE, CertificateKeeper, Times
-from adapter.identity.certificates.kept_file import FILE, read_kept, write_kept
-from adapter.identity.certificates.rotation import WantedCertificate
-from adapter.identity.certificates.serving import ServingCertificate
-from adapter.objects.names import is_object_name
-from adapter.options.clients import kubernetes_client
-from adapter.options.cluster import object_name
-from adapter.service.flags.parsing import UsageError
-from adapter.service.flags.table import DURATION, TEXT, Flag, Repeat
-from adapter.service.runtime.errors import StartError
-from adapter.service.runtime.logs import StateLog
-from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.kubernetes.writing import ObjectClient
-from adapter.timing.backoff import Backoff
+from adapter.foundation.objects.names import is_object_name
+from adapter.foundation.options.clients import kubernetes_client
+from adapter.foundation.options.cluster import object_name
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import DURATION, TEXT, Flag, Repeat
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.writing import ObjectClient
+from adapter.foundation.time.backoff import Backoff
+from adapter.metrics.identity.certificates.certificate_telemetry import CertificateMetrics
+from adapter.metrics.identity.certificates.keeping import LIFE, CertificateKeeper, Times
+from adapter.metrics.identity.certificates.kept_file import FILE, read_kept, write_kept
+from adapter.metrics.identity.certificates.rotation import WantedCertificate
+from adapter.metrics.identity.certificates.serving import ServingCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from adapter.identity.certificates.generations import Generation
-    from adapter.identity.certificates.keeping import Events
-    from adapter.identity.certificates.rotation import RotationProblem
-    from adapter.options.cluster import ClusterSettings
-    from adapter.service.flags.table import FlagValues
-    from adapter.service.runtime.tasks import Stop
-    from adapter.service.server.context import WorkerContext
+    from adapter.foundation.options.cluster import ClusterSettings
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.service.runtime.tasks import Stop
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.metrics.identity.certificates.generations import Generation
+    from adapter.metrics.identity.certificates.keeping import Events
+    from adapter.metrics.identity.certificates.rotation import RotationProblem
 
 SHORTEST_LIFE_SECONDS = 60.0
 FIRST_LOOK_SECONDS = 30.0
@@ -119,7 +119,7 @@ def kept_certificate(values: FlagValues) -> KeptCertificate | None:
         _refuse_without_secret(values)
         return None
     if values.path("tls-cert-file") or values.path("tls-private-key-file"):
-        raise UsageError("--serving-secret and --tls-cert-file exclude each other: set only one")
+        raise UsageError("--serving-secret and --tls-cert-file cannot be combined: set only one")
     if not values.text("service") or not values.texts("apiservice"):
         raise UsageError("--serving-secret needs --service=NAMESPACE/NAME and --apiservice=NAME: set both")
     folder, life = values.path("cert-dir"), values.seconds("serving-certificate-life")

@@ -14,50 +14,51 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from adapter.apis.handler import Handler, Parts
-from adapter.apis.routing import is_frequent
-from adapter.apis.telemetry import Telemetry
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import keep_certificate
 from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.identity import make_gate
 from adapter.commands.serve.rule_reloader import RuleReloader
-from adapter.commands.serve.settings import METRICS_PREFIX, serve_settings
+from adapter.commands.serve.serve_settings import METRICS_PREFIX, serve_settings
 from adapter.commands.trials.queries import QueryTrials
-from adapter.documents.load import DocumentError
-from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.options.clients import object_source, prometheus_client
-from adapter.options.logs import configure_logs_by
-from adapter.readings.readings import Readings
-from adapter.readings.telemetry import ReadingsTelemetry
-from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.service.runtime.errors import StartError
-from adapter.service.runtime.logs import fields
-from adapter.service.runtime.telemetry import exposition
-from adapter.service.runtime.threads import DaemonThreads
-from adapter.service.server.process import serve_forever
-from adapter.sources.kubernetes.telemetry import WatchMetrics
-from adapter.timing.file_contents import FilesError
-from adapter.timing.pace import Pace
-from adapter.web.wsgi import wsgi_application
+from adapter.foundation.documents.load import DocumentError
+from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.options.clients import object_source, prometheus_client
+from adapter.foundation.options.logs import configure_logs_by
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.runtime.process_telemetry import exposition
+from adapter.foundation.service.runtime.threads import DaemonThreads
+from adapter.foundation.service.server.process import serve_forever
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
+from adapter.foundation.time.pace import Pace
+from adapter.foundation.web.wsgi import wsgi_application
+from adapter.metrics.apis.apis_telemetry import Telemetry
+from adapter.metrics.apis.handler import Handler, Parts
+from adapter.metrics.apis.routing import is_frequent
+from adapter.metrics.readings.readings import Readings
+from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adapter.commands.serve.settings import SelfMade, ServeSettings
-    from adapter.service.runtime.tasks import Stop
-    from adapter.service.server.context import WorkerContext
-    from adapter.service.server.process import WsgiApp
-    from adapter.sources.objects import ObjectSource
+    from adapter.commands.serve.serve_settings import SelfMade, ServeSettings
+    from adapter.foundation.service.runtime.tasks import Stop
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.service.server.process import WsgiApp
+    from adapter.foundation.sources.objects import ObjectSource
 
 _log = logging.getLogger(__name__)
 
 PODS = find_resource(BUILT_IN, "", "pods")
-READY_WITHOUT_PODS_SECONDS = 10.0
-"""Time after which the process is ready without the list of pods: requests then say why it is missing."""
+READY_WITHOUT_PODS_SECONDS = 0.5
+"""Time after which the process is ready without the list of pods: in a large cluster it takes seconds, in which all
+other metrics have answers already. A request that needs the list waits for it, and then gets 503 with the reason."""
 READY_WITHOUT_METRICS_SECONDS = 0.5
 """Time for the first look-ups of series, which helps rolling updates: a process that knows fewer metrics than its
-predecessor answers 404. It is short because readiness must not depend on Prometheus."""
+predecessor makes requests wait. It is short because readiness must not depend on Prometheus."""
 QUERY_THREADS = 30
 """Threads for queries: more than `ReadingSettings` and `readings/asking/lanes` let run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
@@ -106,7 +107,6 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     configuration.on_change(readings.replace_rulebook, QueryTrials(prometheus, objects.resource))
     _start_tasks(settings, context, configuration, readings)
     _be_ready_when_pods_are_known(context, objects)
-    context.health.add_ready("metrics", metrics_probe(readings.has_looked_up_all))
     handler = Handler(
         Parts(
             authorizer=gate,
@@ -121,9 +121,17 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
             compatibility=settings.compatibility,
         )
     )
+    are_listed = functools.partial(_are_listed, readings, handler)
+    context.health.add_ready("metrics", metrics_probe(are_listed))
     prepare = functools.partial(handler.prepare, pace.slices)
-    context.tasks.periodic("lists of metrics", prepare, every_seconds=PREPARE_SECONDS, deadline_seconds=60.0)
+    context.tasks.periodic(
+        "lists of metrics", prepare, every_seconds=PREPARE_SECONDS, deadline_seconds=60.0, reads_only=True
+    )
     return wsgi_application(handler.handle, routes=handler.routes(), refuse=handler.refuse, is_frequent=is_frequent)
+
+
+def _are_listed(readings: Readings, handler: Handler) -> bool:
+    return readings.has_looked_up_all() and handler.is_prepared()
 
 
 def _log_certificate_authority(settings: ServeSettings) -> None:
@@ -149,8 +157,10 @@ def _start_tasks(
         while not stop.requested:
             stop.wait(min(readings.run_due(), LONGEST_REFRESH_PAUSE_SECONDS))
 
-    context.tasks.running("refresh", refresh)
-    context.tasks.periodic("configuration", configuration.check, every_seconds=1.0, deadline_seconds=30.0)
+    context.tasks.running("refresh", refresh, reads_only=True)
+    context.tasks.periodic(
+        "configuration", configuration.check, every_seconds=1.0, deadline_seconds=30.0, reads_only=True
+    )
     if settings.kept:
         keep_certificate(settings.kept, context)
     if settings.self_made:
@@ -170,7 +180,7 @@ def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource)
         waited = time.monotonic() - started
         if objects.synced(PODS) or waited >= READY_WITHOUT_PODS_SECONDS:
             return None
-        return f"pods are not listed yet, after {waited:.0f} s"
+        return f"pods are not listed yet, after {waited:.1f} s"
 
     def settle(stop: Stop) -> None:
         """Exempt the metadata of pods from garbage collection once it is listed, so that it is not scanned again."""
@@ -180,17 +190,20 @@ def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource)
         stop.event.wait()
 
     context.health.add_ready("pods", probe)
-    context.tasks.running("settle", settle)
+    context.tasks.running("settle", settle, reads_only=True)
 
 
 def metrics_probe(
-    looked_up: Callable[[], bool], clock: Callable[[], float] = time.monotonic
+    are_listed: Callable[[], bool], clock: Callable[[], float] = time.monotonic
 ) -> Callable[[], str | None]:
-    """Return the check that passes once the series of all rules were looked up, even if that failed, or time is up."""
+    """Return the check that passes once all metrics that look-ups found are listed, or time is up.
+
+    A look-up that failed has found nothing.
+    """
     started = clock()
 
     def probe() -> str | None:
-        if looked_up() or clock() - started >= READY_WITHOUT_METRICS_SECONDS:
+        if are_listed() or clock() - started >= READY_WITHOUT_METRICS_SECONDS:
             return None
         return "series have not been looked up yet"
 

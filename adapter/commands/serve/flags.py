@@ -11,13 +11,14 @@ from pathlib import Path
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import CERTIFICATE_FLAGS
 from adapter.commands.serve.identity import IDENTITY_FLAGS
-from adapter.options.asking_limit import client_limit_flags
-from adapter.options.cluster import CLUSTER_FLAGS
-from adapter.options.logs import LOG_FLAGS
-from adapter.options.prometheus import PROMETHEUS_FLAGS
-from adapter.options.version import program_version
-from adapter.rulebook.plans.reach import LOOK_BACK_SECONDS
-from adapter.service.flags.table import (
+from adapter.foundation.options.asking_limit import client_limit_flags
+from adapter.foundation.options.cluster import CLUSTER_FLAGS
+from adapter.foundation.options.logs import LOG_FLAGS
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.version import program_version
+from adapter.foundation.options.worker import worker_flags
+from adapter.foundation.promql.reach import LOOK_BACK_SECONDS
+from adapter.foundation.service.flags.table import (
     ADDRESS,
     BOOLEAN,
     DURATION,
@@ -33,8 +34,8 @@ from adapter.service.flags.table import (
     Repeat,
     one_of,
 )
-from adapter.service.server.addresses import Address
-from adapter.service.server.tls import OLD_VERSIONS, VERSIONS
+from adapter.foundation.service.server.addresses import Address
+from adapter.foundation.service.server.tls import OLD_VERSIONS, VERSIONS
 
 _METRICS = "Metrics"
 _SERVING = "Serving"
@@ -81,7 +82,7 @@ _CONFIGURATION = (
         kind=DURATION,
         default=600.0,
         help=(
-            "Longest time that a request stays in demand after it was last made. A repeated request leaves after four "
+            "Maximum time that a request stays in demand after it was last made. A repeated request leaves after four "
             "of its own intervals, and a single one after 60 s."
         ),
         group=_METRICS,
@@ -211,20 +212,7 @@ _SERVING_FLAGS = (
         group=_SERVING,
         state=Refused("all clients get the same certificate: set it with --tls-cert-file"),
     ),
-    Flag(
-        name="shutdown-delay",
-        kind=DURATION,
-        default=5.0,
-        help="How long to keep serving after SIGTERM, while endpoints are removed.",
-        group=_SERVING,
-    ),
-    Flag(
-        name="pin-cpu",
-        kind=BOOLEAN,
-        default=False,
-        help="Pin the worker to one core, which saves CPU on machines with many cores.",
-        group=_SERVING,
-    ),
+    *worker_flags(_SERVING),
     Flag(
         name="max-requests-inflight",
         kind=INTEGER,
@@ -252,7 +240,7 @@ _SERVING_FLAGS = (
             name=f"permit-{what}-sharing",
             kind=BOOLEAN,
             group=_SERVING,
-            state=Ignored("a port in use is an error, so that two servers do not share their callers by accident"),
+            state=Ignored("a port in use is an error, so that two servers do not share their clients by accident"),
         )
         for what in ("address", "port")
     ),
@@ -286,6 +274,10 @@ SERVE = CommandFlags(
     summary=(
         "Serves custom.metrics.k8s.io, external.metrics.k8s.io and metrics.k8s.io from Prometheus, according to "
         "prometheus-adapter's rule files."
+    ),
+    examples=(
+        f"{PROGRAM} serve --config rules/adapter --prometheus-url http://prometheus:9090",
+        f"{PROGRAM} serve --config rules.yaml --secure-port 6443 --refresh-interval 5s",
     ),
     flags=(
         *_CONFIGURATION,

@@ -1,4 +1,4 @@
-"""How `serve` authenticates and authorizes callers: flags, settings, and the gate that the worker makes of them.
+"""Authenticates and authorizes callers of `serve`: flags, settings, and the gate that the worker makes of them.
 
 In a pod, the process asks the API server of the pod's cluster, as other servers behind kube-apiserver do. Elsewhere it
 asks only a server that a kubeconfig names, and with `--objects` no cluster is assumed at all.
@@ -10,37 +10,36 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.identity import config_map
-from adapter.identity.access_reviews import AccessReviews
-from adapter.identity.authorization import AuthorizationSettings, Authorizer
-from adapter.identity.front_proxy import HeaderNames
-from adapter.identity.gate import Gate, OpenPaths
-from adapter.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
-from adapter.identity.reviews import review_waiters
-from adapter.identity.telemetry import IdentityTelemetry
-from adapter.identity.tokens import Tokens, TokenSettings
-from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.service.flags.parsing import UsageError
-from adapter.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, Flag, Repeat
-from adapter.service.runtime.errors import StartError
-from adapter.service.runtime.threads import DaemonThreads
-from adapter.sources.kubernetes.access import from_kubeconfig, in_cluster
-from adapter.sources.kubernetes.client import KubernetesClient
-from adapter.sources.kubernetes.errors import ConfigurationError
-from adapter.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
-from adapter.sources.kubernetes.reflector import Reflector
-from adapter.sources.kubernetes.settings import WatchSettings
-from adapter.sources.stores import SingleObject
-from adapter.timing.backoff import Backoff
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, Flag, Repeat
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.threads import DaemonThreads
+from adapter.foundation.sources.kubernetes.access import from_kubeconfig, in_cluster
+from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError
+from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.stores import SingleObject
+from adapter.foundation.time.backoff import Backoff
+from adapter.metrics.identity import config_map
+from adapter.metrics.identity.access_reviews import AccessReviews
+from adapter.metrics.identity.authorization import AuthorizationSettings, Authorizer
+from adapter.metrics.identity.front_proxy import HeaderNames
+from adapter.metrics.identity.gate import Gate, OpenPaths
+from adapter.metrics.identity.identity_telemetry import IdentityTelemetry
+from adapter.metrics.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
+from adapter.metrics.identity.reviews import review_waiters
+from adapter.metrics.identity.tokens import Tokens, TokenSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from adapter.identity.material import AuthenticationMaterial
-    from adapter.service.flags.table import FlagValues
-    from adapter.service.server.context import WorkerContext
-    from adapter.sources.kubernetes.telemetry import WatchTelemetry
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
+    from adapter.metrics.identity.material import AuthenticationMaterial
 
 MOST_WAITING = 8
 """Limit on the direct callers that wait for reviews at the same time: half of the request threads."""
@@ -303,7 +302,7 @@ def _know_front_proxy(
         settings = WatchSettings(telemetry=watches, backoff=_backoff, resumes=False)
         store: SingleObject[config_map.ConfigMap] = SingleObject(config_map.NAME, lookup.take)
         reflector = Reflector(client, which, config_map.ConfigMap, store, settings, lookup.failed)
-        context.tasks.running("watch configmaps", lambda stop: reflector.run(stop.event))
+        context.tasks.running("watch configmaps", lambda stop: reflector.run(stop.event), reads_only=True)
 
     def probe() -> str | None:
         material: AuthenticationMaterial = materials.current()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.options.cluster import cluster_settings
+from adapter.foundation.options.cluster import cluster_settings
 
 if TYPE_CHECKING:
-    from adapter.options.cluster import ClusterSettings
-    from adapter.service.flags.table import FlagValues
+    from adapter.foundation.options.cluster import ClusterSettings
+    from adapter.foundation.service.flags.table import FlagValues
 
 
 def lister_cluster(values: FlagValues) -> ClusterSettings:

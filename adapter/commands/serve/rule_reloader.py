@@ -12,18 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from prometheus_client import Counter, Gauge
-
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import EMPTY_FOLDER, load_each
-from adapter.documents.tree import DocumentError
-from adapter.rulebook.findings import Code
-from adapter.rulebook.model import Rulebook, Severity
-from adapter.rulebook.parsing.parse import parse_rulebook
-from adapter.rulebook.reload.last_good import lost_list, retained_in
-from adapter.service.runtime.logs import fields
-from adapter.timing.file_contents import FilesError, empty_folders
-from adapter.timing.followed_files import FollowedFiles, by_content
+from adapter.foundation.documents.tree import DocumentError
+from adapter.foundation.files.file_contents import FilesError, empty_folders
+from adapter.foundation.service.runtime.followed_configuration import FollowedConfiguration, ReloadMetrics
+from adapter.foundation.service.runtime.logs import fields
+from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.model import Rulebook, Severity
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from adapter.metrics.rulebook.reload.last_good import lost_list, retained_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,23 +29,19 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from adapter.commands.trials.queries import QueryTrials
-    from adapter.documents.load import Document
-    from adapter.objects.resources import ResolveResource
-    from adapter.rulebook.model import Finding
-    from adapter.rulebook.reload.last_good import Retention
-    from adapter.timing.file_contents import FileContent
+    from adapter.foundation.documents.load import Document
+    from adapter.foundation.files.file_contents import FileContent
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.metrics.rulebook.model import Finding
+    from adapter.metrics.rulebook.reload.last_good import Retention
 
 _log = logging.getLogger(__name__)
 
 RESOLVE_AGAIN_SECONDS = 15.0
 """How often to retry a rule that names a kind of object which the cluster does not know."""
-LOOKS_UNTIL_SETTLED = 2
-"""Consecutive looks, a second apart, that must see the same files: an editor may empty a file before it writes it."""
 MOST_LOGGED = 500
 """Limit on the logged findings of one look: a megabyte of garbage may hold a hundred thousand rules."""
 _VANISHED = "all rules of one kind vanished from the file with it"
-RESULTS = ("success", "partial", "failure")
-"""Results of a reload: everything took effect; valid rules took effect and others were refused; nothing changed."""
 
 
 class _Loaded(NamedTuple):
@@ -70,20 +64,7 @@ class RuleReloader:
         """Read the files; raises FilesError or DocumentError, since there is no last good value at the start."""
         self._resolve = resolve
         self._apply: Callable[[Rulebook], None] = lambda _: None
-        self._well = Gauge(
-            f"{metrics_prefix}_config_last_reload_successful",
-            "1 while everything in the rule files is in force; 0 while a file or a rule is refused.",
-            registry=registry,
-        )
-        self._reloads = Counter(
-            f"{metrics_prefix}_config_reloads",
-            "Changes of the rule files, by result: success, partial (something is refused), failure (nothing took "
-            "effect).",
-            ["result"],
-            registry=registry,
-        )
-        for result in RESULTS:
-            self._reloads.labels(result)
+        self._metrics = ReloadMetrics(registry, metrics_prefix, "the rule files")
         self.rulebook = Rulebook()
         """The rulebook in force."""
         self._paths = tuple(paths)
@@ -91,17 +72,16 @@ class RuleReloader:
         self._documents: tuple[Document, ...] = ()
         self._broken: tuple[Finding, ...] = ()
         """One finding for each file that cannot be used now, with the reason."""
-        self._files = FollowedFiles(
-            by_content(paths),
+        self._followed = FollowedConfiguration(
+            paths,
             self._load,
+            self._apply_change,
             unusable=(FilesError, DocumentError, ValueError),
-            settled_after=LOOKS_UNTIL_SETTLED,
-            on_success=self._changed,
-            on_failure=lambda error: self._refused(str(error)),
+            metrics=self._metrics,
+            consequence="the last good rules stay in force",
         )
-        self._files_are_good = True
         self._resolved_at = time.monotonic()
-        self._put_in_force(self._files.value)
+        self._put_in_force(self._followed.value)
 
     def on_change(self, apply: Callable[[Rulebook], None], trials: QueryTrials | None = None) -> None:
         """Pass every further rulebook to this function, after its doubtful queries have been tried."""
@@ -110,14 +90,14 @@ class RuleReloader:
 
     def check(self) -> None:
         """Check whether the files changed, or a kind of object that a rule waits for has become known."""
-        self._files.check()
+        self._followed.check()
         now = time.monotonic()
         if now - self._resolved_at >= RESOLVE_AGAIN_SECONDS and _waits_for_a_kind(self.rulebook):
             self._resolved_at = now
             judge = self._trials.remembered if self._trials else None
             renewed = parse_rulebook(self._documents, self._resolve, judge)
             if renewed.refused != self.rulebook.refused:
-                self._take_in(renewed)
+                self._take_in(renewed, files_are_good=not (self._broken or self._followed.is_refused))
                 self._tell("rules that waited for a kind of object are in force")
 
     def _load(self, contents: Sequence[FileContent]) -> _Loaded:
@@ -143,15 +123,13 @@ class RuleReloader:
     def _unless_lost(self, document: Document, file: str) -> tuple[Document, ...]:
         return self._said_last(Path(file)) if document.file == file else (document,)
 
-    def _changed(self, loaded: _Loaded) -> None:
+    def _apply_change(self, loaded: _Loaded) -> bool:
         self._put_in_force(loaded)
-        is_whole = not loaded.broken and not _has_errors(self.rulebook)
-        self._reloads.labels("success" if is_whole else "partial").inc()
         self._tell("changed rule files are in force")
+        return not loaded.broken and not _has_errors(self.rulebook)
 
     def _put_in_force(self, loaded: _Loaded) -> None:
-        self._files_are_good = not loaded.broken
-        self._take_in(loaded.parsed)
+        self._take_in(loaded.parsed, files_are_good=not loaded.broken)
         for finding in loaded.broken:
             if finding not in self._broken:
                 _log_broken(finding, goes_on=bool(self._said_last(Path(finding.file))))
@@ -159,22 +137,16 @@ class RuleReloader:
             _log.warning("%s: %s, so nothing is served from it", folder, EMPTY_FOLDER)
         self._documents, self._broken = loaded.documents, loaded.broken
 
-    def _refused(self, message: str) -> None:
-        self._files_are_good = False
-        self._well.set(0)
-        self._reloads.labels("failure").inc()
-        _log.error("%s; the last good rules stay in force", message)
-
-    def _take_in(self, parsed: Rulebook) -> None:
+    def _take_in(self, parsed: Rulebook, *, files_are_good: bool) -> None:
         retention = retained_in(parsed, self.rulebook)
         try:
             self._apply(retention.rulebook)
         except Exception:
             # The supervisor of tasks logs the error, and the next look tries again.
-            self._well.set(0)
+            self._metrics.state(is_whole=False)
             raise
         self.rulebook = retention.rulebook
-        self._well.set(self._files_are_good and not _has_errors(parsed))
+        self._metrics.state(is_whole=files_are_good and not _has_errors(parsed))
         log_findings(parsed)
         _log_retention(retention)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from adapter.sources.prometheus.errors import PrometheusTimeoutError
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.readings.prometheus import Prometheus
-    from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.metrics.readings.prometheus import Prometheus
 
 
 class Budgeted:
@@ -25,13 +25,15 @@ class Budgeted:
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
         """Evaluate an expression within the remaining time. Raises PrometheusError."""
-        return self._prometheus.instant(query, timeout_seconds=self._left(query, timeout_seconds), at=at)
+        return self._prometheus.instant(query, timeout_seconds=self._seconds_left(query, timeout_seconds), at=at)
 
     def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
         """Look up series within the remaining time. Raises PrometheusError."""
-        return self._prometheus.series(selector, start=start, timeout_seconds=self._left(selector, timeout_seconds))
+        return self._prometheus.series(
+            selector, start=start, timeout_seconds=self._seconds_left(selector, timeout_seconds)
+        )
 
-    def _left(self, query: str, timeout_seconds: float) -> float:
+    def _seconds_left(self, query: str, timeout_seconds: float) -> float:
         left = self._end - self._monotonic()
         if left <= 0:
             raise PrometheusTimeoutError(query, f"not sent: the queries before it took {self._seconds:g} s")

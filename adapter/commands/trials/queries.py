@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.commands.trials.budget import Budgeted
 from adapter.commands.trials.served import asked_of_nobody
-from adapter.rulebook.lint.examples import example_of
-from adapter.rulebook.model import ResourceRule
-from adapter.rulebook.parsing.malformed import is_written_out
-from adapter.rulebook.plans.tree import UnreadableQueryError, parse_query
-from adapter.rulebook.reload.last_good import says
-from adapter.rulebook.rendering.render import RenderError, exact_query
-from adapter.sources.prometheus.errors import PrometheusError, QueryRefusedError
+from adapter.foundation.promql.tree import UnreadableQueryError, parse_query
+from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
+from adapter.metrics.rulebook.lint.examples import example_of
+from adapter.metrics.rulebook.model import ResourceRule
+from adapter.metrics.rulebook.parsing.malformed import is_written_out
+from adapter.metrics.rulebook.reload.last_good import says
+from adapter.metrics.rulebook.rendering import RenderError, exact_query
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from adapter.objects.resources import ResolveResource
-    from adapter.readings.prometheus import Prometheus
-    from adapter.rulebook.model import Rule, Rulebook
-    from adapter.rulebook.parsing.query_check import Judge
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.rulebook.model import Rule, Rulebook
+    from adapter.metrics.rulebook.parsing.query_check import Judge
 
 TRIAL_SECONDS: Final = 5.0
 """Time limit for all queries of one change: changes should be in force within 15 seconds."""
@@ -43,15 +43,15 @@ class QueryTrials:
     def of_a_change(self, in_force: Rulebook) -> Judge:
         """Return the function that judges changed rules; rules in force are not tried, since they may work."""
         rules: tuple[Rule | ResourceRule, ...] = (*in_force.rules, *in_force.resource.rules)
-        left_alone = set(map(_said, rules))
-        return partial(self._judged, Budgeted(self._prometheus, TRIAL_SECONDS), left_alone)
+        left_alone = set(map(_rule_content, rules))
+        return partial(self._refusal_of, Budgeted(self._prometheus, TRIAL_SECONDS), left_alone)
 
     def remembered(self, rule: Rule | ResourceRule) -> str | None:
         """Return why Prometheus refused the rule when it was last tried."""
-        return self._refused.get(_said(rule))
+        return self._refused.get(_rule_content(rule))
 
-    def _judged(self, prometheus: Prometheus, left_alone: set[Hashable], rule: Rule | ResourceRule) -> str | None:
-        said = _said(rule)
+    def _refusal_of(self, prometheus: Prometheus, left_alone: set[Hashable], rule: Rule | ResourceRule) -> str | None:
+        said = _rule_content(rule)
         if said in left_alone:
             return None
         try:
@@ -89,6 +89,6 @@ def _is_readable(query: str) -> bool:
     return True
 
 
-def _said(rule: Rule | ResourceRule) -> Hashable:
+def _rule_content(rule: Rule | ResourceRule) -> Hashable:
     """Return the content of the rule without its place in the file."""
     return tuple(says(metric.rule) for metric in rule.metrics) if isinstance(rule, ResourceRule) else says(rule)

@@ -1,4 +1,4 @@
-"""What each rule would serve from a real Prometheus, and whether Prometheus accepts the rule's query."""
+"""Tries what each rule would serve from a real Prometheus, and whether Prometheus accepts the rule's query."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.objects.selectors import EVERYTHING
-from adapter.readings.catalogue.discovery import what_is_missing
-from adapter.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
-from adapter.rulebook.findings import Code
-from adapter.rulebook.model import Finding, Severity
-from adapter.rulebook.plans import plan_of, planned_query
-from adapter.rulebook.plans.sample_age import times_of
-from adapter.rulebook.rendering.render import RenderError, exact_query
-from adapter.rulebook.report import ServedMetric, ServedMetrics
-from adapter.rulebook.requests import Asked
-from adapter.sources.prometheus.errors import PrometheusError, QueryRefusedError
-from adapter.timing.pace import UNPACED
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.prometheus.errors import AuthenticationRefusedError, PrometheusError, QueryRefusedError
+from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.readings.catalogue.discovery import what_is_missing
+from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
+from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.model import Finding, Severity
+from adapter.metrics.rulebook.plans import plan_of, planned_query
+from adapter.metrics.rulebook.plans.sample_age import times_of
+from adapter.metrics.rulebook.rendering import RenderError, exact_query
+from adapter.metrics.rulebook.report import ServedMetric, ServedMetrics
+from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from adapter.objects.resources import ResolveResource
-    from adapter.readings.prometheus import Prometheus
-    from adapter.rulebook.model import Metric, Rule
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.rulebook.model import Metric, Rule
 
 _NOBODY = ("some-namespace", ("some-object",))
 
@@ -54,17 +54,19 @@ def served_by(
     for rule in rules:
         query = rule.series_query
         if query not in known:
-            known[query] = _seen(client, query, time.time() - max_age_seconds, timeout_seconds)
+            known[query] = _look_up_series(client, query, time.time() - max_age_seconds, timeout_seconds)
         seen = known[query]
         if isinstance(seen, PrometheusError):
-            found[rule.id] = ServedMetrics(findings=(_failed(rule, seen),))
+            found[rule.id] = ServedMetrics(findings=(_failure_finding(rule, seen),))
         else:
             metrics = [metric for part in metrics_by_name(rule, seen.shapes, resolve) for metric in part]
-            found[rule.id] = _served(rule, metrics, static_metrics(rule, resolve), seen, client, timeout_seconds)
+            found[rule.id] = _served_of_rule(
+                rule, metrics, static_metrics(rule, resolve), seen, client, timeout_seconds
+            )
     return found
 
 
-def _seen(client: Prometheus, query: str, start: float, timeout_seconds: float) -> _Seen | PrometheusError:
+def _look_up_series(client: Prometheus, query: str, start: float, timeout_seconds: float) -> _Seen | PrometheusError:
     shapes = SeriesShapes()
     try:
         answer = client.series(query, start=start, timeout_seconds=timeout_seconds)
@@ -85,7 +87,7 @@ def _counts(client: Prometheus, query: str, timeout_seconds: float) -> Mapping[s
     return {sample.labels.get("__name__", ""): int(sample.value) for sample in samples}
 
 
-def _served(
+def _served_of_rule(
     rule: Rule,
     metrics: list[Metric],
     spelled_out: list[Metric],
@@ -98,7 +100,7 @@ def _served(
     listed = [*metrics, *(metric for metric in spelled_out if _id(metric) not in seen_ids)]
     findings = [] if seen.missing is None else [_cut(rule, seen.missing)]
     if not metrics and not findings:
-        message = "Prometheus has no series from which this rule makes a metric"
+        message = "Prometheus has no series from which this rule could make a metric"
         fix = "compare `seriesQuery`, the filters and the labels with what Prometheus has"
         findings = [_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix)]
     shown = tuple(
@@ -139,7 +141,7 @@ def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float
         message = f"Prometheus refuses the query of {metric.qualified}: {error}"
         yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
     except PrometheusError as error:
-        yield _failed(rule, error)
+        yield _failure_finding(rule, error)
 
 
 def asked_of_nobody(metric: Metric) -> Asked:
@@ -156,14 +158,15 @@ def _cut(rule: Rule, missing: str) -> Finding:
     return _finding(rule, Severity.WARNING, Code.NOT_ASKED, message, fix)
 
 
-def _failed(rule: Rule, error: PrometheusError) -> Finding:
+def _failure_finding(rule: Rule, error: PrometheusError) -> Finding:
     if isinstance(error, QueryRefusedError):
         message = f"Prometheus refuses `seriesQuery`: {error}"
         return _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct it")
-    message = f"the query failed: {error}"
-    return _finding(
-        rule, Severity.ERROR, Code.NOT_ASKED, message, "check --prometheus-url and the other --prometheus flags"
-    )
+    message = f"the query failed: {error.cause}"
+    fix = "check --prometheus-url, whether Prometheus runs, and --prometheus-ca-file if it speaks TLS"
+    if isinstance(error, AuthenticationRefusedError):
+        fix = "set --prometheus-token-file, or --prometheus-username and --prometheus-password-file"
+    return _finding(rule, Severity.ERROR, Code.NOT_ASKED, message, fix)
 
 
 def _finding(rule: Rule, severity: Severity, code: Code, message: str, fix: str) -> Finding:

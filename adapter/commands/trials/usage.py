@@ -1,33 +1,33 @@
-"""What each resource rule would serve from a real Prometheus, and whether Prometheus accepts its queries."""
+"""Tries what each resource rule would serve from a real Prometheus, and whether Prometheus accepts its queries."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from adapter.commands.trials.served import trial
-from adapter.objects.selectors import EVERYTHING
-from adapter.rulebook.findings import Code
-from adapter.rulebook.model import Finding, Severity
-from adapter.rulebook.rendering.render import RenderError, wide_query
-from adapter.rulebook.report import ServedMetric, ServedMetrics
-from adapter.sources.prometheus.errors import PrometheusError
-from adapter.timing.pace import UNPACED
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.prometheus.errors import PrometheusError
+from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.model import Finding, Severity
+from adapter.metrics.rulebook.rendering import RenderError, wide_query
+from adapter.metrics.rulebook.report import ServedMetric, ServedMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.readings.prometheus import Prometheus
-    from adapter.rulebook.model import Metric, ResourceRule
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.rulebook.model import Metric, ResourceRule
 
 
 def usage_served_by(
     rules: Sequence[ResourceRule], client: Prometheus, *, timeout_seconds: float
 ) -> dict[str, ServedMetrics]:
     """Return by rule what it serves for pods and nodes, according to the query for all of them."""
-    return {rule.id: _served(rule, client, timeout_seconds) for rule in rules}
+    return {rule.id: _served_usage(rule, client, timeout_seconds) for rule in rules}
 
 
-def _served(rule: ResourceRule, client: Prometheus, timeout_seconds: float) -> ServedMetrics:
+def _served_usage(rule: ResourceRule, client: Prometheus, timeout_seconds: float) -> ServedMetrics:
     shown: list[ServedMetric] = []
     findings: list[Finding] = []
     for metric in rule.metrics:

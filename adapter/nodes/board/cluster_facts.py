@@ -1,4 +1,4 @@
-"""What the board takes from the cluster. Pure."""
+"""The facts that the board takes from the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from adapter.cluster.state import ClusterNeeds, Observed
+from adapter.foundation.cluster.values.state import ClusterNeeds, Observed
 from adapter.nodes.watcher.document import NodePlaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.cluster.pods.placed import PlacedPods
-    from adapter.cluster.state import ClusterNode, ClusterState, PodSelector, Unknown
-    from adapter.nodes.model.settings import SchedulingSettings
+    from adapter.foundation.cluster.values.placed_pods import PlacedPods
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterState, PodSelector, Unknown
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
 
 ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 
@@ -40,7 +40,7 @@ def node_facts(state: ClusterState, pods: Observed[PlacedPods] | Unknown) -> Nod
         why_unknown="" if isinstance(state.nodes, Observed) else state.nodes.reason,
         pods=pods.value if isinstance(pods, Observed) else None,
         selectors=state.pod_selectors.value if isinstance(state.pod_selectors, Observed) else (),
-        problems=state.problems,
+        problems=(*state.problems, *state.placement_problems),
     )
 
 

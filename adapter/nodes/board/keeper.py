@@ -10,15 +10,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from adapter.cluster.pods.placed import PlacedPods
-from adapter.nodes.board.basis import basis_at_start
+from adapter.foundation.cluster.values.placed_pods import PlacedPods
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
+from adapter.nodes.board.board_telemetry import hot_text
 from adapter.nodes.board.cluster_facts import NodeFacts, node_places
 from adapter.nodes.board.reports import RefreshReports
-from adapter.nodes.board.telemetry import hot_text
 from adapter.nodes.hotspots.debounce import HeatState, advance
 from adapter.nodes.hotspots.hot import hot_nodes
-from adapter.nodes.model.board import Board
-from adapter.nodes.model.settings import DEFAULT_ARGS, PolicyName, TargetLoadPackingArgs
+from adapter.nodes.model.board import Board, basis_at_start
+from adapter.nodes.model.scheduling_settings import DEFAULT_ARGS, PolicyName, TargetLoadPackingArgs
 from adapter.nodes.placement.columns import ColumnsBuilder, requested_ratio
 from adapter.nodes.placement.pending import OwnerSelectors
 from adapter.nodes.placement.pod_times import last_changed_at
@@ -27,25 +28,23 @@ from adapter.nodes.watcher.exposition import NodeExposition, prepare_exposition
 from adapter.nodes.watcher.prepared import PreparedWatcher, prepare_watcher
 from adapter.nodes.windows.assemble import RefreshFacts, assemble, node_names
 from adapter.nodes.windows.estimates import BadSince, with_estimates
-from adapter.timing.clock import Clock
-from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.nodes.board.telemetry import BoardMetrics
+    from adapter.foundation.time.pace import Pace
+    from adapter.nodes.board.board_telemetry import BoardMetrics
     from adapter.nodes.file.sample_file import SampleFile
     from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot
     from adapter.nodes.model.samples import SampleSet
-    from adapter.nodes.model.settings import SchedulingSettings
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
     from adapter.nodes.queries.refresher import SampleRefresher
-    from adapter.timing.pace import Pace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Published:
-    """What requests are answered from; replaced as a whole."""
+    """The snapshot from which requests are answered; replaced as a whole."""
 
     board: Board
     selectors: OwnerSelectors
@@ -58,7 +57,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeeperParts:
-    """What the keeper works with."""
+    """The parts of the keeper."""
 
     facts: Callable[[], NodeFacts]
     refresher: Callable[[SchedulingSettings], SampleRefresher]
@@ -98,7 +97,7 @@ class BoardKeeper:
 
     @property
     def published(self) -> Published:
-        """What requests are answered from now."""
+        """The snapshot from which requests are answered now."""
         return self._published
 
     def read_file(self) -> None:
@@ -155,6 +154,7 @@ class BoardKeeper:
             self._parts.clock.wall(),
             self._parts.refresh_seconds,
             unmapped=result.unmapped,
+            measured_by=result.measured_by,
             query_failures=self._reports.failures(result),
         )
         self._publish(result.samples, facts, refreshed)
@@ -162,7 +162,8 @@ class BoardKeeper:
             problems = (*facts.problems, *self._builder.problems)
         self._reports.objects(problems)
         self._parts.metrics.refreshed(result)
-        self._reports.unmapped(result.unmapped)
+        self._reports.unmapped([one for one in result.unmapped if not one.refused_for])
+        self._reports.exporters(result)
         self._reports.basis(self._published.board.basis)
         if file is not None and result.samples.grids and not result.samples.from_file:
             file.offer(result.samples)
@@ -175,7 +176,7 @@ class BoardKeeper:
         with self._lock:
             settings, generation = self._settings, self._generation
             facts = self._present(asked_with)
-            loads = self._estimated(facts, self._assembled(samples, facts, refresh))
+            loads = self._with_estimates(facts, self._assemble_snapshot(samples, facts, refresh))
         # What is written about thousands of nodes takes seconds, in slices: it must not hold up changes of pods.
         places = node_places(facts.nodes, settings.pool_label)
         pace = self._parts.pace
@@ -200,12 +201,12 @@ class BoardKeeper:
         facts = self._parts.facts()
         return facts if (facts.nodes is None) == (asked_with.nodes is None) else asked_with
 
-    def _assembled(self, samples: SampleSet, facts: NodeFacts, refresh: RefreshFacts) -> LoadSnapshot:
+    def _assemble_snapshot(self, samples: SampleSet, facts: NodeFacts, refresh: RefreshFacts) -> LoadSnapshot:
         nodes = node_names(samples) if facts.nodes is None else tuple(node.name for node in facts.nodes)
         changed = None if facts.pods is None else last_changed_at(nodes, facts.pods)
         return assemble(samples, nodes, replace(refresh, pod_changed_at=changed))
 
-    def _estimated(self, facts: NodeFacts, snapshot: LoadSnapshot) -> LoadSnapshot:
+    def _with_estimates(self, facts: NodeFacts, snapshot: LoadSnapshot) -> LoadSnapshot:
         """Return the snapshot with estimates for nodes that have been bad for long enough."""
         columns = self._columns(facts, snapshot)
         requested = {} if facts.pods is None else requested_ratio(columns, self._settings.gpu.resources)
@@ -221,6 +222,7 @@ class BoardKeeper:
             facts.nodes or (),
             pods.by_node,
             pods.by_namespace,
+            self._selectors_of(facts).daemon_sets,
             are_nodes_known=facts.nodes is not None,
         )
 

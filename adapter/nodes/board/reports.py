@@ -1,4 +1,4 @@
-"""What the log says of refreshes: each condition when it begins and when it ends, not at each refresh."""
+"""Logs the results of refreshes: each condition when it begins and when it ends, not at each refresh."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import logging
 import re
 from typing import TYPE_CHECKING, Final
 
-from adapter.service.runtime.logs import StateLog, fields
+from adapter.foundation.service.runtime.logs import StateLog, fields
+from adapter.nodes.exporters.claims import source_of, source_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from adapter.nodes.exporters.claims import Source
     from adapter.nodes.model.board import ScoreBasis
-    from adapter.nodes.model.loads import LoadResource, UnmappedSeries
+    from adapter.nodes.model.loads import LoadResource, MeasuringJob, UnmappedSeries
     from adapter.nodes.queries.results import RefreshResult
 
 _log = logging.getLogger(__name__)
@@ -36,6 +38,9 @@ class RefreshReports:
         self._states = StateLog(_log)
         self._unmapped: set[str] = set()
         self._left_out: frozenset[str] = frozenset()
+        self._jobs: tuple[Source, ...] = ()
+        self._refused: frozenset[Source] = frozenset()
+        """The sources whose series were refused in the last refresh."""
         self._failed: dict[LoadResource, tuple[str, int]] = {}
         """Why a resource's newest samples are missing, and where its samples ended when that began."""
         self._logged: dict[LoadResource, str] = {}
@@ -58,6 +63,27 @@ class RefreshReports:
             ),
         )
 
+    def exporters(self, result: RefreshResult) -> None:
+        """Log from which jobs the load of nodes is taken when that changes, and each job whose series are refused."""
+        jobs = tuple(sorted(job.labels for job in result.measured_by))
+        if jobs != self._jobs:
+            self._jobs = jobs
+            shown = "; ".join(_job_text(job) for job in result.measured_by[:_SHOWN])
+            _log.info("the load of nodes is taken from these jobs", extra=fields(count=len(jobs), jobs=shown))
+        for before, now in sorted(result.moves):
+            _log.warning(
+                "nodes are measured by another job from now on: if it is not yours, name the right one in matchers",
+                extra=fields(before=source_text(before), now=source_text(now)),
+            )
+        refused = {source_of(one.labels): one for one in result.unmapped if one.refused_for}
+        for source in sorted(refused.keys() - self._refused):
+            one = refused[source]
+            _log.warning(
+                "series of a job do not count for the load of nodes: GET /nodes/unmapped lists them",
+                extra=fields(job=source_text(source), instance=one.instance, why=one.refused_for, fix=one.fix),
+            )
+        self._refused = frozenset(refused)
+
     def objects(self, problems: Collection[str]) -> None:
         """Log which objects are left out, in whole or in part, and why: each when it begins."""
         # The number of pods at the beginning of a text changes all the time.
@@ -76,7 +102,7 @@ class RefreshReports:
         for resource, (_, end) in list(self._failed.items()):
             if resource not in result.failures and _end(result, resource) > end:
                 del self._failed[resource], self._logged[resource]
-                self._states.recovered(f"query {resource}", f"the newest samples of {resource} are there again")
+                self._states.recovered(f"query {resource}", f"the newest samples of {resource} are available again")
         for resource, why in result.failures.items():
             _, end = self._failed.get(resource, ("", _end(result, resource)))
             self._failed[resource] = why, end
@@ -100,6 +126,11 @@ class RefreshReports:
         else:
             message = f"the label instance, without its port, is the name of a node: {reason}"
             self._states.failed("names", message, level=logging.WARNING)
+
+
+def _job_text(job: MeasuringJob) -> str:
+    counts = ", ".join(f"{resource} of {nodes} nodes" for resource, nodes in job.nodes.items())
+    return f"{source_text(job.labels)} ({counts})"
 
 
 def _end(result: RefreshResult, resource: LoadResource) -> int:

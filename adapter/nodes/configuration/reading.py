@@ -2,188 +2,175 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from adapter.documents.fields import MappingReader, mapping_of
-from adapter.documents.load import load_documents
-from adapter.documents.tree import DocumentError, MappingNode, problems_within
-from adapter.nodes.configuration.policies import read_policies
-from adapter.nodes.configuration.scalars import (
-    LOAD_RESOURCES,
-    boolean,
-    label_key,
-    matcher_label,
+from adapter.foundation.documents.files import head, read_file
+from adapter.foundation.documents.scalars import (
+    BOOLEAN,
+    LABEL_KEY,
+    PROMETHEUS_LABEL,
+    RESOURCE_NAME,
+    TEXT,
+    Bounds,
     one_of,
     percentage,
-    text,
     whole,
 )
+from adapter.foundation.documents.sections import Key, Section, mapping_of
+from adapter.foundation.documents.shapes import ListOf, WrongValueError
+from adapter.foundation.documents.tree import DocumentError
+from adapter.nodes.configuration.scoring_policies import POLICIES
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.settings import FilterSettings, GpuSettings, HotspotSettings, SchedulingSettings
+from adapter.nodes.model.scheduling_settings import FilterSettings, GpuSettings, HotspotSettings, SchedulingSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Literal
+    from collections.abc import Iterator, Mapping
 
-    from adapter.documents.tree import DocumentProblem, Node
-    from adapter.nodes.model.settings import NodeMatch
+    from adapter.foundation.documents.sections import Given
+    from adapter.foundation.documents.tree import DocumentProblem
 
-API_VERSION: Final = "tidewatch.io/v1alpha1"
 KIND: Final = "SchedulingConfiguration"
-_KEYS: Final = (
-    "apiVersion",
-    "kind",
-    "policies",
-    "filter",
-    "nodes",
-    "queries",
-    "matchers",
-    "gpu",
-    "poolLabel",
-    "schedulerNames",
-    "watcher",
-    "hotspots",
-)
-_MATCHES: Final[tuple[NodeMatch, ...]] = ("auto", "instance", "ip", "nodename")
-_MOST_PERCENT_AFTER_PLACEMENT: Final = 1000
-"""By limits, a node may be promised several times."""
-_MOST_ROUNDS: Final = 1000
+_ROUNDS: Final = whole(1, 1000, quoted=True)
 
 
-class SchedulingFileError(Exception):
-    """The whole file is refused. The message is the first problem, with the number of the others."""
-
-    def __init__(self, problems: Sequence[DocumentProblem]) -> None:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        super().__init__(f"{problems[0]}{more}")
-        self.problems = tuple(problems)
+class SchedulingFileError(DocumentError):
+    """The whole file is refused."""
 
 
 def read_scheduling(content: str, file: str) -> SchedulingSettings:
     """Return the settings; `file` is its name in messages. Raises SchedulingFileError."""
     try:
-        root = load_documents(content, file).root
-        mapping = mapping_of(_nothing(file) if root is None else root, "the file", _KEYS)
+        return read_file(content, file, SCHEDULING)[1]
     except DocumentError as error:
-        raise SchedulingFileError([error.problem]) from error
-    problems = list(problems_within(mapping))
-    fields = MappingReader(mapping, _KEYS, problems)
-    settings = _settings(fields, problems)
-    if problems:
-        raise SchedulingFileError(list(dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column)))))
-    return settings
+        raise SchedulingFileError(*error.problems) from error
 
 
-def _nothing(file: str) -> MappingNode:
-    """Return what an empty file amounts to: the keys that have to be there are missing."""
-    return MappingNode(file, 1, 1, (), ())
+def _by_resource(**values: object) -> dict[LoadResource, object]:
+    return {LoadResource(name): value for name, value in values.items()}
 
 
-def _settings(fields: MappingReader, problems: list[DocumentProblem]) -> SchedulingSettings:
-    default = SchedulingSettings()
-    fields.require("apiVersion", one_of((API_VERSION,)), "", API_VERSION)
-    fields.require("kind", one_of((KIND,)), "", KIND)
-    settings = SchedulingSettings(
-        policies=fields.read("policies", lambda node: read_policies(node, problems), default.policies),
-        filter=fields.read("filter", lambda node: _filter(node, problems), default.filter),
-        match=fields.read("nodes", lambda node: _match(node, problems), default.match),
-        queries=fields.read("queries", lambda node: _queries(node, problems), default.queries),
-        matchers=fields.read("matchers", _matchers, default.matchers),
-        gpu=fields.read("gpu", lambda node: _gpu(node, problems), default.gpu),
-        pool_label=fields.read("poolLabel", label_key, default.pool_label),
-        scheduler_names=fields.read("schedulerNames", _scheduler_names, default.scheduler_names),
-        watcher_estimates=fields.read("watcher", lambda node: _estimates(node, problems), default.watcher_estimates),
-        hotspots=fields.read("hotspots", lambda node: _hotspots(node, problems), default.hotspots),
-    )
-    pools = _within(fields, "filter", "pools")
-    if pools is not None and not settings.pool_label and fields.node.get("poolLabel") is None:
+def _limits(most_percent: int) -> tuple[Key, ...]:
+    """Return a key for each resource. By limits, a node may be promised several times."""
+    shape = percentage(Bounds(0, most_percent, above=True))
+    return tuple(Key(name, shape, f"Largest share of {name} in use.") for name in LoadResource)
+
+
+def _filter(
+    use: Literal["requests", "limits"] = "requests",
+    pools: Mapping[str, Mapping[LoadResource, float]] | None = None,
+    **limits: float,
+) -> FilterSettings:
+    return FilterSettings({LoadResource(name): limit for name, limit in limits.items()}, use, pools or {})
+
+
+def _hotspots(
+    rounds: int = HotspotSettings().rounds, clear: int = HotspotSettings().clear, **limits: float
+) -> HotspotSettings:
+    by_resource = {LoadResource(name): limit for name, limit in limits.items()}
+    return HotspotSettings({**HotspotSettings().limits, **by_resource}, rounds, clear)
+
+
+def _matcher(name: str) -> str:
+    if name == "__name__":
+        message = "'__name__' is not a label that can be matched here"
+        raise WrongValueError(message, "write the name of a label, such as cluster")
+    return name
+
+
+def _check(given: Given) -> Iterator[DocumentProblem]:
+    if given.has("filter.pools") and not given.has("poolLabel"):
         fix = "write poolLabel: with the label of nodes that names their pool"
-        problems.append(pools.problem("`filter.pools` has no effect without `poolLabel`", fix))
-    return settings
+        yield given.problem("filter.pools", "`filter.pools` has no effect without `poolLabel`", fix)
 
 
-def _within(fields: MappingReader, key: str, inner: str) -> Node | None:
-    node = fields.node.get(key)
-    try:
-        return None if node is None else node.mapping().get(inner)
-    except DocumentError:
-        return None
-
-
-def _filter(node: Node, problems: list[DocumentProblem]) -> FilterSettings:
-    keys = (*LOAD_RESOURCES, "use", "pools")
-    fields = MappingReader(mapping_of(node, "filter", keys), keys, problems, path="filter")
-    use: Literal["requests", "limits"] = (
-        "limits" if fields.read("use", one_of(("requests", "limits")), "requests") == "limits" else "requests"
-    )
-    return FilterSettings(
-        _limits(fields, _MOST_PERCENT_AFTER_PLACEMENT), use, fields.read("pools", partial(_pools, problems), {})
-    )
-
-
-def _limits(fields: MappingReader, largest_percent: int) -> Mapping[LoadResource, float]:
-    found = {resource: fields.read(str(resource), percentage(largest_percent), None) for resource in LoadResource}
-    return {resource: ratio for resource, ratio in found.items() if ratio is not None}
-
-
-def _pools(problems: list[DocumentProblem], node: Node) -> Mapping[str, Mapping[LoadResource, float]]:
-    pools = {}
-    for entry in mapping_of(node, "filter.pools", ("POOL",)).entries:
-        path = f"filter.pools.{entry.name}"
-        mapping = mapping_of(entry.value, path, LOAD_RESOURCES)
-        fields = MappingReader(mapping, LOAD_RESOURCES, problems, path=path)
-        pools[entry.name] = _limits(fields, _MOST_PERCENT_AFTER_PLACEMENT)
-    return pools
-
-
-def _match(node: Node, problems: list[DocumentProblem]) -> NodeMatch:
-    keys = ("match",)
-    fields = MappingReader(mapping_of(node, "nodes", keys), keys, problems, path="nodes")
-    written = fields.read("match", one_of(_MATCHES), "auto")
-    return next(match for match in _MATCHES if match == written)
-
-
-def _queries(node: Node, problems: list[DocumentProblem]) -> Mapping[LoadResource, str]:
-    mapping = mapping_of(node, "queries", LOAD_RESOURCES)
-    fields = MappingReader(mapping, LOAD_RESOURCES, problems, path="queries")
-    found = {resource: fields.read(str(resource), text, "") for resource in LoadResource}
-    return {resource: query for resource, query in found.items() if query}
-
-
-def _matchers(node: Node) -> Mapping[str, str]:
-    entries = mapping_of(node, "matchers", ("LABEL",)).entries
-    return {matcher_label(entry.key): text(entry.value) for entry in entries}
-
-
-def _gpu(node: Node, problems: list[DocumentProblem]) -> GpuSettings:
-    keys, default = ("resources", "allocationAnnotation"), GpuSettings()
-    fields = MappingReader(mapping_of(node, "gpu", keys), keys, problems, path="gpu")
-    return GpuSettings(
-        fields.read("resources", lambda each: tuple(label_key(item) for item in each.sequence()), default.resources),
-        fields.read("allocationAnnotation", label_key, default.allocation_annotation),
-    )
-
-
-def _scheduler_names(node: Node) -> frozenset[str]:
-    names = frozenset(text(item) for item in node.sequence())
-    if not names:
-        fix = "write the schedulerName of pods, or remove the key for all pods"
-        raise DocumentError(node.problem("no scheduler is named", fix))
-    return names
-
-
-def _estimates(node: Node, problems: list[DocumentProblem]) -> bool:
-    keys = ("estimates",)
-    fields = MappingReader(mapping_of(node, "watcher", keys), keys, problems, path="watcher")
-    return fields.read("estimates", boolean, False)  # noqa: FBT003 - the default of a flag
-
-
-def _hotspots(node: Node, problems: list[DocumentProblem]) -> HotspotSettings:
-    keys, default = (*LOAD_RESOURCES, "rounds", "clear"), HotspotSettings()
-    fields = MappingReader(mapping_of(node, "hotspots", keys), keys, problems, path="hotspots")
-    return HotspotSettings(
-        {**default.limits, **_limits(fields, 100)},
-        fields.read("rounds", whole(1, _MOST_ROUNDS), default.rounds),
-        fields.read("clear", whole(1, _MOST_ROUNDS), default.clear),
-    )
+_FILTER: Final = Section(
+    "filter",
+    _filter,
+    (
+        *_limits(1000),
+        Key("use", one_of(("requests", "limits"), "requests or limits"), "What of a pod counts as its load."),
+        Key(
+            "pools",
+            mapping_of("filter.pools", TEXT, Section("filter.pools", _by_resource, _limits(1000))),
+            "Limits of single pools, which replace the general ones.",
+        ),
+    ),
+)
+_NODE_MATCH: Final = Key(
+    "match",
+    one_of(("auto", "instance", "ip", "nodename"), "a way to match nodes"),
+    "How series name their node: auto, instance, ip or nodename.",
+)
+_GPU: Final = Section(
+    "gpu",
+    GpuSettings,
+    (
+        Key("resources", ListOf(RESOURCE_NAME), "Extended resources that are GPUs."),
+        Key(
+            "allocationAnnotation",
+            LABEL_KEY,
+            "Annotation of a pod that names its GPUs and shares, such as 0:500,1:1000.",
+        ),
+    ),
+)
+SCHEDULING: Final = Section(
+    "the file",
+    SchedulingSettings,
+    (
+        *head(KIND),
+        Key("policies", POLICIES, "Policies that score nodes."),
+        Key("filter", _FILTER, "Limits of utilization after placement."),
+        Key(
+            "nodes", Section("nodes", lambda match="auto": match, (_NODE_MATCH,)), "How nodes are found.", into="match"
+        ),
+        Key(
+            "queries",
+            Section(
+                "queries",
+                _by_resource,
+                tuple(Key(name, TEXT, f"Expression for {name}, a ratio per instance.") for name in LoadResource),
+            ),
+            "Expressions that take the place of the built-in ones.",
+        ),
+        Key(
+            "matchers",
+            mapping_of("matchers", PROMETHEUS_LABEL.then(_matcher), TEXT),
+            "Labels that each built-in expression requires.",
+        ),
+        Key("gpu", _GPU, "What counts as a GPU."),
+        Key("poolLabel", LABEL_KEY, "Label of nodes that names their pool."),
+        Key(
+            "schedulerNames",
+            ListOf(
+                TEXT,
+                frozenset,
+                ("no scheduler is named", "write the schedulerName of pods, or remove the key for all pods"),
+            ),
+            "Schedulers whose pods the filter and the scores apply to; all without the key.",
+        ),
+        Key(
+            "watcher",
+            Section(
+                "watcher",
+                lambda estimates=False: estimates,
+                (Key("estimates", BOOLEAN, "Whether estimates are shown too."),),
+            ),
+            "What /watcher answers.",
+            into="watcher_estimates",
+        ),
+        Key(
+            "hotspots",
+            Section(
+                "hotspots",
+                _hotspots,
+                (
+                    *_limits(100),
+                    Key("rounds", _ROUNDS, "Refreshes above a limit until a node is hot."),
+                    Key("clear", _ROUNDS, "Refreshes below all limits until it is not hot any more."),
+                ),
+            ),
+            "When a node is hot.",
+        ),
+    ),
+    _check,
+)

@@ -1,24 +1,29 @@
-"""Which nodes would be over a hard limit of utilisation with this pod (pure)."""
+"""Determines which nodes would be over a hard limit of utilisation with this pod (pure)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
+from adapter.foundation.cluster.facts.pods import controller_of
+from adapter.foundation.cluster.forms.pods import OwnerForm  # noqa: TC001 - msgspec reads the annotations when it runs
+from adapter.foundation.cluster.values.pod_owners import is_of_daemon_set
+from adapter.foundation.objects.decoders import decoder_of
 from adapter.nodes.extender.rows import rows_in
 from adapter.nodes.model.loads import WINDOW_NAMES, LoadResource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.settings import FilterSettings
+    from adapter.nodes.model.scheduling_settings import FilterSettings
 
 _ROUNDING: Final = 1e-9
 """A sum that reaches a limit exactly is not over it, whatever the last bits of a float say."""
@@ -40,8 +45,9 @@ class _Placement:
 def failed_nodes(board: Board, pod: PendingPod, names: Sequence[str], settings: FilterSettings) -> Mapping[str, str]:
     """Return the nodes that would be over a limit, and why.
 
-    A node that is unknown or whose metrics are missing is never among them: its load is not known to be too high. Of
-    network, disk and GPUs only what is measured counts, and a limit of the GPUs holds only for pods that ask for some.
+    A node that is unknown, whose metrics are missing, or whose load is only estimated is never among them: its load is
+    not known to be too high. Of network, disk and GPUs only what is measured counts, and a limit of the GPUs holds only
+    for pods that ask for some.
     """
     limited = [resource for resource in LoadResource if _is_limited(resource, settings, pod)]
     if not limited:
@@ -69,7 +75,7 @@ def _placement(
     columns: NodeColumns, rows: NDArray[np.intp], resource: LoadResource, pod: PendingPod, settings: FilterSettings
 ) -> _Placement:
     nothing = np.zeros(len(rows))
-    mean = columns.mean_ratio.get(resource)
+    mean = columns.measured_ratio.get(resource)
     measured = np.full(len(rows), np.nan) if mean is None else mean[rows]
     capacity = columns.capacity.get(resource.value)
     if resource not in (LoadResource.CPU, LoadResource.MEMORY) or capacity is None:
@@ -79,10 +85,10 @@ def _placement(
     # Without a capacity there is no share of it: the quotient is unknown, which accepts the node.
     total = np.where(capacity[rows] > 0, capacity[rows], np.nan)
     recent = nothing if added is None else added[rows] / total
-    return _Placement(measured, recent, _asked(pod, resource, by_limits=by_limits) / total)
+    return _Placement(measured, recent, _pod_amount(pod, resource, by_limits=by_limits) / total)
 
 
-def _asked(pod: PendingPod, resource: LoadResource, *, by_limits: bool) -> int:
+def _pod_amount(pod: PendingPod, resource: LoadResource, *, by_limits: bool) -> int:
     """Return what the pod adds: milli for CPU, bytes for memory."""
     request = pod.resources.requests.get(resource.value, 0)
     return max(request, pod.resources.limits.get(resource.value, 0)) if by_limits else request
@@ -122,12 +128,44 @@ def _reasons(
 
 
 def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list[str]:
-    """Return what the number of each node is, such as `cpu 15m average`, `cpu estimate`."""
+    """Return what the number of each node is, such as `cpu 15m average`."""
     loads = board.loads
     load = loads.resources.get(resource) if loads else None
     rows = rows_in(loads.index, names) if loads else np.full(len(names), -1)
     if load is None or (rows < 0).any():
         return [f"{resource} average"] * len(names)
-    averages, estimate = [f"{resource} {name} average" for name in WINDOW_NAMES], f"{resource} estimate"
-    measured = zip(load.taken_from[0, rows].tolist(), load.is_estimated[rows].tolist(), strict=True)
-    return [estimate if estimated else averages[window] for window, estimated in measured]
+    averages = [f"{resource} {name} average" for name in WINDOW_NAMES]
+    return [averages[window] for window in load.taken_from[0, rows].tolist()]
+
+
+SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
+"""From this value on a pod is critical for the node or cluster (`system-cluster-critical`); users cannot set it."""
+
+
+class _PodMeta(msgspec.Struct, rename={"owners": "ownerReferences"}):
+    owners: list[OwnerForm] | None = None
+
+
+class _PodSpec(msgspec.Struct):
+    priority: int | None = None
+
+
+class _Pod(msgspec.Struct):
+    metadata: _PodMeta | None = None
+    spec: _PodSpec | None = None
+
+
+_POD = decoder_of(_Pod)
+
+
+def is_exempt(pod: bytes, daemon_sets: Collection[str] = ()) -> bool:
+    """Return whether a Pod, as JSON, is one that its node cannot do without. Raises msgspec.MsgspecError.
+
+    A pod of a DaemonSet can run on one node alone: kept from it, the node lacks its network or its log
+    collector. A critical pod is to run before all others. `daemon_sets` are the UIDs of all DaemonSets, empty if they
+    are not known.
+    """
+    form = _POD.decode(pod)
+    owner = controller_of(form.metadata.owners) if form.metadata else None
+    priority = (form.spec.priority if form.spec else None) or 0
+    return priority >= SYSTEM_CRITICAL_PRIORITY or is_of_daemon_set(owner, daemon_sets)

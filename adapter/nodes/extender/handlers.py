@@ -8,30 +8,30 @@ answered with 200, and only a body that the scheduler would never send is answer
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from adapter.nodes.extender.exempt import is_exempt
-from adapter.nodes.extender.filter import failed_nodes
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.time.thread_limit import ThreadLimit, ThreadLimitError
+from adapter.foundation.web.http import Response
+from adapter.foundation.web.routes import Route
+from adapter.nodes.extender.filter import failed_nodes, is_exempt
 from adapter.nodes.extender.prioritize import Prioritizer, UnknownPolicyError, policy_named
 from adapter.nodes.extender.protocol import ExtenderProtocolError, decode_args, encode_filter_result, encode_priorities
-from adapter.nodes.extender.turns import NoTurnError, Turns
 from adapter.nodes.model.answers import error_answer
-from adapter.nodes.model.settings import PolicyName
-from adapter.service.runtime.logs import StateLog
-from adapter.web.http import Response
-from adapter.web.routes import Route
+from adapter.nodes.model.scheduling_settings import PolicyName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from adapter.foundation.web.http import Request
+    from adapter.foundation.web.routes import Handle
     from adapter.nodes.extender.protocol import ExtenderArgs
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import PendingPod
-    from adapter.nodes.model.settings import SchedulingSettings
-    from adapter.web.http import Request
-    from adapter.web.routes import Handle
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class Extender:
         self._board = board
         self._pending_of = pending_of
         self._settings = settings
-        self._turns = Turns(_MOST_AT_ONCE, _LONGEST_WAIT_SECONDS)
+        self._limit = ThreadLimit(_MOST_AT_ONCE)
         self._state = StateLog(_log)
 
     def routes(self) -> tuple[Route, ...]:
@@ -82,16 +82,16 @@ class Extender:
     def _handler(self, answer: Callable[[ExtenderArgs], Response]) -> Handle:
         def handle(request: Request) -> Response:
             try:
-                with self._turns.taken():
-                    return answer(self._decoded(request.body))
-            except NoTurnError:
-                return self._refused(503, f"{_MOST_AT_ONCE} requests are being answered already: ask again")
+                with self._limit.entered(_LONGEST_WAIT_SECONDS):
+                    return answer(self._decode_arguments(request.body))
+            except ThreadLimitError:
+                return self._refusal_answer(503, f"{_MOST_AT_ONCE} requests are being answered already: ask again")
             except ExtenderProtocolError as e:
-                return self._refused(400, str(e))
+                return self._refusal_answer(400, str(e))
 
         return handle
 
-    def _decoded(self, body: bytes) -> ExtenderArgs:
+    def _decode_arguments(self, body: bytes) -> ExtenderArgs:
         args = decode_args(body)
         if args.nodes:
             self._state.failed(
@@ -107,9 +107,11 @@ class Extender:
         limits = self._settings.filter
         if not (limits.limits or limits.pools):
             return Response(200, encode_filter_result(args, {}))
-        pod, is_free = self._read(args, self._pending_of), self._read(args, is_exempt)
+        board = self._board()
+        pod = self._read(args, self._pending_of)
+        is_free = self._read(args, partial(is_exempt, daemon_sets=board.daemon_sets))
         accepts_all = is_free or not self._is_ours(pod)
-        failed = {} if accepts_all else failed_nodes(self._board(), pod, args.names, limits)
+        failed = {} if accepts_all else failed_nodes(board, pod, args.names, limits)
         return Response(200, encode_filter_result(args, failed))
 
     def _by(self, prioritizer: Prioritizer) -> Callable[[ExtenderArgs], Response]:
@@ -134,7 +136,7 @@ class Extender:
         names = self._settings.scheduler_names
         return not names or pod.scheduler_name in names
 
-    def _refused(self, status: int, message: str) -> Response:
+    def _refusal_answer(self, status: int, message: str) -> Response:
         self._state.failed(
             str(status), f"a request of kube-scheduler was answered with {status}", level=logging.WARNING, first=message
         )

@@ -6,17 +6,17 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.service.runtime.logs import StateLog
 from adapter.nodes.extender.rows import rows_in
-from adapter.nodes.model.settings import DEFAULT_ARGS, PolicyName, PolicySettings
+from adapter.nodes.model.scheduling_settings import DEFAULT_ARGS, PolicyName, PolicySettings
 from adapter.nodes.scores.table import score_request
-from adapter.service.runtime.logs import StateLog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import PendingPod
-    from adapter.nodes.model.settings import SchedulingSettings
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
 
 _log: Final = logging.getLogger(__name__)
 

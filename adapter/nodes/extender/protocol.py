@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from adapter.web.http import json_line
+from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.web.http import json_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,24 +57,24 @@ class _HostPriority(msgspec.Struct, rename="pascal", gc=False):
     score: int
 
 
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_NAMES = msgspec.json.Decoder(list[str])
-_NODE_LIST = msgspec.json.Decoder(_NodeList)
-_NODE = msgspec.json.Decoder(_Node)
+_FIELDS = decoder_of(dict[str, msgspec.Raw])
+_NAMES = decoder_of(list[str])
+_NODE_LIST = decoder_of(_NodeList)
+_NODE = decoder_of(_Node)
 
 
 def decode_args(body: bytes) -> ExtenderArgs:
     """Return the decoded ExtenderArgs. Raises ExtenderProtocolError."""
-    found = _decoded(_FIELDS, body, "the body")
+    found = _decode_document(_FIELDS, body, "the body")
     # Views, since the nodes may be 60 MB.
     fields = {name.lower(): raw for name, raw in found.items() if memoryview(raw) != _NULL}
     if "pod" not in fields:
         raise ExtenderProtocolError("the body has no Pod: send ExtenderArgs as kube-scheduler does")
     pod = bytes(fields["pod"])
     if "nodenames" in fields:
-        names = _decoded(_NAMES, fields["nodenames"], "NodeNames")
+        names = _decode_document(_NAMES, fields["nodenames"], "NodeNames")
         return ExtenderArgs(pod, tuple(dict.fromkeys(names)), None)
-    listed = _decoded(_NODE_LIST, fields["nodes"], "Nodes").items or [] if "nodes" in fields else None
+    listed = _decode_document(_NODE_LIST, fields["nodes"], "Nodes").items or [] if "nodes" in fields else None
     if listed is None:
         return ExtenderArgs(pod, (), None)
     nodes = {_name_of(item, index): item for index, item in enumerate(listed)}
@@ -99,11 +100,11 @@ def encode_priorities(names: Sequence[str], scores: Sequence[int]) -> bytes:
 
 
 def _name_of(node: msgspec.Raw, index: int) -> str:
-    found = _decoded(_NODE, node, f"Nodes.items[{index}]").metadata
+    found = _decode_document(_NODE, node, f"Nodes.items[{index}]").metadata
     return found.name if found else ""
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], document: bytes | msgspec.Raw, place: str) -> T:
+def _decode_document(decoder: msgspec.json.Decoder[T], document: bytes | msgspec.Raw, place: str) -> T:
     try:
         return decoder.decode(document)
     # Deeply nested documents end in a RecursionError, and invalid UTF-8 in a UnicodeError.

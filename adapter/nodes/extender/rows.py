@@ -1,4 +1,4 @@
-"""From the names of nodes to rows of arrays (pure)."""
+"""Turns the names of nodes into rows of arrays (pure)."""
 
 from __future__ import annotations
 

@@ -8,31 +8,31 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
+from adapter.foundation.objects.names import is_namespace_name
+from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
+from adapter.foundation.objects.quantities import QuantityError, parse_quantity
+from adapter.foundation.web.http import Response, json_line
+from adapter.foundation.web.rendering import rendered
+from adapter.foundation.web.routes import Route
 from adapter.nodes.extender.prioritize import UnknownPolicyError, policy_named
 from adapter.nodes.model.answers import API_VERSION, error_answer, rfc3339
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import VERDICTS
 from adapter.nodes.scores.blend import filled
 from adapter.nodes.scores.table import score_nodes
-from adapter.objects.names import is_namespace_name
-from adapter.objects.pod_requests import ContainerResources, PodResources
-from adapter.objects.quantities import QuantityError, parse_quantity
-from adapter.web.http import Response, json_line
-from adapter.web.rendering import rendered
-from adapter.web.routes import Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from adapter.foundation.web.http import Request
     from adapter.nodes.model.board import Board
-    from adapter.nodes.model.settings import PolicySettings, SchedulingSettings
+    from adapter.nodes.model.scheduling_settings import PolicySettings, SchedulingSettings
     from adapter.nodes.scores.policy_scores import PolicyScores
-    from adapter.web.http import Request
 
 _NANO: Final = 10**9
 _DEFAULT_CPU_MILLI: Final = 100
 _DEFAULT_MEMORY_BYTES: Final = 200 * 2**20
-"""What kube-scheduler takes a container without requests to use."""
+"""Memory that kube-scheduler assumes for a container without requests."""
 _PARAMETERS: Final = ("policy", "cpu", "memory", "gpu", "namespace")
 _MOST_FIELDS: Final = 20
 _MOST_GPUS: Final = 10_000
@@ -78,7 +78,7 @@ def _fields(query: str) -> Mapping[str, str]:
 def _pod(fields: Mapping[str, str], settings: SchedulingSettings) -> PendingPod:
     namespace = fields.get("namespace", "default")
     if not is_namespace_name(namespace):
-        raise _ParameterError(f"the parameter namespace is no name of a namespace: {namespace[:70]!r}")
+        raise _ParameterError(f"the parameter namespace is not the name of a namespace: {namespace[:70]!r}")
     gpus = _gpu_count(fields.get("gpu", "0"))
     requests = {}
     if "cpu" in fields:
@@ -110,7 +110,7 @@ def _amount(name: str, text: str, unit_nanos: int) -> int:
 
 def _gpu_count(text: str) -> int:
     if not _GPU_COUNT.fullmatch(text) or int(text) > _MOST_GPUS:
-        raise _ParameterError(f"the parameter gpu is no number of GPUs from 0 to {_MOST_GPUS}: {text[:20]!r}")
+        raise _ParameterError(f"the parameter gpu is not a number of GPUs from 0 to {_MOST_GPUS}: {text[:20]!r}")
     return int(text)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 import numpy as np
 
+from adapter.foundation.objects.decoders import decoder_of
 from adapter.nodes.model.loads import LoadResource  # noqa: TC001 - msgspec reads the annotation
 from adapter.nodes.model.samples import SampleGrid, SampleSet
 
@@ -65,6 +66,10 @@ class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     grids: list[_Grid]
 
 
+_KIND = decoder_of(_Kind)
+_HEAD = decoder_of(_Head)
+
+
 def encoded(samples: SampleSet, meaning: str) -> list[bytes]:
     """Return the content of the file in pieces."""
     node_lists: dict[tuple[str, ...], int] = {}
@@ -78,7 +83,7 @@ def encoded(samples: SampleSet, meaning: str) -> list[bytes]:
     head = _Head(FORMAT, VERSION, meaning, list(node_lists), grids)
     pieces = [msgspec.json.encode(head) + b"\n"]
     for grid in samples.grids.values():
-        pieces.append(_narrowed(grid.values).tobytes())
+        pieces.append(_as_float32(grid.values).tobytes())
         pieces += [
             column.astype(_TIME, copy=False).tobytes()
             for column in (grid.newest, grid.scrape_seconds, grid.advancing, grid.reset_at)
@@ -116,10 +121,10 @@ def latest(samples: SampleSet) -> float:
 
 def _head(line: bytes, meaning: str) -> _Head:
     try:
-        kind = msgspec.json.decode(line, type=_Kind)
+        kind = _KIND.decode(line)
         if kind.format == FORMAT and kind.version != VERSION:
             raise SampleFileError(f"it has version {kind.version}, and this program reads version {VERSION}")
-        head = msgspec.json.decode(line, type=_Head)
+        head = _HEAD.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise SampleFileError(f"it is not a file of node samples: {error}") from error
     if head.meaning != meaning:
@@ -138,13 +143,13 @@ def _grid(content: memoryview, grid: _Grid, nodes: tuple[str, ...]) -> SampleGri
     cells = len(nodes) * grid.columns
     values = np.frombuffer(content, dtype=_VALUE, count=cells).reshape(len(nodes), grid.columns)
     times = np.frombuffer(content, dtype=_TIME, offset=cells * _VALUE.itemsize).reshape(_TIMES_A_GRID, len(nodes))
-    newest, scrape_seconds, advancing, reset_at = (_fixed(row.astype(np.float64)) for row in times)
+    newest, scrape_seconds, advancing, reset_at = (_make_read_only(row.astype(np.float64)) for row in times)
     return SampleGrid(
         resource=grid.resource,
         step_seconds=grid.step_seconds,
         end=grid.end,
         nodes=nodes,
-        values=_fixed(values.astype(np.float64)),
+        values=_make_read_only(values.astype(np.float64)),
         newest=newest,
         scrape_seconds=scrape_seconds,
         advancing=advancing,
@@ -152,7 +157,7 @@ def _grid(content: memoryview, grid: _Grid, nodes: tuple[str, ...]) -> SampleGri
     )
 
 
-def _narrowed(values: Floats) -> NDArray[np.float32]:
+def _as_float32(values: Floats) -> NDArray[np.float32]:
     """Return the values as float32; what does not fit is no ratio, and becomes NaN."""
     with np.errstate(over="ignore"):
         narrow = values.astype(_VALUE)
@@ -160,6 +165,6 @@ def _narrowed(values: Floats) -> NDArray[np.float32]:
     return narrow
 
 
-def _fixed(array: Floats) -> Floats:
+def _make_read_only(array: Floats) -> Floats:
     array.flags.writeable = False
     return array

@@ -1,7 +1,7 @@
 """Reads the local file at the start, and writes the newest samples to it in a task of its own.
 
-The file is replaced as a whole: it is written beside the old one, synced, and renamed. Whatever is wrong with the file
-or its folder causes one line in the log, and the program goes on without it.
+The file is replaced as a whole. Whatever is wrong with the file or its folder causes one line in the log, and the
+program goes on without it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.files.replaced_file import replacing
+from adapter.foundation.service.runtime.logs import StateLog, fields
+from adapter.foundation.time.clock import Clock
 from adapter.nodes.file.encoding import SampleFileError, decoded_samples, encoded, latest
-from adapter.service.runtime.logs import StateLog, fields
-from adapter.timing.clock import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
+    from adapter.foundation.service.runtime.tasks import Stop
     from adapter.nodes.model.samples import SampleSet
-    from adapter.service.runtime.tasks import Stop
 
 _log = logging.getLogger(__name__)
 
@@ -95,7 +96,8 @@ class SampleFile:
             return False
         self._tried_at = now
         try:
-            _replace(self._path, encoded(samples, self._meaning))
+            with replacing(self._path, mode=0o600) as out:
+                out.writelines(encoded(samples, self._meaning))
         except OSError as error:
             message = f"samples of nodes cannot be written to {self._path}: {_repair(error)}"
             self._states.failed("write", message, level=logging.WARNING)
@@ -142,28 +144,6 @@ def _check_time(samples: SampleSet, now: float) -> None:
     ahead = latest(samples) - now
     if ahead > MOST_AHEAD_SECONDS:
         raise SampleFileError(f"its newest sample is {ahead:.0f} s ahead of this machine's clock")
-
-
-def _replace(path: Path, pieces: Sequence[bytes]) -> None:
-    """Replace the file as a whole. Raises OSError; the old file is then as it was."""
-    temporary = path.with_name(f".{path.name}.new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as out:
-            for piece in pieces:
-                out.write(piece)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.replace(path)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _repair(error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""Which nodes are hot: over a limit for some refreshes in a row, until they have been below it for some (pure).
+"""Determines which nodes are hot: above a limit for some refreshes in a row, until they are below it for some (pure).
 
 A short burst makes no node hot, and a short dip cools none, so that nobody evicts pods for the one or forgets the
 other.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot
-    from adapter.nodes.model.settings import HotspotSettings
+    from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class ResourceHeat:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeatState:
-    """What the refreshes so far have shown. Replaced by each refresh."""
+    """The state after the refreshes so far. Replaced by each refresh."""
 
     nodes: tuple[str, ...] = ()
     index: Mapping[str, int] = field(default_factory=dict)
@@ -49,7 +49,7 @@ def advance(state: HeatState, loads: LoadSnapshot | None, settings: HotspotSetti
     """Return the state after one more refresh, which is judged by the average of the longest window.
 
     A refresh without new samples, or with those of the local file, is no refresh. A node whose load is unknown is
-    judged neither hotter nor cooler.
+    judged neither hotter nor cooler, and an estimate is no load that is known.
     """
     if loads is None or loads.from_file or loads.window_end <= state.window_end:
         return state
@@ -58,7 +58,9 @@ def advance(state: HeatState, loads: LoadSnapshot | None, settings: HotspotSetti
         index=loads.index,
         window_end=loads.window_end,
         resources={
-            resource: _advanced(_aligned(state, loads.nodes, resource), _averages(loads, resource), limit, settings)
+            resource: _advance_heat(
+                _align_heat(state, loads.nodes, resource), _averages(loads, resource), limit, settings
+            )
             for resource, limit in settings.limits.items()
         },
     )
@@ -66,10 +68,10 @@ def advance(state: HeatState, loads: LoadSnapshot | None, settings: HotspotSetti
 
 def _averages(loads: LoadSnapshot, resource: LoadResource) -> Floats:
     load = loads.resources.get(resource)
-    return np.full(len(loads.nodes), np.nan) if load is None else load.stats[0, AVG]
+    return np.full(len(loads.nodes), np.nan) if load is None else load.measured(0, AVG)
 
 
-def _aligned(state: HeatState, nodes: tuple[str, ...], resource: LoadResource) -> ResourceHeat:
+def _align_heat(state: HeatState, nodes: tuple[str, ...], resource: LoadResource) -> ResourceHeat:
     """Return the heat of these nodes; a new one starts cold."""
     heat = state.resources.get(resource)
     if heat is None or not state.nodes:
@@ -82,7 +84,7 @@ def _aligned(state: HeatState, nodes: tuple[str, ...], resource: LoadResource) -
     return ResourceHeat(heat.rounds[rows] * is_old, heat.below[rows] * is_old, heat.is_hot[rows] & is_old)
 
 
-def _advanced(heat: ResourceHeat, ratios: Floats, limit: float, settings: HotspotSettings) -> ResourceHeat:
+def _advance_heat(heat: ResourceHeat, ratios: Floats, limit: float, settings: HotspotSettings) -> ResourceHeat:
     is_above = ratios > limit
     is_below = ratios <= limit  # Neither is true of NaN.
     rounds = np.where(is_above | (is_below & heat.is_hot), heat.rounds + 1, np.where(is_below, 0, heat.rounds))

@@ -1,4 +1,4 @@
-"""Which nodes are hot at this moment, and why (pure)."""
+"""Determines which nodes are hot at this moment, and why (pure)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from adapter.nodes.model.loads import AVG, WINDOW_NAMES, LoadResource
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.cluster.state import ClusterNode
+    from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.nodes.hotspots.debounce import HeatState
     from adapter.nodes.model.board import Board
-    from adapter.nodes.model.settings import HotspotSettings
+    from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 _PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
 _MOST_PODS_RATIO: Final = 0.9
@@ -35,7 +35,7 @@ class HotNode:
     rounds: int
     """Refreshes since the node came over its limit; 0 if utilisation is not among the reasons."""
     excess: Mapping[str, float]
-    """What would have to leave for the node to be at its limits: milli (`cpu`) and bytes (`memory`)."""
+    """The load that must leave the node to bring it to its limits: milli (`cpu`) and bytes (`memory`)."""
 
 
 def hot_nodes(board: Board, heat: HeatState, settings: HotspotSettings) -> tuple[HotNode, ...]:
@@ -62,7 +62,7 @@ def _over(
 ) -> Iterator[tuple[LoadResource, str, int]]:
     """Yield each resource by which the node is hot, the reason, and for how many rounds.
 
-    A node whose load is not known now is left out: nobody should act on what it was.
+    A node whose load is not known now, or only estimated, is left out: nobody should act on what it was, or may be.
     """
     place = heat.index.get(name)
     row = board.loads.index.get(name) if board.loads else None
@@ -73,16 +73,12 @@ def _over(
         if heated is None or load is None or not heated.is_hot[place]:
             continue
         ratio, rounds = float(load.stats[0, AVG, row]), int(heated.rounds[place])
-        if math.isnan(ratio):
+        if math.isnan(ratio) or load.is_estimated[row]:
             continue
         window = WINDOW_NAMES[max(0, int(load.taken_from[0, row]))]
-        what = "estimate" if load.is_estimated[row] else f"{window} average"
         side = "over" if ratio > limit else "not yet long enough below"
-        yield (
-            resource,
-            f"{resource} {what} {ratio * 100:.0f}% {side} the limit {limit * 100:.0f}% for {rounds} refreshes",
-            rounds,
-        )
+        text = f"{resource} {window} average {ratio * 100:.0f}% {side} the limit {limit * 100:.0f}%"
+        yield resource, f"{text} for {rounds} refreshes", rounds
 
 
 def _conditions(node: ClusterNode) -> list[str]:

@@ -1,20 +1,18 @@
-"""Which pods of a hot node could run elsewhere, and which of them match what is too much (pure)."""
+"""Determines which pods of a hot node could run elsewhere, and which of them match what is too much (pure)."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.pod_owners import is_of_daemon_set, is_static_pod
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from adapter.cluster.state import ClusterPod
-
-_BOUND_KINDS: Final = frozenset({"DaemonSet", "Node"})
-"""Controllers whose pods belong to their node: a DaemonSet would start the pod there again, and a mirror pod shows a
-static pod of the kubelet, which is its controller."""
+    from adapter.foundation.cluster.values.state import ClusterPod
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +24,20 @@ class MovablePod:
     """Whether it is one of those that would have to leave."""
 
 
-def movable_pods(pods: Iterable[ClusterPod], excess: Mapping[str, float]) -> tuple[MovablePod, ...]:
+def movable_pods(
+    pods: Iterable[ClusterPod], excess: Mapping[str, float], daemon_sets: Collection[str] = (), node_uid: str = ""
+) -> tuple[MovablePod, ...]:
     """Return the pods that could run elsewhere: lowest priority first, then those that ask for most.
 
     `excess` is what would have to leave, in milli (`cpu`) and bytes (`memory`). The requests of the matching pods add
     up to it, if those of all pods do. Of one priority the smallest pod that covers what is left is taken, or else the
     largest: few pods move, and no large one for a small excess.
+
+    Pods that belong to their node are not among them: a DaemonSet would start its pod there again, and a mirror pod
+    shows a static pod of the kubelet. `daemon_sets` and `node_uid` are the UIDs of what exists, empty if not known.
     """
-    able = sorted(filter(_can_move, pods), key=lambda pod: (pod.priority, _descending(pod, excess), pod.name, pod.uid))
+    free = (pod for pod in pods if _can_move(pod, daemon_sets, node_uid))
+    able = sorted(free, key=lambda pod: (pod.priority, _descending(pod, excess), pod.name, pod.uid))
     left = dict(excess)
     matches: set[int] = set()
     for resource in excess:
@@ -41,8 +45,8 @@ def movable_pods(pods: Iterable[ClusterPod], excess: Mapping[str, float]) -> tup
     return tuple(MovablePod(pod, place in matches) for place, pod in enumerate(able))
 
 
-def _can_move(pod: ClusterPod) -> bool:
-    is_bound = pod.controller is not None and pod.controller.kind in _BOUND_KINDS
+def _can_move(pod: ClusterPod, daemon_sets: Collection[str], node_uid: str) -> bool:
+    is_bound = is_of_daemon_set(pod.controller, daemon_sets) or is_static_pod(pod, node_uid)
     return not (is_bound or pod.is_terminating or pod.has_ended)
 
 

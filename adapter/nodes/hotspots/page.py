@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.quantities import Format, milli_quantity, quantity_text
+from adapter.foundation.web.http import Response, json_line
+from adapter.foundation.web.rendering import rendered
+from adapter.foundation.web.routes import Route
 from adapter.nodes.hotspots.hot import hot_nodes
 from adapter.nodes.hotspots.movable import movable_pods
 from adapter.nodes.model.answers import API_VERSION, rfc3339
-from adapter.objects.quantities import Format, milli_quantity, quantity_text
-from adapter.web.http import Response, json_line
-from adapter.web.rendering import rendered
-from adapter.web.routes import Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from adapter.foundation.web.http import Request
     from adapter.nodes.hotspots.debounce import HeatState
     from adapter.nodes.hotspots.hot import HotNode
     from adapter.nodes.hotspots.movable import MovablePod
     from adapter.nodes.model.board import Board
-    from adapter.nodes.model.settings import HotspotSettings
-    from adapter.web.http import Request
+    from adapter.nodes.model.scheduling_settings import HotspotSettings
 
 _MOST_PODS: Final = 20
 """Pods of one node in the document, unless more of them would have to leave."""
@@ -36,20 +36,21 @@ def hotspots_routes(
     def handle(request: Request) -> Response:
         current = board()
         hot = hot_nodes(current, heat(), settings)
+        uids = {node.name: node.uid for node in current.nodes}
         document = {
             "apiVersion": API_VERSION,
             "kind": "Hotspots",
             "window_end": rfc3339(current.loads.window_end) if current.loads else None,
             "limit_ratio": {str(resource): limit for resource, limit in settings.limits.items()},
-            "hot": [_hot_document(current, node) for node in hot],
+            "hot": [_hot_document(current, node, uids.get(node.name, "")) for node in hot],
         }
         return rendered(Response(200, json_line(document)), request)
 
     return (Route("/hotspots", handle, ("GET", "HEAD")),)
 
 
-def _hot_document(board: Board, node: HotNode) -> dict[str, object]:
-    pods = movable_pods(board.pods_by_node.get(node.name, ()), node.excess)
+def _hot_document(board: Board, node: HotNode, uid: str) -> dict[str, object]:
+    pods = movable_pods(board.pods_by_node.get(node.name, ()), node.excess, board.daemon_sets, uid)
     last_match = max((place for place, pod in enumerate(pods) if pod.is_match), default=-1)
     return {
         "node": node.name,

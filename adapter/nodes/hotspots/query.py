@@ -1,37 +1,90 @@
 """`/api/v1/query` for the descheduler: the utilisation of every node, as Prometheus would answer.
 
-The descheduler wants a vector whose label `instance` names the node, values from 0 to 1, and a sample of every node.
-The values are never debounced.
+The descheduler wants a vector whose label `instance` names the node, and values from 0 to 1. Each node that is measured
+has a sample. One whose load is unknown or only estimated has none: pods must not be moved by what nobody has seen. The
+values are never debounced.
+
+For the resource `any`, the sample of a node is the larger of its CPU and its memory, each as a share of the limit above
+which a node is hot, so 1 at the limit and above it: the descheduler takes the load of one resource only.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import parse_qs
 
 import numpy as np
 
-from adapter.nodes.hotspots.selector import QueryExpressionError, parse_query
-from adapter.nodes.model.loads import STATS, WINDOW_NAMES
-from adapter.web.http import Response, json_line
-from adapter.web.routes import Route
+from adapter.foundation.web.http import Response, json_line
+from adapter.foundation.web.routes import Route
+from adapter.nodes.model.loads import STATS, WINDOW_NAMES, LoadResource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from adapter.nodes.hotspots.selector import UtilizationSelector
+    from adapter.foundation.web.http import Request
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.loads import LoadSnapshot
-    from adapter.web.http import Request
+    from adapter.nodes.model.scheduling_settings import HotspotSettings
+
+METRIC: Final = "tidewatch_node_utilization_ratio"
+ANY: Final = "any"
+
+_VALUES: Final = {"resource": (*map(str, LoadResource), ANY), "window": WINDOW_NAMES, "stat": STATS}
+_LONGEST: Final = 1000
+_SPACE: Final = r"[ \t\r\n]*"
+_MATCHER: Final = rf"""{_SPACE}([a-z]+){_SPACE}={_SPACE}(?:"([a-z0-9]*)"|'([a-z0-9]*)'){_SPACE}"""
+_SHAPE: Final = re.compile(rf"{_SPACE}{METRIC}{_SPACE}\{{({_MATCHER}(?:,{_MATCHER}){{2}}),?{_SPACE}\}}{_SPACE}")
+_ONE_MATCHER: Final = re.compile(_MATCHER)
+
+
+class QueryExpressionError(ValueError):
+    """An expression that is not answered here; the message says which one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class UtilizationSelector:
+    """Which number of each node is requested."""
+
+    resource: LoadResource | None
+    """None: the larger share of CPU and memory in their limits."""
+    window: int
+    """An index of `WINDOW_NAMES`."""
+    stat: int
+    """An index of `STATS`."""
+
+
+def parse_query(text: str) -> UtilizationSelector:
+    """Return what the expression selects. Raises QueryExpressionError.
+
+    There is one form, in PromQL's syntax: tidewatch_node_utilization_ratio{resource="cpu", window="15m", stat="avg"}
+    """
+    shape = _SHAPE.fullmatch(text) if len(text) <= _LONGEST else None
+    if shape is None:
+        raise QueryExpressionError(
+            f'only {METRIC}{{resource="…", window="…", stat="…"}} is answered here, with these three matchers'
+        )
+    found = {name: double or single for name, double, single in _ONE_MATCHER.findall(shape.group(1))}
+    for name, values in _VALUES.items():
+        if found.get(name) not in values:
+            raise QueryExpressionError(f"the label {name} must be matched with = once: one of {', '.join(values)}")
+    resource = None if found["resource"] == ANY else LoadResource(found["resource"])
+    return UtilizationSelector(resource, WINDOW_NAMES.index(found["window"]), STATS.index(found["stat"]))
+
 
 _LARGEST_BODY_BYTES: Final = 64 * 1024
 _MOST_FIELDS: Final = 20
 _LOOKBACK_SECONDS: Final = 300.0
 """How old samples may be that an instant query returns; Prometheus's default."""
 _NAMED: Final = 3
+_OF_ANY: Final = (LoadResource.CPU, LoadResource.MEMORY)
+_NO_LIMITS: Final = "resource any needs a limit of cpu or memory under hotspots in the scheduling configuration"
+Limits: TypeAlias = "Mapping[LoadResource, float]"
 
 
 class _QueryError(Exception):
@@ -43,13 +96,14 @@ class _QueryError(Exception):
         self.error_type = error_type
 
 
-def query_routes(board: Callable[[], Board], now: Callable[[], float]) -> tuple[Route, ...]:
+def query_routes(board: Callable[[], Board], now: Callable[[], float], settings: HotspotSettings) -> tuple[Route, ...]:
     """Return the route of `/api/v1/query`; `now` returns Unix seconds."""
+    limits = {resource: settings.limits[resource] for resource in _OF_ANY if settings.limits.get(resource, 0.0) > 0.0}
 
     def handle(request: Request) -> Response:
         try:
-            selector, time = _asked(request)
-            return _answer(board(), selector, now() if time is None else time)
+            selector, time = _requested_selector(request)
+            return _answer(board(), selector, limits, now() if time is None else time)
         except _QueryError as e:
             document = {"status": "error", "errorType": e.error_type, "error": str(e)}
             return Response(e.status, json_line(document))
@@ -57,8 +111,8 @@ def query_routes(board: Callable[[], Board], now: Callable[[], float]) -> tuple[
     return (Route("/api/v1/query", handle, ("GET", "POST"), _LARGEST_BODY_BYTES),)
 
 
-def _asked(request: Request) -> tuple[UtilizationSelector, float | None]:
-    """Return what is asked for and at which time; the form of a POST adds to the parameters of the target."""
+def _requested_selector(request: Request) -> tuple[UtilizationSelector, float | None]:
+    """Return what is requested and at which time; the form of a POST adds to the parameters of the target."""
     try:
         text = "&".join(filter(None, (request.query, request.body.decode("ascii"))))
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
@@ -90,7 +144,9 @@ def _rfc3339(text: str) -> float:
     return time.timestamp()
 
 
-def _answer(board: Board, selector: UtilizationSelector, time: float) -> Response:
+def _answer(board: Board, selector: UtilizationSelector, limits: Limits, time: float) -> Response:
+    if selector.resource is None and not limits:
+        raise _QueryError(400, "bad_data", _NO_LIMITS)
     if board.loads is None:
         raise _unavailable("there is no data yet: ask again after the next refresh")
     if board.loads.window_end - time > _LOOKBACK_SECONDS:
@@ -98,28 +154,39 @@ def _answer(board: Board, selector: UtilizationSelector, time: float) -> Respons
     if time - board.loads.window_end > _LOOKBACK_SECONDS:
         raise _unavailable("the newest data is more than five minutes old: see the log about Prometheus")
     nodes = board.columns.names or board.loads.nodes
-    values = _values(board.loads, nodes, selector)
-    missing = [nodes[row] for row in np.flatnonzero(np.isnan(values)).tolist()]
-    if missing or not nodes:
-        raise _unavailable(_missing_text(missing, selector))
+    values = _values(board.loads, nodes, selector, limits)
+    measured = np.flatnonzero(~np.isnan(values))
+    if not len(measured):
+        raise _unavailable(_missing_text(nodes, selector))
     result = [
         {"metric": {"instance": name}, "value": (board.loads.window_end, repr(value))}
-        for name, value in zip(nodes, np.clip(values, 0.0, 1.0).tolist(), strict=True)
+        for name, value in zip(
+            (nodes[row] for row in measured.tolist()), np.clip(values[measured], 0.0, 1.0).tolist(), strict=True
+        )
     ]
     return Response(200, json_line({"status": "success", "data": {"resultType": "vector", "result": result}}))
 
 
-def _values(loads: LoadSnapshot, nodes: Sequence[str], selector: UtilizationSelector) -> Floats:
-    load = loads.resources.get(selector.resource)
+def _values(loads: LoadSnapshot, nodes: Sequence[str], selector: UtilizationSelector, limits: Limits) -> Floats:
+    if selector.resource is not None:
+        return _ratios(loads, nodes, selector.resource, selector)
+    shares = [_ratios(loads, nodes, resource, selector) / limit for resource, limit in limits.items()]
+    # A node of which one of them is not measured has no sample: it might be hot by that one.
+    found: Floats = np.maximum.reduce(shares)
+    return found
+
+
+def _ratios(loads: LoadSnapshot, nodes: Sequence[str], resource: LoadResource, selector: UtilizationSelector) -> Floats:
+    load = loads.resources.get(resource)
     if load is None:
         return np.full(len(nodes), np.nan)
-    by_row = load.stats[selector.window, selector.stat]
+    by_row = load.measured(selector.window, selector.stat)
     rows = np.fromiter((loads.index.get(name, -1) for name in nodes), np.intp, len(nodes))
     return np.where(rows >= 0, by_row[rows], np.nan) if len(by_row) else np.full(len(nodes), np.nan)
 
 
 def _missing_text(missing: Sequence[str], selector: UtilizationSelector) -> str:
-    what = f"{selector.resource} {STATS[selector.stat]} over {WINDOW_NAMES[selector.window]}"
+    what = f"{selector.resource or 'cpu and memory'} {STATS[selector.stat]} over {WINDOW_NAMES[selector.window]}"
     if not missing:
         return f"no node is known, so there is no {what}"
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from adapter.web.http import Response, json_line
+from adapter.foundation.web.http import Response, json_line
 
 API_VERSION: Final = "tidewatch.io/v1alpha1"
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from adapter.nodes.model.loads import AVG, LoadResource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.cluster.state import ClusterNode, ClusterPod
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
     from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.loads import LoadSnapshot
 
 ScoreBasis: TypeAlias = Literal["metrics", "none", "requests"]
-"""What scores rest on: metrics; nothing, so that all nodes get the middle score (no node has usable metrics yet, or for
+"""The basis of scores: metrics; nothing, so that all nodes get the middle score (no node has usable metrics yet, or for
 less than five minutes); requests, best fit, after that."""
 
 
@@ -30,5 +34,38 @@ class Board:
     pods_by_node: Mapping[str, Sequence[ClusterPod]] = field(default_factory=dict)
     """Pods that are bound and have not ended."""
     pods_by_namespace: Mapping[str, Sequence[ClusterPod]] = field(default_factory=dict)
+    daemon_sets: frozenset[str] = frozenset()
+    """UIDs of all DaemonSets; empty if they are not known."""
     are_nodes_known: bool = True
     """Whether there are Node objects, so that the capacities of nodes are known. Without them nothing can be scored."""
+
+
+REQUESTS_AFTER_SECONDS: Final = 300.0
+"""For so long all nodes get the middle score when no node has usable metrics. Then scores rest on requests."""
+
+
+def has_usable_metrics(loads: LoadSnapshot | None) -> bool:
+    """Return whether any node has a measured average of its CPU."""
+    cpu = None if loads is None else loads.resources.get(LoadResource.CPU)
+    return cpu is not None and bool(np.any(~np.isnan(cpu.stats[0, AVG]) & ~cpu.is_estimated))
+
+
+@dataclass(frozen=True, slots=True)
+class BasisState:
+    """The present basis of scores, and since when no node has had usable metrics."""
+
+    basis: ScoreBasis
+    without_since: float | None
+    """Seconds of a monotonic clock; None while some node has usable metrics."""
+
+    def after(self, loads: LoadSnapshot | None, now: float) -> BasisState:
+        """Return the state that follows; `now` is of the same clock."""
+        if has_usable_metrics(loads):
+            return BasisState("metrics", None)
+        since = now if self.without_since is None else self.without_since
+        return BasisState("requests" if now - since >= REQUESTS_AFTER_SECONDS else "none", since)
+
+
+def basis_at_start(now: float) -> BasisState:
+    """Return the state of a process that has just started, by a monotonic clock."""
+    return BasisState("none", now)

@@ -1,21 +1,61 @@
-"""What scores are made of: one column for each fact, in the order of the nodes; and the pod to be placed."""
+"""The inputs of scores: one column for each fact, in the order of the nodes; and the pod to be placed."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.nodes.model.kept_rows import KeptRows
-from adapter.objects.pod_requests import PodResources
+import numpy as np
+
+from adapter.foundation.objects.pod_requests import PodResources
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource
+    from adapter.nodes.model.workload import GpuPodKind
+
+
+class KeptRows:
+    """Arrays with a column for each node; each column is computed when it is first requested.
+
+    For any number of threads. It belongs to values that never change, so nothing in it ever becomes wrong.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[Hashable, tuple[NDArray[np.bool_], Floats]] = {}
+
+    def of(
+        self, name: Hashable, height: int, rows: NDArray[np.intp], compute: Callable[[NDArray[np.intp]], Floats]
+    ) -> Floats:
+        """Return an array of shape (height, rows); `compute` makes such arrays for rows that are lacking.
+
+        `name` stands for the function with all that it depends on beside the rows. Rows are not negative.
+        """
+        if not len(rows):
+            return np.empty((height, 0))
+        with self._lock:
+            is_known, values = self._with_room(name, height, int(rows.max()) + 1)
+            lacking = np.unique(rows[~is_known[rows]])
+            if len(lacking):
+                values[:, lacking] = compute(lacking)
+                is_known[lacking] = True
+            found: Floats = values[:, rows]
+            return found
+
+    def _with_room(self, name: Hashable, height: int, size: int) -> tuple[NDArray[np.bool_], Floats]:
+        kept = self._kept.get(name)
+        if kept is None or len(kept[0]) < size:
+            is_known, values = np.zeros(size, dtype=np.bool_), np.full((height, size), np.nan)
+            if kept is not None:
+                is_known[: len(kept[0])], values[:, : len(kept[0])] = kept
+            kept = self._kept[name] = is_known, values
+        return kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +77,9 @@ class NodeColumns:
     limits: Mapping[str, Floats]
     """Sums of limits, those of each pod raised to at least its requests (`cpu`, `memory`)."""
     mean_ratio: Mapping[LoadResource, Floats]
-    """Measured average (15 minutes, or the window that stands in for it); NaN if unknown."""
+    """Average (15 minutes, or the window that stands in for it), measured or estimated; NaN if unknown."""
+    measured_ratio: Mapping[LoadResource, Floats]
+    """Likewise, as far as it is measured; NaN where it is estimated."""
     std_ratio: Mapping[LoadResource, Floats]
     """Standard deviation of the same window; NaN if unknown."""
     recent_cpu_prediction_milli: Floats
@@ -51,9 +93,12 @@ class NodeColumns:
     pool: tuple[str, ...]
     """Value of the pool label of each node; empty for none."""
     gpu_left_milli: tuple[tuple[int, ...], ...]
-    """What is left of each GPU of each node (1000 for a whole one)."""
+    """The remainder of each GPU of each node (1000 for a whole one)."""
+    gpu_workload: Mapping[GpuPodKind, float] = field(default_factory=dict)
+    """The pods that request GPUs, by kind: those that are bound count 1; all pending ones together count as much as
+    these at most, so that nobody rules the mix by pods that no node could ever hold."""
     kept: KeptRows = field(default_factory=KeptRows, repr=False, compare=False)
-    """What policies have computed from these columns alone."""
+    """Results that policies have computed from these columns alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +114,6 @@ class PendingPod:
     has_spread_constraints: bool = False
     gpu_count: int = 0
     gpu_milli: int = 0
-    """What the pod needs of each of its GPUs: 1000 for whole ones; 0 without GPUs."""
+    """The share that the pod needs of each of its GPUs: 1000 for whole ones; 0 without GPUs."""
     owner_selector: str = ""
     """Selector (kubectl's syntax) of the Services and the controller that the pod belongs to; empty for none."""

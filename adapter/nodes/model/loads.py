@@ -24,7 +24,7 @@ AVG, STD, P95, MAX = range(4)
 
 
 class LoadResource(StrEnum):
-    """What of a node is in use."""
+    """A resource of a node whose use is measured."""
 
     CPU = "cpu"
     MEMORY = "memory"
@@ -34,7 +34,7 @@ class LoadResource(StrEnum):
 
 
 class NodeVerdict(StrEnum):
-    """What the analyser found of the samples of one node and resource."""
+    """The verdict on the samples of one node and resource."""
 
     FRESH = "fresh"
     STALE = "stale"
@@ -71,6 +71,13 @@ class ResourceLoad:
     resolution_seconds: Floats
     """The scrape interval on which the numbers rest, of shape (nodes,); NaN if unknown."""
 
+    def measured(self, window: int, stat: int) -> Floats:
+        """Return a statistic of a window for each node; NaN where it is estimated or unknown.
+
+        Whoever refuses a node, calls it hot or moves pods away from it reads this, never an estimate.
+        """
+        return np.where(self.is_estimated, np.nan, self.stats[window, stat])
+
 
 @dataclass(frozen=True, slots=True)
 class UnmappedSeries:
@@ -81,6 +88,18 @@ class UnmappedSeries:
     resources: tuple[LoadResource, ...]
     fix: str
     """How to repair it, one sentence."""
+    refused_for: str = ""
+    """Why the series does not count, although its node is known; empty for one whose node is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuringJob:
+    """A job from which the load of nodes is taken."""
+
+    labels: tuple[tuple[str, str], ...]
+    """Its labels, such as `job` and `namespace`; empty for series without any."""
+    nodes: Mapping[LoadResource, int]
+    """How many nodes it measures, by resource."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +115,8 @@ class LoadSnapshot:
     """Unix seconds: no sample is later. The windows end here."""
     from_file: bool = False
     unmapped: tuple[UnmappedSeries, ...] = ()
+    """Series whose node is not known, or that are refused."""
+    measured_by: tuple[MeasuringJob, ...] = ()
     index: Mapping[str, int] = field(default_factory=dict)
     """Where each node is in `nodes`."""
     query_failures: Mapping[LoadResource, str] = field(default_factory=dict)

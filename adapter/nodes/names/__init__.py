@@ -1,1 +1,1 @@
-"""From a series of an exporter to the Kubernetes node that it is about."""
+"""Turns a series of an exporter into the Kubernetes node that it is about."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from adapter.nodes.exporters.claims import exporter_text
 from adapter.nodes.model.loads import UnmappedSeries
 from adapter.nodes.names.matching import NODE_LABELS, NodeNames, canonical_address, names_of, without_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.cluster.state import ClusterNode
+    from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.nodes.model.loads import LoadResource
-    from adapter.nodes.model.settings import NodeMatch
+    from adapter.nodes.model.scheduling_settings import NodeMatch
 
 _SHOWN_NODES = 3
 _RELABEL = (
@@ -29,9 +30,9 @@ class SeriesMapper:
     names: NodeNames | None
     """None where Node objects are not known: then `instance` without its port is the name."""
     unames: Mapping[str, str]
-    """Host names that exporters report of themselves, by `instance`."""
+    """Host names that exporters report of themselves, by `exporter_text` and by `instance`."""
     found: dict[frozenset[tuple[str, str]], str] = field(default_factory=dict, repr=False, compare=False)
-    """What has been looked up, as each refresh asks for the same series."""
+    """Cached results, because each refresh looks up the same series."""
 
     def node_of(self, labels: Mapping[str, str]) -> str:
         """Return the name of the node; empty if it is not known."""
@@ -45,6 +46,12 @@ class SeriesMapper:
             return without_port(labels.get("instance", "")) or _first_name(labels)
         found = self.names.candidates(labels, self._uname(labels))
         return next(iter(found)) if len(found) == 1 else ""
+
+    def is_own(self, labels: Mapping[str, str], node: str) -> bool:
+        """Return whether `instance` alone, without what the exporter says of itself, is the node's name or address."""
+        if self.names is None:
+            return True
+        return self.names.candidates({"instance": labels.get("instance", "")}) == {node}
 
     def fix(self, labels: Mapping[str, str]) -> str:
         """Return how to repair a series that has no node, one sentence."""
@@ -63,7 +70,7 @@ class SeriesMapper:
         return f"No node has the name, host name or address {without_port(instance)!r}: {_RELABEL}."
 
     def _uname(self, labels: Mapping[str, str]) -> str:
-        return self.unames.get(labels.get("instance", ""), "")
+        return self.unames.get(exporter_text(labels)) or self.unames.get(labels.get("instance", ""), "")
 
 
 def series_mapper(

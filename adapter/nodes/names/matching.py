@@ -1,4 +1,4 @@
-"""Which Kubernetes node a series is about, by its labels and the Node objects. Pure.
+"""Determines which Kubernetes node a series is about, by its labels and the Node objects. Pure.
 
 `instance` is whatever the installation made of it: the node's name, `IP:9100`, a short or a full host name. Each text
 is looked up from the strongest evidence to the weakest: labels that name a node, the name of a node, an address, a
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.cluster.state import ClusterNode
-    from adapter.nodes.model.settings import NodeMatch
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.nodes.model.scheduling_settings import NodeMatch
 
 NODE_LABELS: Final = ("node", "kubernetes_node", "nodename", "Hostname")
 """Labels that name a node where relabeling adds them; `Hostname` is that of the DCGM exporter."""

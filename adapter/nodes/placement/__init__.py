@@ -1,1 +1,1 @@
-"""From the state of the cluster to columns: sums over pods, recently bound pods, zones, GPUs; and the pod to place."""
+"""Turns the state of the cluster into columns: sums over pods, recent pods, zones, GPUs; and reads the pod to place."""

@@ -1,4 +1,4 @@
-"""From nodes, pods and loads to the columns that scores are made of.
+"""Turns nodes, pods and loads into the columns that scores are made of.
 
 A builder keeps what it made of each node, so that a change of some pods costs little in a cluster of thousands of
 nodes: it compares the tuples of pods by identity, and computes again what differs.
@@ -6,39 +6,40 @@ nodes: it compares the tuples of pods by identity, and computes again what diffe
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from adapter.nodes.model.columns import NodeColumns
 from adapter.nodes.model.loads import AVG, STD, LoadResource
-from adapter.nodes.placement.gpus import MOST_GPUS, gpu_count
+from adapter.nodes.placement.gpus import MOST_GPUS, gpu_count, gpu_shapes
 from adapter.nodes.placement.recent import LatelyBound, additions, lately_bound
 from adapter.nodes.placement.sums import PODS, NodeSums, SumRules, sums_of
-from adapter.nodes.placement.zones import zone_key, zone_numbers
-from adapter.objects.pod_requests import CPU, MEMORY, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from adapter.cluster.pods.placed import PlacedPods
-    from adapter.cluster.state import ClusterNode, ClusterPod
+    from adapter.foundation.cluster.values.placed_pods import PlacedPods
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+    from adapter.foundation.objects.pod_requests import PodResources
+    from adapter.foundation.objects.quantities import Quantity
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadSnapshot
-    from adapter.nodes.model.settings import SchedulingSettings
-    from adapter.objects.pod_requests import PodResources
-    from adapter.objects.quantities import Quantity
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
+    from adapter.nodes.model.workload import GpuPodKind
 
 _ALWAYS: Final = (CPU, MEMORY, PODS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Nodes:
-    """What depends on the Node objects alone."""
+    """The columns that depend on the Node objects alone."""
 
     source: tuple[ClusterNode, ...]
     names: tuple[str, ...]
@@ -52,11 +53,12 @@ class _Nodes:
 
 @dataclass(slots=True)
 class _Rows:
-    """What depends on the pods; arrays that are written to, and copied when columns are made."""
+    """The columns that depend on the pods: arrays that are written to, and copied when columns are made."""
 
     pods: list[tuple[ClusterPod, ...]]
     lately: list[Floats]
     gpu_left: list[tuple[int, ...]]
+    gpu_shapes: list[Counter[GpuPodKind]]
     requested: dict[str, Floats]
     non_zero: dict[str, Floats]
     limits: dict[str, Floats]
@@ -77,7 +79,7 @@ class ColumnsBuilder:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What of the pods could not be used for the last columns, one sentence each."""
+        """Problems of pods in the last columns, one sentence each."""
         rows = self._rows
         return tuple(problem for found in rows.problems.values() for problem in found) if rows else ()
 
@@ -100,6 +102,7 @@ class ColumnsBuilder:
             non_zero_requested={name: column.copy() for name, column in rows.non_zero.items()},
             limits={name: column.copy() for name, column in rows.limits.items()},
             mean_ratio={resource: _stat(loads, resource, AVG, places) for resource in LoadResource},
+            measured_ratio={resource: _measured_averages(loads, resource, places) for resource in LoadResource},
             std_ratio={resource: _stat(loads, resource, STD, places) for resource in LoadResource},
             recent_cpu_prediction_milli=added.cpu_prediction_milli,
             recent_requests=added.requests,
@@ -107,7 +110,17 @@ class ColumnsBuilder:
             zone=known.zone,
             pool=known.pool,
             gpu_left_milli=tuple(rows.gpu_left),
+            gpu_workload=self._workload(rows, pods),
         )
+
+    def _workload(self, rows: _Rows, pods: PlacedPods) -> Mapping[GpuPodKind, float]:
+        """Return the pods that request GPUs by kind."""
+        bound: Counter[GpuPodKind] = Counter()
+        for shapes in filter(None, rows.gpu_shapes):
+            bound.update(shapes)
+        pending = gpu_shapes(pods.pending, self._rules.gpu_resources)
+        weight = min(1.0, bound.total() / pending.total()) if bound and pending else 1.0
+        return {shape: bound[shape] + weight * pending[shape] for shape in bound | pending}
 
     def _current(
         self, nodes: tuple[ClusterNode, ...], loads: LoadSnapshot | None, pods: PlacedPods, now: float
@@ -146,11 +159,12 @@ class ColumnsBuilder:
         return min(gpu_count(amounts, self._rules.gpu_resources), MOST_GPUS)
 
     def _all_rows(self, known: _Nodes, pods: PlacedPods, now: float) -> _Rows:
-        held = _held(known, pods)
+        held = _pods_by_node(known, pods)
         sums = [sums_of(each, gpus, self._rules, now) for each, gpus in zip(held, known.gpus, strict=True)]
         size = len(known.names)
         lately = [each.bound_lately for each in sums]
-        rows = _Rows(held, lately, [()] * size, {}, {}, {}, lately_bound(lately))
+        shapes: list[Counter[GpuPodKind]] = [Counter()] * size
+        rows = _Rows(held, lately, [()] * size, shapes, {}, {}, {}, lately_bound(lately))
         rows.requested.update({name: np.zeros(size) for name in known.allocatable})
         for name in (CPU, MEMORY):
             rows.non_zero[name] = np.zeros(size)
@@ -161,7 +175,7 @@ class ColumnsBuilder:
 
     def _update(self, rows: _Rows, known: _Nodes, pods: PlacedPods, now: float) -> None:
         """Compute the sums of the nodes whose pods have changed."""
-        held = _held(known, pods)
+        held = _pods_by_node(known, pods)
         changed = [row for row, (new, old) in enumerate(zip(held, rows.pods, strict=True)) if new is not old]
         for row in changed:
             _write(rows, row, sums_of(held[row], known.gpus[row], self._rules, now))
@@ -184,12 +198,13 @@ def requested_ratio(columns: NodeColumns, gpu_resources: Iterable[str]) -> dict[
     return {resource: ratio(by.get(resource, ())) for resource in LoadResource}
 
 
-def _held(known: _Nodes, pods: PlacedPods) -> list[tuple[ClusterPod, ...]]:
+def _pods_by_node(known: _Nodes, pods: PlacedPods) -> list[tuple[ClusterPod, ...]]:
     return list(map(pods.by_node.get, known.names, repeat(())))
 
 
 def _write(rows: _Rows, row: int, sums: NodeSums) -> None:
     rows.lately[row], rows.gpu_left[row] = sums.bound_lately, sums.gpu_left_milli
+    rows.gpu_shapes[row] = sums.gpu_shapes
     for columns, amounts in (
         (rows.requested, sums.requested),
         (rows.non_zero, sums.non_zero_requested),
@@ -234,9 +249,43 @@ def _places(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.in
     return np.fromiter((index.get(name, -1) for name in names), dtype=np.int64, count=len(names))
 
 
+def _measured_averages(loads: LoadSnapshot | None, resource: LoadResource, places: NDArray[np.int64]) -> Floats:
+    """Return the average of the first window; NaN where it is not served, or estimated."""
+    load = loads.resources.get(resource) if loads else None
+    if load is None or not load.stats.shape[-1]:
+        return np.full(len(places), np.nan)
+    return np.where(places >= 0, load.measured(0, AVG)[places], np.nan)
+
+
 def _stat(loads: LoadSnapshot | None, resource: LoadResource, stat: int, places: NDArray[np.int64]) -> Floats:
     """Return a statistic of the first window; NaN where it is not served."""
     load = loads.resources.get(resource) if loads else None
     if load is None or not load.stats.shape[-1]:
         return np.full(len(places), np.nan)
     return np.where(places >= 0, load.stats[0, stat][places], np.nan)
+
+
+NO_ZONE: Final = -1
+
+_REGIONS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+_ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+
+
+def zone_key(labels: Mapping[str, str]) -> str:
+    """Return region and zone together, since zones of different regions may have one name; empty for neither.
+
+    It is the key of kube-scheduler's SelectorSpread (`component-helpers/node/topology`, `GetZoneKey`).
+    Of each, the older label wins where it is present, as in the scheduler.
+    """
+    region, zone = _first(labels, _REGIONS), _first(labels, _ZONES)
+    return f"{region}:\x00:{zone}" if region or zone else ""
+
+
+def zone_numbers(keys: Iterable[str]) -> NDArray[np.int32]:
+    """Return the number of each key in the order in which keys first appear; `NO_ZONE` for the empty one."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) if key else NO_ZONE for key in keys], dtype=np.int32)
+
+
+def _first(labels: Mapping[str, str], keys: tuple[str, ...]) -> str:
+    return next((labels[key] for key in keys if key in labels), "")

@@ -1,18 +1,26 @@
-"""What pods leave of each GPU of a node, by whole GPUs and by an annotation that names GPUs and shares."""
+"""Calculates the remainder of each GPU of a node, by whole GPUs and by an annotation that names GPUs and shares."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.pod_requests import CPU
+from adapter.nodes.model.workload import GpuPodKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.cluster.state import ClusterPod
+    from adapter.foundation.cluster.values.state import ClusterPod
 
 WHOLE_MILLI: Final = 1000
 MOST_GPUS: Final = 1024
 """GPUs of a node beyond these do not count, so that a node that states millions harms nothing but itself."""
+
+_MOST_CPU_MILLI: Final = 10**12
+"""A pod may request anything."""
 
 # Annotations are written by anybody: a longer number may not even be convertible.
 _SHARE: Final = re.compile("([0-9]{1,9}):([0-9]{1,9})")
@@ -30,7 +38,7 @@ def gpu_shares(text: str) -> dict[int, int]:
         index, milli = found.groups() if found else ("", "0")
         if not 0 < int(milli) <= WHOLE_MILLI:
             raise GpuAllocationError(
-                f"{part.strip()[:60]!r} is no GPU and share: write INDEX:MILLI, such as 0:500,1:1000"
+                f"{part.strip()[:60]!r} is not a GPU with its share: write INDEX:MILLI, such as 0:500,1:1000"
             )
         if int(index) in shares:
             raise GpuAllocationError(f"GPU {int(index)} is named twice: name each once")
@@ -65,6 +73,21 @@ def gpu_left(count: int, pods: Iterable[ClusterPod], resources: tuple[str, ...])
     for index in sorted(range(count), key=lambda index: -left[index])[:whole]:
         left[index] = 0
     return tuple(left), problems
+
+
+def gpu_shapes(pods: Iterable[ClusterPod], resources: tuple[str, ...]) -> Counter[GpuPodKind]:
+    """Return how many pods of each kind request GPUs; those whose annotation cannot be read count by their requests."""
+    found: Counter[GpuPodKind] = Counter()
+    for pod in pods:
+        count, milli = gpu_count(pod.resources.requests, resources), WHOLE_MILLI
+        if pod.gpu_allocation:
+            with suppress(GpuAllocationError):
+                shares = gpu_shares(pod.gpu_allocation)
+                count, milli = len(shares), max(shares.values())
+        if count:
+            cpu_milli = min(pod.resources.requests.get(CPU, 0), _MOST_CPU_MILLI)
+            found[GpuPodKind(cpu_milli, min(count, MOST_GPUS), milli)] += 1
+    return found
 
 
 def _shares_on(count: int, text: str) -> dict[int, int]:

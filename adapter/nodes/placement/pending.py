@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from adapter.cluster.facts import FactError
-from adapter.cluster.pods.facts import pod_of
+from adapter.foundation.cluster.facts.objects import FactError
+from adapter.foundation.cluster.facts.pod_selectors import SELECTING_KINDS
+from adapter.foundation.cluster.facts.pods import pod_of
+from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.objects.selectors import Operator, parse_selector
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.placement.gpus import WHOLE_MILLI, GpuAllocationError, gpu_count, gpu_shares
-from adapter.objects.selectors import Operator, parse_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from adapter.cluster.pods.forms import PodForm
-    from adapter.cluster.state import ClusterPod, ControllerReference, PodSelector
-    from adapter.nodes.model.settings import GpuSettings
-    from adapter.objects.selectors import Selector
+    from adapter.foundation.cluster.forms.pods import PodForm
+    from adapter.foundation.cluster.values.state import ClusterPod, ControllerReference, PodSelector
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.nodes.model.scheduling_settings import GpuSettings
 
 _SERVICE = "Service"
+_DAEMON_SET = "DaemonSet"
 
 
 class OwnerSelectors:
     """Finds the selectors of the Services and of the controller that a pod belongs to. Thread-safe."""
 
-    def __init__(self, selectors: Iterable[PodSelector] = ()) -> None:
+    def __init__(self, selectors: Sequence[PodSelector] = ()) -> None:
         """Index the Services of a namespace when a pod of it is first placed."""
         self._services: dict[str, list[str]] = defaultdict(list)
         self._indexed: dict[str, _Services] = {}
-        self._controllers: dict[tuple[str, str, str], str] = {}
+        self._controllers: dict[tuple[str, str, str, str], str] = {}
+        self.daemon_sets = frozenset(one.uid for one in selectors if one.kind == _DAEMON_SET)
+        """UIDs of all DaemonSets, whose pods are not spread: each node has one."""
         for one in selectors:
-            if not one.selector:
+            if not one.selector or one.kind == _DAEMON_SET:
                 continue
             if one.kind == _SERVICE:
                 self._services[one.namespace].append(one.selector)
             else:
-                self._controllers[one.kind, one.namespace, one.name] = one.selector
+                self._controllers[SELECTING_KINDS[one.kind], one.kind, one.namespace, one.name] = one.selector
 
     def selector_of(self, namespace: str, labels: Mapping[str, str], controller: ControllerReference | None) -> str:
         """Return what selects the pod and its like, in kubectl's syntax; empty if nothing does.
@@ -46,7 +50,7 @@ class OwnerSelectors:
         """
         found = set(self._services_of(namespace).matching(labels))
         if controller is not None:
-            found.add(self._controllers.get((controller.kind, namespace, controller.name), ""))
+            found.add(self._controllers.get((controller.group, controller.kind, namespace, controller.name), ""))
         return ",".join(sorted(found - {""}))
 
     def _services_of(self, namespace: str) -> _Services:
@@ -65,7 +69,7 @@ class _Services:
     def __init__(self, texts: Iterable[str]) -> None:
         self._by_label: dict[tuple[str, str] | None, list[Selector]] = defaultdict(list)
         for text in set(texts):
-            selector = _parsed(text)
+            selector = _parse_cached_selector(text)
             self._by_label[_needed_label(selector)].append(selector)
 
     def matching(self, labels: Mapping[str, str]) -> Iterator[str]:
@@ -86,8 +90,8 @@ def _needed_label(selector: Selector) -> tuple[str, str] | None:
     return None
 
 
-@lru_cache(maxsize=1 << 14)
-def _parsed(text: str) -> Selector:
+@bounded_cache(16 * MEBIBYTE)
+def _parse_cached_selector(text: str) -> Selector:
     return parse_selector(text)
 
 

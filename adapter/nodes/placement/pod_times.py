@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.cluster.pods.placed import PlacedPods
-    from adapter.cluster.state import ClusterPod
+    from adapter.foundation.cluster.values.placed_pods import PlacedPods
+    from adapter.foundation.cluster.values.state import ClusterPod
     from adapter.nodes.model.arrays import Floats
 
 

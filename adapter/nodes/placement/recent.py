@@ -1,4 +1,4 @@
-"""What recently bound pods add to the measured load of their nodes.
+"""Calculates the load that recently bound pods add to the measured load of their nodes.
 
 A pod is recent if it was bound less than five minutes before the end of the metrics, or after it. The time is that of
 the condition PodScheduled, so that after a restart no running pod is taken for a new one.
@@ -58,7 +58,7 @@ _FIELDS: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecentAdditions:
-    """What to add to each node, in the units of `NodeColumns`."""
+    """Additions to the load of each node, in the units of `NodeColumns`."""
 
     cpu_prediction_milli: Floats
     requests: Mapping[LoadResource, Floats]
@@ -106,16 +106,16 @@ def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.i
             requests[resource] = limits[resource] = np.zeros(nodes)
             continue
         load = loads.resources.get(resource) if loads else None
-        left = np.where(recent, _unmeasured(load, loads, rows[bound.node], at, end), 0.0)
-        requests[resource] = _summed(bound.node, bound.values[:, request] * left, nodes)
-        limits[resource] = _summed(bound.node, bound.values[:, limit] * left, nodes)
+        left = np.where(recent, _unmeasured_shares(load, loads, rows[bound.node], at, end), 0.0)
+        requests[resource] = _sum_by_node(bound.node, bound.values[:, request] * left, nodes)
+        limits[resource] = _sum_by_node(bound.node, bound.values[:, limit] * left, nodes)
     counted = at > end - REPORTING_SECONDS
     if loads and (cpu := loads.resources.get(LoadResource.CPU)) is not None:
         counted &= ~_in_estimate(cpu, loads, rows[bound.node], at)
-    return RecentAdditions(_summed(bound.node, bound.values[:, CPU_PREDICTION] * counted, nodes), requests, limits)
+    return RecentAdditions(_sum_by_node(bound.node, bound.values[:, CPU_PREDICTION] * counted, nodes), requests, limits)
 
 
-def _unmeasured(
+def _unmeasured_shares(
     load: ResourceLoad | None, loads: LoadSnapshot | None, rows: NDArray[np.int64], at: Floats, end: float
 ) -> Floats:
     """Return which part of each pod's load the average of its node cannot contain."""
@@ -132,5 +132,5 @@ def _in_estimate(load: ResourceLoad, loads: LoadSnapshot, rows: NDArray[np.int64
     return (rows >= 0) & load.is_estimated[rows] & (at <= loads.assembled_at)
 
 
-def _summed(node: NDArray[np.int64], values: Floats, nodes: int) -> Floats:
+def _sum_by_node(node: NDArray[np.int64], values: Floats, nodes: int) -> Floats:
     return np.bincount(node, weights=values, minlength=nodes).astype(np.float64)

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.placement.gpus import gpu_count, gpu_left
-from adapter.objects.pod_requests import CPU, MEMORY, raised_limits
+from adapter.foundation.objects.pod_requests import CPU, MEMORY, raised_limits
+from adapter.nodes.placement.gpus import gpu_count, gpu_left, gpu_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.cluster.state import ClusterPod
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from adapter.foundation.objects.pod_requests import PodResources
     from adapter.nodes.model.arrays import Floats
-    from adapter.objects.pod_requests import PodResources
+    from adapter.nodes.model.workload import GpuPodKind
 
 PODS: Final = "pods"
 LATELY_SECONDS: Final = 1800.0
@@ -41,12 +42,14 @@ class NodeSums:
     bound_lately: Floats
     """The pods that may be recent, of shape (pods, 7)."""
     gpu_left_milli: tuple[int, ...]
+    gpu_shapes: Counter[GpuPodKind]
+    """How many pods of each kind request GPUs."""
     problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SumRules:
-    """What sums depend on beside the pods."""
+    """The settings that sums depend on, in addition to the pods."""
 
     predict_cpu: Callable[[PodResources], float]
     """The CPU in milli that TargetLoadPacking expects of a pod."""
@@ -68,13 +71,14 @@ def sums_of(pods: tuple[ClusterPod, ...], gpus: int, rules: SumRules, now: float
         for name in limits:
             limits[name] += raised_limits(resources, name)
         if pod.bound_at is not None and pod.bound_at > now - LATELY_SECONDS:
-            lately.append(_bound(pod.bound_at, resources, rules))
+            lately.append(_bound_columns(pod.bound_at, resources, rules))
     left, problems = gpu_left(gpus, pods, rules.gpu_resources)
+    shapes = gpu_shapes(pods, rules.gpu_resources)
     bound_lately = np.array(lately, dtype=np.float64) if lately else NONE_BOUND
-    return NodeSums(requested, non_zero, limits, bound_lately, left, tuple(problems))
+    return NodeSums(requested, non_zero, limits, bound_lately, left, shapes, tuple(problems))
 
 
-def _bound(at: float, resources: PodResources, rules: SumRules) -> tuple[float, ...]:
+def _bound_columns(at: float, resources: PodResources, rules: SumRules) -> tuple[float, ...]:
     """Return the columns of a pod, in their order."""
     return (
         at,

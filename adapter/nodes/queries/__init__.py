@@ -1,1 +1,1 @@
-"""What is asked of Prometheus for the load of nodes, and asking it."""
+"""Builds and sends the queries for the load of nodes."""

@@ -1,12 +1,13 @@
 """The expressions for the load of nodes: one query for each resource brings the values and what judges them.
 
 **Parts.** A query is a union of parts, which differ by the label `tidewatch_part`. Each part is aggregated by the
-labels that can name a node (`IDENTITY_LABELS`), so its size does not depend on the number of CPUs, devices or replicas.
+labels that can name a node (`IDENTITY_LABELS`) and by those that say who scraped it (`SOURCE_LABELS`), so its size does
+not depend on the number of CPUs, devices or replicas, and the series of two exporters are never one.
 
 **CPU** is `1 - idle / (idle + busy)` from the counters of `node_cpu_seconds_total`, where idle is the modes idle,
 iowait and steal. The exporter reads all counters at the same instant, so a scrape that is late cancels out; the
 textbook form, `1 - rate(idle)`, is wrong by 7 percentage points on an idle node if one of two scrapes is a second
-late. If two exporters report the same node, both enter both sides.
+late.
 
 **Rates** come from the last two scrapes (`irate`), so that each scrape interval counts once and nothing is smoothed
 twice; `docs/nodes.md` has the errors of this and of other estimators. Where scrapes are closer than the steps, `rate`
@@ -19,6 +20,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.promql.quoting import go_quoted
+from adapter.nodes.exporters.claims import SOURCE_LABELS
 from adapter.nodes.model.loads import LoadResource
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ RATIO, IDLE, BUSY, ADVANCE, NEWEST, RESETS = "ratio", "idle", "busy", "advance",
 the newest scraped sample; the number of counter resets, only where there were some."""
 
 STEP_SECONDS: Final = 15
-"""Distance of the steps that are asked for."""
+"""Distance of the steps that are requested."""
 _UNKNOWN_INTERVAL_WINDOW_SECONDS = 300
 _SHORTEST_WINDOW_SECONDS = 20
 _LONGEST_WINDOW_SECONDS = 600
@@ -45,7 +48,9 @@ RULES: Final = {resource: f"tidewatch:node_{resource.value}_utilization:ratio" f
 ACCOUNTED_RULE: Final = "tidewatch:node_cpu_accounted:ratio"
 """The recorded sum of the CPU's modes, by which a node whose counters do not advance is found."""
 
-_BY = f"by ({', '.join(IDENTITY_LABELS)})"
+_BY = f"by ({', '.join((*IDENTITY_LABELS, *SOURCE_LABELS))})"
+# The DCGM exporter labels a GPU with the namespace of the pod that uses it.
+_BY_JOB = f"by ({', '.join((*IDENTITY_LABELS, 'job'))})"
 _IDLE_MODES = "idle|iowait|steal"
 _VIRTUAL_INTERFACES = (
     "lo|veth.*|cali.*|cni.*|flannel.*|cilium.*|lxc.*|docker.*|br-.*|virbr.*|tunl.*|tun.*|tap.*|wg.*|vxlan.*|geneve.*"
@@ -98,7 +103,7 @@ def resource_query(
         # The line breaks keep a comment at the end of the expression from swallowing what follows.
         parts = {RATIO: f"\n{override}\n", NEWEST: f"timestamp(\n{override}\n)"}
         return ResourceQuery(union(parts), is_overridden=True)
-    values = _recorded(resource, matchers) if recorded else value_parts(resource, rate, matchers)
+    values = _recorded_expressions(resource, matchers) if recorded else value_parts(resource, rate, matchers)
     return ResourceQuery(union(values | _judging(resource, rate, matchers)))
 
 
@@ -114,14 +119,13 @@ def union(parts: Mapping[str, str]) -> str:
 
 def selector(metric: str, matchers: Mapping[str, str], *own: str) -> str:
     """Return a selector with the configured matchers, and own ones in PromQL's notation."""
-    inside = ", ".join((*own, *(f"{label}={quoted(value)}" for label, value in sorted(matchers.items()))))
+    inside = ", ".join((*own, *(f"{label}={go_quoted(value)}" for label, value in sorted(matchers.items()))))
     return f"{metric}{{{inside}}}" if inside else metric
 
 
-def quoted(text: str) -> str:
-    """Return a string literal of PromQL."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+def by_of(resource: LoadResource) -> str:
+    """Return the clause that keeps apart whatever may be another exporter, by labels."""
+    return _BY_JOB if resource is LoadResource.GPU else _BY
 
 
 def base_series(resource: LoadResource, matchers: Mapping[str, str]) -> str:
@@ -162,11 +166,11 @@ def _disk(rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _gpu(_rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
-    return {RATIO: f"avg {_BY} ({selector('DCGM_FI_DEV_GPU_UTIL', matchers)}) / 100"}
+    return {RATIO: f"avg {_BY_JOB} ({selector('DCGM_FI_DEV_GPU_UTIL', matchers)}) / 100"}
 
 
-def _recorded(resource: LoadResource, matchers: Mapping[str, str]) -> dict[str, str]:
-    parts = {RATIO: f"avg {_BY} ({selector(RULES[resource], matchers)})"}
+def _recorded_expressions(resource: LoadResource, matchers: Mapping[str, str]) -> dict[str, str]:
+    parts = {RATIO: f"avg {by_of(resource)} ({selector(RULES[resource], matchers)})"}
     if resource is LoadResource.CPU:
         parts[ADVANCE] = f"avg {_BY} ({selector(ACCOUNTED_RULE, matchers)})"
     return parts
@@ -176,7 +180,7 @@ def _judging(resource: LoadResource, rate: RateFunction, matchers: Mapping[str, 
     """Return the parts that say how fresh the samples are, and whether counters began anew."""
     own = ('mode="idle"',) if resource is LoadResource.CPU else ()
     scraped = selector(_SCRAPED[resource], matchers, *own)
-    parts = {NEWEST: f"max {_BY} (timestamp({scraped}))"}
+    parts = {NEWEST: f"max {by_of(resource)} (timestamp({scraped}))"}
     if resource is LoadResource.CPU:
         parts[RESETS] = f"max {_BY} (resets({scraped}[{rate.window_seconds}s])) > 0"
     return parts

@@ -1,4 +1,4 @@
-"""From rows by series to the grid by node, joined with what is there. Pure."""
+"""Turns rows by series into the grid by node, joined with what is there. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from adapter.nodes.windows.grid import column_times, join, regrid
 from adapter.nodes.windows.series import SeriesRows, grid_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from adapter.cluster.state import ClusterNode
+    from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.nodes.model.loads import LoadResource
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.names.mapping import SeriesMapper
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def answered_steps(grid: SampleGrid) -> set[int]:
-    """Return the steps at which a grid has a sample of any node: the others are asked for again."""
+    """Return the steps at which a grid has a sample of any node: the others are requested again."""
     present = ~np.isnan(grid.values).all(axis=0) if grid.nodes else np.zeros(grid.values.shape[1], dtype=bool)
     return {int(time) for time in column_times(grid)[present]}
 
@@ -68,6 +68,19 @@ def joined(
         found = join(older, found) if piece.last >= older.end else join(found, older)
     found = regrid(found, known) if mapped.are_nodes_known else _without_vanished(found)
     return _counted_from_first_sight(found, rows, mapped)
+
+
+def without_nodes(grid: SampleGrid, moved: Container[str]) -> SampleGrid:
+    """Return the grid without any sample of these nodes."""
+    keeps = np.array([name not in moved for name in grid.nodes], dtype=np.bool_)
+    return replace(
+        grid,
+        values=np.where(keeps[:, None], grid.values, np.nan),
+        newest=np.where(keeps, grid.newest, np.nan),
+        scrape_seconds=np.where(keeps, grid.scrape_seconds, np.nan),
+        advancing=np.where(keeps, grid.advancing, np.nan),
+        reset_at=np.where(keeps, grid.reset_at, np.nan),
+    )
 
 
 def _places(names: Sequence[str], nodes: tuple[str, ...]) -> NDArray[np.intp]:

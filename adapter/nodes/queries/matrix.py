@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from adapter.sources.prometheus.envelopes import decode_part
-from adapter.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
-from adapter.sources.prometheus.ranges import open_matrix
+from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.sources.prometheus.envelopes import decode_part
+from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.ranges import open_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from adapter.foundation.sources.prometheus.ranges import RangeLimits, RangePart
+    from adapter.foundation.time.pace import Pace
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.queries.plan import QueryPiece
-    from adapter.sources.prometheus.ranges import RangeLimits, RangePart
-    from adapter.timing.pace import Pace
 
 _NAMES_A_SLICE: Final = 500
 
@@ -45,7 +46,7 @@ class SeriesNames:
         for part in pace.slices(self.texts, _NAMES_A_SLICE):
             found += decode_part(query, b"".join((b"[", b",".join(part), b"]")), _label_sets.decode)
         if len({frozenset(labels.items()) for labels in found}) < len(found):
-            raise UnexpectedAnswerError(query, "the answer has a label set that comes twice")
+            raise UnexpectedAnswerError(query, "the answer has the same label set twice")
         return found
 
 
@@ -73,9 +74,9 @@ class _WireTextSeries(msgspec.Struct, gc=False):
 
 
 # Lax: values are strings, as JSON has no NaN.
-_series = msgspec.json.Decoder(list[_WireSeries], strict=False)
-_text_series = msgspec.json.Decoder(list[_WireTextSeries])
-_label_sets = msgspec.json.Decoder(list[dict[str, str]])
+_series = decoder_of(list[_WireSeries], strict=False)
+_text_series = decoder_of(list[_WireTextSeries])
+_label_sets = decoder_of(list[dict[str, str]])
 
 
 class MatrixReader:
@@ -146,7 +147,7 @@ class MatrixReader:
     def _off_the_steps(self, timestamp: float) -> UnexpectedAnswerError:
         return UnexpectedAnswerError(
             self._query,
-            f"the answer has a point at {timestamp:.3f} that is not the next of the steps asked for: ask for a range"
+            f"the answer has a point at {timestamp:.3f} that is not the next requested step: ask for a range"
             " that starts at a multiple of its step",
         )
 

@@ -1,4 +1,4 @@
-"""Which steps to ask for: only those that are lacking, in pieces that Prometheus can answer. Pure."""
+"""Plans the steps to query: only those that are missing, in pieces that Prometheus can answer. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from adapter.nodes.model.loads import LoadResource
 
 OVERLAP_STEPS: Final = 2
-"""The newest steps are asked for again, because samples may arrive after the step."""
+"""The newest steps are requested again, because samples may arrive after the step."""
 MOST_SAMPLES: Final = 20_000_000
 """Limit of the series that an expression reads times the steps; Prometheus refuses a query at 50 million."""
 MOST_POINTS: Final = 11_000
@@ -37,7 +39,7 @@ class QueryPiece:
 
 
 def wanted(now: float, columns: int, step_seconds: int) -> range:
-    """Return the steps that windows need: the last so many that are not later than now."""
+    """Return the steps that windows need: the last that many that are not later than now."""
     last = int(now // step_seconds) * step_seconds
     return range(last - (columns - 1) * step_seconds, last + 1, step_seconds)
 
@@ -77,3 +79,42 @@ def steps_after_success(most_steps: int, columns: int, took_seconds: float, limi
     """
     in_half_the_time = columns * limit_seconds / (2.0 * max(took_seconds, 0.001))
     return min(MOST_POINTS, max(2 * most_steps, int(in_half_the_time)))
+
+
+MOST_QUERIES_A_MINUTE: Final = 12
+_LONGEST_QUERY_SECONDS = 15.0
+_KEPT_PER_QUERY_SECONDS = 2.0
+_SHORTEST_QUERY_SECONDS = 0.5
+
+
+def queries_allowed(refresh_seconds: float) -> int:
+    """Return how many queries a refresh may ask, so that a minute does not have more than twelve."""
+    return max(1, int(MOST_QUERIES_A_MINUTE * refresh_seconds / 60))
+
+
+def in_order(
+    pieces: Mapping[LoadResource, Sequence[QueryPiece]], asked: Mapping[LoadResource, int], most: int
+) -> tuple[tuple[LoadResource, QueryPiece], ...]:
+    """Return what to ask, first the newest piece of each resource, then older ones; at most that many.
+
+    `asked` is when each resource was last asked, as a number that grows: the one that has waited longest comes first.
+    """
+    waiting = sorted(pieces, key=lambda resource: asked.get(resource, 0))
+    deepest = max((len(found) for found in pieces.values()), default=0)
+    ordered = (
+        (resource, pieces[resource][rank])
+        for rank in range(deepest)
+        for resource in waiting
+        if rank < len(pieces[resource])
+    )
+    return tuple(ordered)[:most]
+
+
+def time_limit(remaining_seconds: float, queries_left: int) -> float:
+    """Return how long the next query may take: as long as it leaves two seconds for each of those after it.
+
+    So one that hangs does not take the time of the others, and an outage costs no more than the whole refresh may.
+    """
+    kept = _KEPT_PER_QUERY_SECONDS * (queries_left - 1)
+    share = remaining_seconds / max(1, queries_left)
+    return max(_SHORTEST_QUERY_SECONDS, min(_LONGEST_QUERY_SECONDS, max(share, remaining_seconds - kept)))

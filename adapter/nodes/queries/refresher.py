@@ -12,45 +12,52 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.samples import SampleSet
-from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_series
-from adapter.nodes.names.matching import naming_of
-from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
-from adapter.nodes.queries.intervals import longest
-from adapter.nodes.queries.joining import MappedRows, answered_steps, joined, mapped_rows
-from adapter.nodes.queries.matrix import MatrixReader
-from adapter.nodes.queries.plan import (
-    MOST_POINTS,
-    QueryPiece,
-    pieces_lacking,
-    steps_after_success,
-    steps_at_once,
-    wanted,
-)
-from adapter.nodes.queries.results import RefreshResult
-from adapter.nodes.queries.rows import SeriesLayout, layout_of, rows_of
-from adapter.nodes.queries.schedule import in_order, queries_allowed, time_limit
-from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, survey_of, survey_query
-from adapter.nodes.windows.grid import kept_columns, not_after, regrid
-from adapter.sources.prometheus.errors import (
+from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     PrometheusError,
     PrometheusTimeoutError,
     QueryRefusedError,
+    UnexpectedAnswerError,
 )
-from adapter.sources.prometheus.ranges import RangeLimits
-from adapter.timing.pace import UNPACED, Pace
+from adapter.foundation.sources.prometheus.ranges import RangeLimits
+from adapter.foundation.time.pace import UNPACED, Pace
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.samples import SampleSet
+from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_series
+from adapter.nodes.names.matching import naming_of
+from adapter.nodes.names.refused import RefusedSeries, measured_by, refused_series
+from adapter.nodes.queries.claiming import Claimants, ExporterRegister, claimants_of
+from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
+from adapter.nodes.queries.intervals import longest
+from adapter.nodes.queries.joining import MappedRows, answered_steps, joined, mapped_rows, without_nodes
+from adapter.nodes.queries.matrix import MatrixReader
+from adapter.nodes.queries.plan import (
+    MOST_POINTS,
+    QueryPiece,
+    in_order,
+    pieces_lacking,
+    queries_allowed,
+    steps_after_success,
+    steps_at_once,
+    time_limit,
+    wanted,
+)
+from adapter.nodes.queries.results import RefreshResult
+from adapter.nodes.queries.rows import SeriesLayout, layout_of, rows_of
+from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_query
+from adapter.nodes.windows.grid import kept_columns, not_after, regrid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.cluster.state import ClusterNode
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.nodes.exporters.claims import Owner, Past, Source
     from adapter.nodes.model.samples import SampleGrid
-    from adapter.nodes.model.settings import SchedulingSettings
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
     from adapter.nodes.queries.expressions import ResourceQuery
     from adapter.nodes.queries.matrix import SeriesMatrix
-    from adapter.sources.prometheus.client import PrometheusClient
+    from adapter.nodes.queries.rows import AnswerRows
 
 LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max_samples=8_000_000)
 """For 5,000 nodes with four series each and 68 steps, with room for installations that scrape everything twice."""
@@ -63,17 +70,22 @@ _LEAST_SECONDS = 3.0
 
 @dataclass(slots=True)
 class _Progress:
-    """What a resource's queries have brought so far."""
+    """The results of a resource's queries so far."""
 
     covered: set[int] = field(default_factory=set)
     """Steps that have been answered, Unix seconds."""
     most_steps: int = MOST_POINTS
     """Limit that follows from queries that were too large."""
     asked: int = 0
+    judged_until: int = 0
+    """Unix seconds of the newest step whose exporters were judged."""
     unmapped: tuple[Mapping[str, str], ...] = ()
+    refused: tuple[RefusedSeries, ...] = ()
+    register: ExporterRegister | None = None
+    """By whom nodes are measured; None before the first answer."""
     layout: SeriesLayout | None = None
     """Of the last answer."""
-    mapped: tuple[SeriesLayout, SeriesMapper, MappedRows] | None = None
+    mapped: tuple[SeriesLayout, SeriesMapper, MappedRows, Claimants] | None = None
     """The rows of the last answer, and what they follow from."""
 
 
@@ -116,6 +128,10 @@ class SampleRefresher:
         self._monotonic = monotonic
         self._survey = Survey()
         self._survey_due = -math.inf
+        self._past: Mapping[LoadResource, Mapping[Source, Past]] = {}
+        self._is_surveyed = False
+        self._moved: dict[str, Source] = {}
+        """Nodes that another source measures since this refresh, with the one that did before."""
         self._progress: dict[LoadResource, _Progress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
@@ -151,15 +167,37 @@ class SampleRefresher:
             try:
                 grids[resource], problem = self._ask(resource, piece, grids, (mapper, nodes), limit)
             except PrometheusError as e:
-                self._failed(resource, piece, e)
+                self._note_failure(resource, piece, e)
                 problem = str(e)
             else:
                 fresh = True
             if problem:
                 failures[resource] = problem
         unmapped = unmapped_series({resource: p.unmapped for resource, p in self._progress.items()}, mapper)
+        refused = refused_series({resource: p.refused for resource, p in self._progress.items()})
         from_file = samples is not None and samples.from_file and not fresh
-        return RefreshResult(SampleSet(grids, from_file), unmapped, failures, asked, self._monotonic() - began)
+        return RefreshResult(
+            SampleSet(grids, from_file),
+            (*unmapped, *refused),
+            failures,
+            asked,
+            self._monotonic() - began,
+            measured_by(self._owners()),
+            self._moves(),
+        )
+
+    def _owners(self) -> dict[LoadResource, Mapping[str, Owner]]:
+        return {resource: p.register.owners for resource, p in self._progress.items() if p.register is not None}
+
+    def _moves(self) -> frozenset[tuple[Source, Source]]:
+        """Return from which source to which nodes have moved in this refresh."""
+        moved, self._moved = self._moved, {}
+        return frozenset(
+            (before, owners[node].source)
+            for node, before in moved.items()
+            for owners in self._owners().values()
+            if node in owners and owners[node].source != before
+        )
 
     def _begin(
         self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None
@@ -199,15 +237,22 @@ class SampleRefresher:
         return mapper
 
     def _ask_survey(self, now: float, timeout_seconds: float) -> None:
-        query = survey_query(self._settings.matchers)
+        # Only the first survey asks which sources there were before the start, as a store may be slow to say that.
+        is_first, self._is_surveyed = not self._is_surveyed, True
+        query = survey_query(self._settings.matchers, with_past=is_first)
         try:
             answer = self._client.instant(query, timeout_seconds=timeout_seconds, at=math.floor(now))
             samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
+            if answer.warnings:
+                # A part of the counts would say that there are no series of what another store has.
+                raise UnexpectedAnswerError(query, f"the answer may be partial: {answer.warnings[0]}")
         except PrometheusError:
             # Without it queries work too: they only may be larger than they need to be.
             self._survey_due = self._monotonic() + _SURVEY_AGAIN_SECONDS
             return
         self._survey = survey_of(samples)
+        if is_first:
+            self._past = past_of(samples, now)
         self._survey_due = self._monotonic() + SURVEY_SECONDS
 
     def _lacking(
@@ -267,8 +312,7 @@ class SampleRefresher:
         rows = rows_of(
             resource, layout, answer.values, piece, self._survey.scrape_seconds, is_overridden=query.is_overridden
         )
-        mapped = self._mapped(resource, layout, *names)
-        found, progress.unmapped = joined(resource, grids.get(resource), rows, piece, mapped), mapped.unmapped
+        found, progress.unmapped = self._join_answer(resource, layout, rows, piece, grids.get(resource), names)
         if answer.warnings:
             # What came is right, but there may be more, so the steps are asked for again.
             return found, f"Prometheus answered with a warning, so nodes may be missing: {answer.warnings[0]}"
@@ -286,17 +330,47 @@ class SampleRefresher:
             progress.layout = layout_of(names.digest, labels, resource, is_overridden=query.is_overridden)
         return progress.layout
 
-    def _mapped(
+    def _join_answer(
+        self,
+        resource: LoadResource,
+        layout: SeriesLayout,
+        rows: AnswerRows,
+        piece: QueryPiece,
+        older: SampleGrid | None,
+        names: tuple[SeriesMapper, tuple[ClusterNode, ...] | None],
+    ) -> tuple[SampleGrid, tuple[Mapping[str, str], ...]]:
+        """Return the grid with what counts of an answer, and the labels of rows without a node."""
+        progress = self._progress[resource]
+        mapped, claimants = self._map_rows(resource, layout, *names)
+        if progress.register is None:
+            # What an expression of the configuration returns does not tell its sources as the built-in ones do.
+            past = {} if resource in self._settings.queries else self._past.get(resource, {})
+            progress.register = ExporterRegister(past, float(piece.last))
+        counted = progress.register.counted(claimants, rows, mapped, piece)
+        if piece.last >= progress.judged_until:
+            progress.judged_until = piece.last
+            progress.refused = tuple(
+                RefusedSeries(layout.labels[row], node, why) for row, (node, why) in counted.refused.items()
+            )
+        self._moved |= counted.moved
+        if older is not None and counted.moved:
+            older = without_nodes(older, counted.moved)
+            # What the node's new source has measured before counts.
+            progress.covered.clear()
+        return joined(resource, older, counted.rows, piece, counted.mapped), mapped.unmapped
+
+    def _map_rows(
         self, resource: LoadResource, layout: SeriesLayout, mapper: SeriesMapper, nodes: tuple[ClusterNode, ...] | None
-    ) -> MappedRows:
-        """Return the nodes of an answer's rows: those of last time if neither series nor nodes are others."""
+    ) -> tuple[MappedRows, Claimants]:
+        """Return the nodes and exporters of an answer's rows: as last time if neither series nor nodes are others."""
         progress = self._progress[resource]
         last = progress.mapped
         if last is None or last[0] is not layout or last[1] is not mapper:
-            last = progress.mapped = layout, mapper, mapped_rows(layout.labels, mapper, nodes)
-        return last[2]
+            mapped = mapped_rows(layout.labels, mapper, nodes)
+            last = progress.mapped = layout, mapper, mapped, claimants_of(mapped, layout.labels, mapper)
+        return last[2], last[3]
 
-    def _failed(self, resource: LoadResource, piece: QueryPiece, error: PrometheusError) -> None:
+    def _note_failure(self, resource: LoadResource, piece: QueryPiece, error: PrometheusError) -> None:
         """Ask for less next time if the query may have been too large; this grows again with each success."""
         is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
         if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad:

@@ -1,12 +1,14 @@
-"""From the answer to a query to rows by series: which part a series belongs to, and what it says at each step. Pure."""
+"""Turns the answer to a query into rows by series: the part that a series belongs to, and its values. Pure."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from adapter.nodes.exporters.claims import exporter_text
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import ADVANCE, BUSY, IDLE, NEWEST, PART_LABEL, RATIO, RESETS
 from adapter.nodes.queries.intervals import from_times, row_medians
@@ -79,7 +81,8 @@ def layout_of(
         keys |= parts[NEWEST]
     return SeriesLayout(
         digest,
-        tuple(dict(key) for key in keys),
+        # The answers of all resources have the same labels, and nearly all rows the same job.
+        tuple({name: sys.intern(value) for name, value in key} for key in keys),
         {name: np.array([part.get(key, -1) for key in keys], dtype=np.intp) for name, part in parts.items()},
     )
 
@@ -93,7 +96,7 @@ def rows_of(
     *,
     is_overridden: bool = False,
 ) -> AnswerRows:
-    """Return the rows of an answer. `scrape_seconds` is what is known of the scrape interval, by `instance`."""
+    """Return the rows of an answer. `scrape_seconds` is what is known of scrape intervals (`Survey.scrape_seconds`)."""
     # An infinite value is no sample of a utilisation.
     samples = np.where(np.isfinite(samples), samples, np.nan)
     times = np.array(piece.times, dtype=np.float64)
@@ -101,8 +104,14 @@ def rows_of(
     if resource is not LoadResource.GPU and resource is not LoadResource.MEMORY and not is_overridden:
         values = _without_jitter(values)
     scraped = layout.part(NEWEST, samples)
-    instances = (one.get("instance", "") for one in layout.labels)
-    known = np.array([scrape_seconds.get(instance, np.nan) for instance in instances], dtype=np.float64)
+    known = np.fromiter(
+        (
+            scrape_seconds.get(exporter_text(one), scrape_seconds.get(one.get("instance", ""), np.nan))
+            for one in layout.labels
+        ),
+        np.float64,
+        len(layout.labels),
+    )
     intervals = np.fmin(from_times(scraped), known)
     if is_overridden:
         # The time of an expression's sample is that of the step, which is nobody's scrape interval.

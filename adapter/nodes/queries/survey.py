@@ -1,22 +1,29 @@
-"""What is asked every few minutes: how many series there are, how often they are scraped, which rules are recorded."""
+"""Queries every few minutes: how many series there are, how often they are scraped, which rules are recorded."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
+from adapter.nodes.exporters.claims import SOURCE_LABELS, Past, exporter_text, source_of
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.expressions import ACCOUNTED_RULE, PART_LABEL, RULES, base_series, selector, union
+from adapter.nodes.queries.expressions import ACCOUNTED_RULE, PART_LABEL, RULES, base_series, by_of, selector, union
 from adapter.nodes.queries.intervals import COUNT_WINDOW_SECONDS, from_counts, longest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from adapter.nodes.exporters.claims import Source
+
+T = TypeVar("T")
+
 SURVEY_SECONDS: Final = 300.0
 _SERIES, _EXPORTERS, _RULE, _ACCOUNTED = "series:", "exporters:", "rule:", "accounted"
+_PAST_NODES, _PAST_GPUS = "nodes:", "gpus:"
+_PAST_SECONDS: Final = (0, 300, 900, 1800, 3000, 86_400, 604_800)
 _SCRAPES, _UNAME = "scrapes", "uname"
 _READ_TIMES: Final = {LoadResource.CPU: 2, LoadResource.MEMORY: 2, LoadResource.NETWORK: 4}
 """How many series a query reads for each of its base series, rounded up; 2 for others."""
@@ -25,7 +32,7 @@ _ANSWERED_PER_EXPORTER = 4
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What is known of the series; empty before the first survey."""
+    """Known properties of the series; empty before the first survey."""
 
     series: Mapping[LoadResource, int] = field(default_factory=dict)
     """How many series a query reads; 0 where there are none."""
@@ -33,36 +40,87 @@ class Survey:
     recorded: frozenset[LoadResource] = frozenset()
     """Resources that our recording rules cover for all exporters."""
     scrape_seconds: Mapping[str, float] = field(default_factory=dict)
-    """Scrape interval by `instance`."""
+    """Scrape interval by `exporter_text`, and by `instance` alone."""
     longest_scrape_seconds: float = float("nan")
     unames: Mapping[str, str] = field(default_factory=dict)
-    """Host name by `instance`, where exporters agree on one."""
+    """Likewise the host name, where exporters agree on one."""
 
     def answered(self, resource: LoadResource) -> int:
         """Return an upper bound of the series of an answer."""
         return _ANSWERED_PER_EXPORTER * max(1, self.exporters.get(resource, 1))
 
 
-def survey_query(matchers: Mapping[str, str]) -> str:
-    """Return the instant query of the survey."""
-    parts: dict[str, str] = {}
+def survey_query(matchers: Mapping[str, str], *, with_past: bool = False) -> str:
+    """Return the instant query of the survey; with the sources that there were before, if that is wanted."""
+    parts = _past_parts(matchers) if with_past else {}
     for resource in LoadResource:
         base = base_series(resource, matchers)
         parts[f"{_SERIES}{resource.value}"] = f"count({base})"
         one_of = selector("node_cpu_seconds_total", matchers, 'mode="idle"') if resource is LoadResource.CPU else base
-        parts[f"{_EXPORTERS}{resource.value}"] = f"count(count by (instance) ({one_of}))"
-        parts[f"{_RULE}{resource.value}"] = f"count(count by (instance) ({selector(RULES[resource], matchers)}))"
-    parts[_ACCOUNTED] = f"count(count by (instance) ({selector(ACCOUNTED_RULE, matchers)}))"
+        by = by_of(resource)
+        parts[f"{_EXPORTERS}{resource.value}"] = f"count(count {by} ({one_of}))"
+        # Rules that leave out who scraped a series cannot be told from those of strangers.
+        recorded = f"count {by} ({selector(RULES[resource], matchers)}) and count {by} ({one_of})"
+        parts[f"{_RULE}{resource.value}"] = f"count({recorded})"
+    cpu = selector("node_cpu_seconds_total", matchers, 'mode="idle"')
+    by = by_of(LoadResource.CPU)
+    parts[_ACCOUNTED] = f"count(count {by} ({selector(ACCOUNTED_RULE, matchers)}) and count {by} ({cpu}))"
     window = f"[{COUNT_WINDOW_SECONDS}s]"
+    who = f"instance, {', '.join(SOURCE_LABELS)}"
     one_per_exporter = (
-        selector("node_memory_MemTotal_bytes", matchers),
-        selector("node_cpu_seconds_total", matchers, 'cpu="0"', 'mode="idle"'),
-        selector("DCGM_FI_DEV_GPU_UTIL", matchers),
+        (selector("node_memory_MemTotal_bytes", matchers), who),
+        (selector("node_cpu_seconds_total", matchers, 'cpu="0"', 'mode="idle"'), who),
+        (selector("DCGM_FI_DEV_GPU_UTIL", matchers), "instance, job"),
     )
-    counts = " or ".join(f"max by (instance) (count_over_time({one}{window}))" for one in one_per_exporter)
+    counts = " or ".join(f"max by ({labels}) (count_over_time({one}{window}))" for one, labels in one_per_exporter)
     parts[_SCRAPES] = f"({counts})"
-    parts[_UNAME] = f"count by (instance, nodename) ({selector('node_uname_info', matchers)})"
+    parts[_UNAME] = f"count by (nodename, {who}) ({selector('node_uname_info', matchers)})"
     return union(parts)
+
+
+def _past_parts(matchers: Mapping[str, str]) -> dict[str, str]:
+    families = {
+        _PAST_NODES: (selector("node_cpu_seconds_total", matchers, 'cpu="0"', 'mode="idle"'), SOURCE_LABELS),
+        _PAST_GPUS: (selector("DCGM_FI_DEV_GPU_UTIL", matchers), ("job",)),
+    }
+    offsets = {ago: f" offset {ago}s" if ago else "" for ago in _PAST_SECONDS}
+    return {
+        f"{family}{ago}": f"count by ({', '.join(labels)}) ({series}{offset})"
+        for family, (series, labels) in families.items()
+        for ago, offset in offsets.items()
+    }
+
+
+def _by_instance(found: Mapping[str, T]) -> dict[str, T]:
+    """Return what is found without exporters of which the same is found by `instance` alone: nearly always all."""
+    return {key: one for key, one in found.items() if "\0" not in key or one != found[key.partition("\0")[0]]}
+
+
+def past_of(
+    samples: Iterable[tuple[Mapping[str, str], float]], now: float
+) -> Mapping[LoadResource, Mapping[Source, Past]]:
+    """Return what the samples of the survey's answer say of sources before it, by resource."""
+    counts: dict[str, dict[Source, dict[int, float]]] = {_PAST_NODES: {}, _PAST_GPUS: {}}
+    for labels, value in samples:
+        family, colon, ago = labels.get(PART_LABEL, "").partition(":")
+        if (found := counts.get(family + colon)) is not None:
+            found.setdefault(source_of(labels), {})[int(ago)] = value
+    nodes, gpus = (_pasts(counts[family], now) for family in (_PAST_NODES, _PAST_GPUS))
+    return {resource: gpus if resource is LoadResource.GPU else nodes for resource in LoadResource}
+
+
+def _pasts(counts: Mapping[Source, Mapping[int, float]], now: float) -> dict[Source, Past]:
+    largest: dict[int, float] = defaultdict(float)
+    for found in counts.values():
+        for ago, value in found.items():
+            largest[ago] = max(largest[ago], value)
+    pasts = {}
+    for source, found in counts.items():
+        newest = min(found)
+        exporters = found[newest]
+        is_missed = newest > 0 and 2 * exporters >= largest[newest]
+        pasts[source] = Past(now - max(found), now - newest, int(exporters), is_missed)
+    return pasts
 
 
 def survey_of(samples: Iterable[tuple[Mapping[str, str], float]]) -> Survey:
@@ -73,12 +131,16 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]]) -> Survey:
     for labels, value in samples:
         part, instance = labels.get(PART_LABEL, ""), labels.get("instance", "")
         if part == _SCRAPES:
-            counts[instance] = value
+            # Where labels do not say who scraped a series, the most frequent scrapes of the instance count.
+            for key in {instance, exporter_text(labels)}:
+                counts[key] = max(value, counts.get(key, 0.0))
         elif part == _UNAME:
-            unames[instance].add(labels.get("nodename", ""))
-        else:
+            for key in {instance, exporter_text(labels)}:
+                unames[key].add(labels.get("nodename", ""))
+        elif not part.startswith((_PAST_NODES, _PAST_GPUS)):
             numbers[part] = int(value)
     exporters = {resource: numbers.get(f"{_EXPORTERS}{resource.value}", 0) for resource in LoadResource}
+    counts = _by_instance(counts)
     intervals = from_counts(np.array(list(counts.values()), dtype=np.float64))
     return Survey(
         series={
@@ -89,7 +151,7 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]]) -> Survey:
         recorded=frozenset(resource for resource in LoadResource if _covers(resource, numbers, exporters[resource])),
         scrape_seconds=dict(zip(counts, map(float, intervals), strict=True)),
         longest_scrape_seconds=longest(intervals),
-        unames={instance: next(iter(names)) for instance, names in unames.items() if len(names) == 1},
+        unames={instance: next(iter(names)) for instance, names in _by_instance(unames).items() if len(names) == 1},
     )
 
 

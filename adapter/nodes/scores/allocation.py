@@ -1,4 +1,4 @@
-"""What the scoring strategies of NodeResourcesFit count: requests with the pod, and what can be allocated."""
+"""The quantities that the scoring strategies of NodeResourcesFit use: requests with the pod, allocatable amounts."""
 
 from __future__ import annotations
 

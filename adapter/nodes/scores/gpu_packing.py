@@ -1,69 +1,73 @@
-"""gpu-packing: use GPUs that are partly used before free ones, and used nodes before free nodes.
+"""gpu-packing: a perfect fit is best, then the node on which the least is left.
 
-The three bands are those of the GpuPacking baseline of hkust-adsl/kubernetes-scheduler-simulator, in its integer
-arithmetic.
+Nodes are ordered by GPUs first: how many free ones the pod would open, what it would leave of the GPUs that it takes,
+and how many whole ones would stay free. Where these are equal, the node comes first of whose CPU and memory the pod
+would leave less. A request's nodes share out the scores from 100 down, since the scheduler reads integers from 0 to 10:
+so the best node has an integer of its own for as long as there is one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from adapter.nodes.scores.policy_scores import PolicyScores
+from adapter.nodes.scores.allocation import allocation
+from adapter.nodes.scores.levels import level_scores
+from adapter.nodes.scores.policy_scores import PolicyScores, clamped, share
 
 if TYPE_CHECKING:
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.settings import GpuPackingArgs
+    from adapter.nodes.model.scheduling_settings import GpuPackingArgs
     from adapter.nodes.scores.policy_scores import Rows
 
 _WHOLE_MILLI: Final = 1000
-_USED_GPUS_LEAST: Final = 50
-_USED_NODE_LEAST: Final = 33
+
+Waste: TypeAlias = tuple[int, int, int]
+"""The waste on a node: free GPUs that are opened, thousandths left of the GPUs that are taken, free GPUs left."""
 
 
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuPackingArgs) -> PolicyScores:
-    """Return scores by the GPUs that the pod would use; 0 everywhere for a pod without GPUs."""
+    """Return scores by what the pod would leave; 0 for a node without the GPUs, and everywhere for a pod without."""
     if not (pod.gpu_count and pod.gpu_milli):
         return PolicyScores(np.zeros(len(rows)), lambda _: "the pod requests no GPU")
     left = [columns.gpu_left_milli[row] for row in rows.tolist()]
-    # Most nodes share their state with others, whatever the order of their GPUs is.
-    states = [tuple(sorted(state)) for state in left]
-    by_state = {state: packing_score(state, pod.gpu_count, pod.gpu_milli) for state in set(states)}
-    values = np.array([by_state[state] for state in states], dtype=np.float64)
+    by_state = {state: waste(state, pod.gpu_count, pod.gpu_milli) for state in set(left)}
+    wastes = [by_state[state] for state in left]
+    order = {found: place for place, found in enumerate(sorted({one for one in wastes if one is not None}))}
+    levels = np.array([-1 if one is None else order[one] for one in wastes], dtype=np.int64)
 
     def reason(position: int) -> str:
-        state = left[position]
-        chosen = _chosen(state, pod.gpu_count, pod.gpu_milli)
-        if chosen is None:
+        found = wastes[position]
+        if found is None:
             return f"{pod.gpu_count} GPUs with {pod.gpu_milli} of {_WHOLE_MILLI} are not left on the node"
-        free = sum(milli == _WHOLE_MILLI for milli in state)
-        opened = sum(milli == _WHOLE_MILLI for milli in chosen)
-        return f"{free} of {len(state)} GPUs are free, and the pod would take {opened} of these"
+        free = sum(milli == _WHOLE_MILLI for milli in left[position])
+        opened, _, still_free = found
+        return (
+            f"{free} of {len(left[position])} GPUs are free, the pod would take {opened} of these and leave"
+            f" {still_free} free"
+        )
 
-    return PolicyScores(values, reason)
+    return PolicyScores(level_scores(levels, len(order), _requested_shares(pod, columns, rows)), reason)
 
 
-def packing_score(left_milli: tuple[int, ...], count: int, milli: int) -> int:
-    """Return the score of one node.
+def waste(left_milli: tuple[int, ...], count: int, milli: int) -> Waste | None:
+    """Return what a node would waste, to be compared: the smallest is the best. None if it does not have the GPUs.
 
-    51 to 100 (or 50): the pod fits into partly used GPUs, better the less is left of them. 33 to 49: the node is partly
-    used, but free GPUs must be opened. Up to 32: all GPUs of the node are free, better the fewer there are. 0: the node
-    does not have the GPUs.
+    `left_milli` is what is left of each of its GPUs; the pod takes those of which the least is left.
     """
-    chosen = _chosen(left_milli, count, milli)
-    if chosen is None:
-        return 0
-    size = len(left_milli)
-    if all(left == _WHOLE_MILLI for left in left_milli):
-        return max(_USED_NODE_LEAST - size, size)
-    opened = sum(left == _WHOLE_MILLI for left in chosen)
-    if opened:
-        return max(_USED_GPUS_LEAST - opened, _USED_NODE_LEAST)
-    return max(100 - sum(left * 100 // _WHOLE_MILLI for left in chosen) // 10, _USED_GPUS_LEAST)
-
-
-def _chosen(left_milli: tuple[int, ...], count: int, milli: int) -> list[int] | None:
-    """Return what is left of the GPUs that the pod would take, least first; None if the node does not have them."""
     chosen = sorted(left for left in left_milli if left >= milli)[:count]
-    return chosen if len(chosen) == count else None
+    if len(chosen) < count:
+        return None
+    opened = chosen.count(_WHOLE_MILLI)
+    return opened, sum(chosen) - count * milli, left_milli.count(_WHOLE_MILLI) - opened
+
+
+def _requested_shares(pod: PendingPod, columns: NodeColumns, rows: Rows) -> Floats:
+    """Return how much of CPU and memory is requested with the pod, as the sum of both shares."""
+    used = np.zeros(len(rows))
+    for resource in ("cpu", "memory"):
+        requested, allocatable = allocation(pod, columns, rows, resource)
+        used += clamped(share(requested.astype(np.float64), allocatable.astype(np.float64)), 1.0)
+    return used

@@ -27,7 +27,7 @@ from adapter.nodes.scores.policy_scores import (
 if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.settings import LoadVariationRiskBalancingArgs
+    from adapter.nodes.model.scheduling_settings import LoadVariationRiskBalancingArgs
     from adapter.nodes.scores.policy_scores import Rows
 
 _REQUESTED: Final = frozenset({LoadResource.CPU, LoadResource.MEMORY})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns
-    from adapter.nodes.model.settings import LowRiskOverCommitmentArgs
+    from adapter.nodes.model.scheduling_settings import LowRiskOverCommitmentArgs
     from adapter.nodes.scores.policy_scores import Rows
 
 _RESOURCES: Final = (LoadResource.CPU, LoadResource.MEMORY)
@@ -34,10 +34,10 @@ _MAX_VARIANCE_SHARE: Final = 0.99
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Commitment:
-    """What pods on some nodes request and may use at most, of one resource; limits are at least the requests."""
+    """The requests and limits of pods on some nodes, for one resource; limits are at least the requests."""
 
     capacity: Floats
-    """What is allocatable. Requests are at most that."""
+    """The allocatable amount. Requests are at most that."""
     requested: Floats
     limits: Floats
     requested_without_pod: Floats
@@ -65,7 +65,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LowRiskOverCo
     weights = [args.risk_limit_weights.get(resource, _DEFAULT_WEIGHT) for resource in _RESOURCES]
     # Both resources at once: most of the cost is that of the calls, not of the elements.
     both = compute_risk(
-        _joined([commitment(pod, columns, rows, resource) for resource in _RESOURCES]),
+        _join_commitments([commitment(pod, columns, rows, resource) for resource in _RESOURCES]),
         _known_load_risk(columns, rows, args.smoothing_window_size),
         np.repeat([weight if 0.0 <= weight <= 1.0 else _DEFAULT_WEIGHT for weight in weights], len(rows)),
     )
@@ -101,7 +101,7 @@ def commitment(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: Load
     )
 
 
-def _joined(parts: Sequence[Commitment]) -> Commitment:
+def _join_commitments(parts: Sequence[Commitment]) -> Commitment:
     return Commitment(
         capacity=np.concatenate([part.capacity for part in parts]),
         requested=np.concatenate([part.requested for part in parts]),
@@ -119,7 +119,7 @@ def _known_load_risk(columns: NodeColumns, rows: Rows, smoothing: int) -> Floats
     """Return the risk of the load for the rows: it does not depend on the pod, and takes most of the time."""
 
     def computed(lacking: Rows) -> Floats:
-        committed = _joined([commitment(PendingPod(), columns, lacking, resource) for resource in _RESOURCES])
+        committed = _join_commitments([commitment(PendingPod(), columns, lacking, resource) for resource in _RESOURCES])
         mean, std = _loads(columns.mean_ratio, lacking), _loads(columns.std_ratio, lacking)
         return load_risk(committed, mean, std, smoothing).reshape(len(_RESOURCES), -1)
 

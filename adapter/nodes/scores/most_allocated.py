@@ -14,7 +14,7 @@ from adapter.nodes.scores.policy_scores import PolicyScores
 
 if TYPE_CHECKING:
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.settings import MostAllocatedArgs
+    from adapter.nodes.model.scheduling_settings import MostAllocatedArgs
     from adapter.nodes.scores.policy_scores import Rows
 
 

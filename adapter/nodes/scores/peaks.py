@@ -25,7 +25,7 @@ from adapter.nodes.scores.policy_scores import (
 if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.settings import PeaksArgs, PowerModel
+    from adapter.nodes.model.scheduling_settings import PeaksArgs, PowerModel
     from adapter.nodes.scores.policy_scores import Rows
 
 _NO_MODEL: Final = (np.nan, np.nan)
@@ -65,7 +65,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: PeaksArgs) ->
 
 
 def watts(model: PowerModel, percent: float) -> float:
-    """Return the power of a node at so many percent of its CPU."""
+    """Return the power of a node at that many percent of its CPU."""
     return model.k0 + model.k1 * math.exp(model.k2 * percent)
 
 

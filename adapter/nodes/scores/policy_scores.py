@@ -1,4 +1,4 @@
-"""What a policy returns, and the arithmetic that the policies share."""
+"""The result of a policy, and the arithmetic that the policies share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_SCORE: Final = 100.0
 MIDDLE_SCORE: Final = 50.0
-"""What every node gets while nothing is known of any."""
+"""The score of every node while nothing is known of any."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

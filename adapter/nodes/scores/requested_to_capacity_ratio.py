@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.settings import RequestedToCapacityRatioArgs
+    from adapter.nodes.model.scheduling_settings import RequestedToCapacityRatioArgs
     from adapter.nodes.scores.allocation import Integers
     from adapter.nodes.scores.policy_scores import Rows
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.foundation.objects.selectors import parse_selector
 from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores
-from adapter.objects.selectors import parse_selector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.cluster.state import ClusterPod
+    from adapter.foundation.cluster.values.state import ClusterPod
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.settings import SelectorSpreadArgs
+    from adapter.nodes.model.scheduling_settings import SelectorSpreadArgs
     from adapter.nodes.scores.policy_scores import Rows
 
 _ZONE_WEIGHT: Final = 2.0 / 3.0

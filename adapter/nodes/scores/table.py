@@ -1,4 +1,4 @@
-"""Which function each policy is, and what takes its place while there are no metrics."""
+"""The table of policies: the function of each, and its substitute while there are no metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from adapter.nodes.model.settings import (
+from adapter.nodes.model.scheduling_settings import (
+    GpuFragmentationArgs,
     GpuPackingArgs,
     LoadVariationRiskBalancingArgs,
     LowRiskOverCommitmentArgs,
@@ -19,6 +20,7 @@ from adapter.nodes.model.settings import (
 )
 from adapter.nodes.scores import (
     best_fit,
+    gpu_fragmentation,
     gpu_packing,
     load_variation_risk_balancing,
     low_risk_overcommitment,
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.settings import PolicyArgs, PolicySettings
+    from adapter.nodes.model.scheduling_settings import PolicyArgs, PolicySettings
     from adapter.nodes.scores.policy_scores import Rows
 
 Args = TypeVar("Args")
@@ -105,16 +107,18 @@ def _by_columns(function: ColumnsFunction[Args], expected: type[Args]) -> Policy
     """Return the function of a policy that needs the columns alone."""
 
     def scores(pod: PendingPod, board: Board, rows: Rows, args: PolicyArgs) -> PolicyScores:
-        return function(pod, board.columns, rows, _checked(args, expected))
+        return function(pod, board.columns, rows, _check_arguments(args, expected))
 
     return scores
 
 
 def _selector_spread(pod: PendingPod, board: Board, rows: Rows, args: PolicyArgs) -> PolicyScores:
-    return selector_spread.score(pod, board.columns, rows, _checked(args, SelectorSpreadArgs), board.pods_by_namespace)
+    return selector_spread.score(
+        pod, board.columns, rows, _check_arguments(args, SelectorSpreadArgs), board.pods_by_namespace
+    )
 
 
-def _checked(args: PolicyArgs, expected: type[Args]) -> Args:
+def _check_arguments(args: PolicyArgs, expected: type[Args]) -> Args:
     if not isinstance(args, expected):
         raise TypeError(f"{type(args).__name__} are not the arguments of this policy: it takes {expected.__name__}")
     return args
@@ -133,4 +137,5 @@ POLICIES: Final[Mapping[PolicyName, PolicyFunction]] = {
         requested_to_capacity_ratio.score, RequestedToCapacityRatioArgs
     ),
     PolicyName.GPU_PACKING: _by_columns(gpu_packing.score, GpuPackingArgs),
+    PolicyName.GPU_FRAGMENTATION: _by_columns(gpu_fragmentation.score, GpuFragmentationArgs),
 }

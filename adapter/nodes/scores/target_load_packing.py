@@ -24,11 +24,11 @@ from adapter.nodes.scores.policy_scores import (
 )
 
 if TYPE_CHECKING:
+    from adapter.foundation.objects.pod_requests import PodResources
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.settings import TargetLoadPackingArgs
+    from adapter.nodes.model.scheduling_settings import TargetLoadPackingArgs
     from adapter.nodes.scores.policy_scores import Rows
-    from adapter.objects.pod_requests import PodResources
 
 _DEFAULT_TARGET_PERCENT: Final = 40.0
 

@@ -1,1 +1,1 @@
-"""What load-watcher's clients read, `/nodes/unmapped`, and the metrics of nodes: prepared once a refresh."""
+"""Answers for load-watcher's clients, `/nodes/unmapped`, and the metrics of nodes, prepared once per refresh."""

@@ -85,10 +85,10 @@ def node_entries(
         names = [snapshot.nodes[number] for number in part]
         values = decimal_texts(np.concatenate([column.values[:, part] for column in columns], axis=None))
         texts = (
-            _quoted(names),
+            _quote_texts(names),
             *(values[at : at + len(part)] for at in range(0, len(values), len(part))),
-            _quoted([places.zones.get(name, "") for name in names]),
-            _quoted([places.pools.get(name, "") for name in names]),
+            _quote_texts([places.zones.get(name, "") for name in names]),
+            _quote_texts([places.pools.get(name, "") for name in names]),
             columns[0].resolutions(part),
         )
         rows = zip(templates.of(part), zip(*texts, strict=True), strict=True)
@@ -147,10 +147,10 @@ class _Templates:
         """Yield the template of each of these nodes."""
         for forms in map(tuple, self._forms[numbers].tolist()):
             if forms not in self._known:
-                self._known[forms] = self._made(forms)
+                self._known[forms] = self._make_template(forms)
             yield self._known[forms]
 
-    def _made(self, forms: tuple[int, ...]) -> str:
+    def _make_template(self, forms: tuple[int, ...]) -> str:
         parts = [column.template(form) for column, form in zip(self._columns, forms, strict=True)]
         # The first column is served; a comma stands before each further one that is.
         metrics = parts[0] + "".join(
@@ -185,7 +185,7 @@ def _percent(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.round(ratios * 100.0, DIGITS)
 
 
-def _quoted(texts: Sequence[str]) -> list[str]:
+def _quote_texts(texts: Sequence[str]) -> list[str]:
     """Return the texts as JSON strings."""
     encoder = msgspec.json.Encoder()
     return [encoder.encode(text).decode() for text in texts]

@@ -7,28 +7,28 @@ stop growing if refreshes stopped.
 
 from __future__ import annotations
 
-import zlib
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adapter.foundation.files.gzip_format import GzipWriter, gunzipped, gzipped
+from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.web.metric_text import escaped, family
 from adapter.nodes.model.loads import STATS, VERDICTS, WINDOW_NAMES, LoadResource, NodeVerdict
 from adapter.nodes.watcher.document import decimal_texts
-from adapter.timing.pace import UNPACED
-from adapter.web.rendering import GZIP_FORMAT, GZIP_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from adapter.foundation.time.pace import Pace
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
-    from adapter.timing.pace import Pace
 
 DEFAULT_RESOURCES = (LoadResource.CPU, LoadResource.MEMORY)
 _NODES_AT_ONCE = 32
 """Their lines take about half a millisecond."""
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,11 +43,11 @@ class NodeExposition:
 
     def text(self, now: float) -> bytes:
         """Return all families; `now` in Unix seconds decides the ages."""
-        return zlib.decompress(self._packed, GZIP_FORMAT) + self._ages(now)
+        return gunzipped(self._packed, sys.maxsize) + self._ages(now)
 
     def gzipped(self, now: float) -> bytes:
         """Return the same in the gzip format, as two members (RFC 1952, 2.2), of which one was prepared."""
-        return self._packed + zlib.compress(self._ages(now), GZIP_LEVEL, wbits=GZIP_FORMAT)
+        return self._packed + gzipped(self._ages(now))
 
     def _ages(self, now: float) -> bytes:
         return (self._age_lines % tuple(np.maximum(now - self._sampled_at, 0.0).tolist())).encode()
@@ -57,27 +57,30 @@ def prepare_exposition(
     snapshot: LoadSnapshot, resources: Collection[LoadResource] = DEFAULT_RESOURCES, *, pace: Pace = UNPACED
 ) -> NodeExposition:
     """Return the metrics of a snapshot; ratios of these resources alone (`--node-metrics`)."""
-    packer = zlib.compressobj(GZIP_LEVEL, wbits=GZIP_FORMAT)
-    packed = [packer.compress("".join(lines).encode()) for lines in pace.timed(_prepared_lines(snapshot, resources))]
-    packed.append(packer.flush())
-    names = [_escaped(name) for name in snapshot.nodes]
+    packer = GzipWriter()
+    for lines in pace.timed(_prepared_lines(snapshot, resources)):
+        packer.add("".join(lines).encode())
+    names = [escaped(name) for name in snapshot.nodes]
     age_lines, sampled_at = _age_format(names, snapshot.resources)
-    return NodeExposition(b"".join(packed), age_lines, sampled_at)
+    return NodeExposition(packer.end(), age_lines, sampled_at)
 
 
 def _prepared_lines(snapshot: LoadSnapshot, resources: Collection[LoadResource]) -> Iterator[str]:
     """Yield the lines; those of ratios in groups of some nodes."""
-    yield _family("tidewatch_nodes", "Nodes by state. `unmapped` counts instances whose node is not known.")
+    yield family(
+        "tidewatch_nodes",
+        "Nodes by state. `unmapped` counts instances whose node is not known, `refused` those that do not count.",
+    )
     for state, count in _states(snapshot).items():
         yield f'tidewatch_nodes{{state="{state}"}} {count}\n'
-    yield _family("tidewatch_node_verdicts", "Nodes by what the analyser found of their samples.")
+    yield family("tidewatch_node_verdicts", "Nodes by the verdict on their samples.")
     for resource, load in snapshot.resources.items():
         counts = np.bincount(load.verdicts, minlength=len(VERDICTS)).tolist()
         for verdict, count in zip(VERDICTS, counts, strict=True):
             yield f'tidewatch_node_verdicts{{resource="{resource}",verdict="{verdict}"}} {count}\n'
-    yield _family(
+    yield family(
         "tidewatch_node_utilization_ratio",
-        "Utilization of a node over a window (0..1): average, standard deviation, 95th percentile, maximum.",
+        "Measured utilization of a node over a window (0..1): average, standard deviation, 95th percentile, maximum.",
     )
     for resource, load in snapshot.resources.items():
         if resource in resources:
@@ -91,9 +94,11 @@ def _ratio_lines(nodes: Sequence[str], load: ResourceLoad) -> Iterator[str]:
     ]
     lines = [f'tidewatch_node_utilization_ratio{{node="%s{tail}%s\n' for tail in tails]
     template = "".join(lines)
-    rows = np.round(load.stats, 6).reshape(len(tails), len(nodes)).T
+    # Whoever reads the metric cannot tell an estimate from what was measured.
+    measured: Floats = np.where(load.is_estimated, np.nan, load.stats)
+    rows = np.round(measured, 6).reshape(len(tails), len(nodes)).T
     for start in range(0, len(nodes), _NODES_AT_ONCE):
-        names = [_escaped(name) for name in nodes[start : start + _NODES_AT_ONCE]]
+        names = [escaped(name) for name in nodes[start : start + _NODES_AT_ONCE]]
         part = rows[start : start + _NODES_AT_ONCE]
         texts = decimal_texts(part.T.ravel())
         columns = [texts[at : at + len(names)] for at in range(0, len(texts), len(names))]
@@ -114,7 +119,8 @@ def _states(snapshot: LoadSnapshot) -> dict[str, int]:
     stale = VERDICTS.index(NodeVerdict.STALE)
     return {
         "known": len(snapshot.nodes),
-        "unmapped": len({series.instance for series in snapshot.unmapped}),
+        "unmapped": len({series.instance for series in snapshot.unmapped if not series.refused_for}),
+        "refused": len({series.instance for series in snapshot.unmapped if series.refused_for}),
         "stale": 0 if cpu is None else int(np.count_nonzero(cpu.verdicts == stale)),
         "estimated": int(np.count_nonzero(estimated)),
     }
@@ -122,22 +128,14 @@ def _states(snapshot: LoadSnapshot) -> dict[str, int]:
 
 def _age_format(names: Sequence[str], resources: Mapping[LoadResource, ResourceLoad]) -> tuple[str, Floats]:
     """Return the lines of the ages as a format, and the times that belong to it: those of the nodes' CPU samples."""
-    family = _family("tidewatch_node_sample_age_seconds", "Age of the newest CPU sample of a node, at this scrape.")
+    head = family("tidewatch_node_sample_age_seconds", "Age of the newest CPU sample of a node, at this scrape.")
     cpu = resources.get(LoadResource.CPU)
     if cpu is None:
-        return family.replace("%", "%%"), np.empty(0)
+        return head.replace("%", "%%"), np.empty(0)
     known = np.isfinite(cpu.sampled_at)
     lines = [
         f'tidewatch_node_sample_age_seconds{{node="{name.replace("%", "%%")}"}} %.3f\n'
         for name, is_known in zip(names, known.tolist(), strict=True)
         if is_known
     ]
-    return family + "".join(lines), cpu.sampled_at[known]
-
-
-def _family(name: str, about: str) -> str:
-    return f"# HELP {name} {about}\n# TYPE {name} gauge\n"
-
-
-def _escaped(value: str) -> str:
-    return value.translate(_ESCAPES)
+    return head + "".join(lines), cpu.sampled_at[known]

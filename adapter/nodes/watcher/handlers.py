@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, unquote
 
+from adapter.foundation.web.http import TEXT, Response
+from adapter.foundation.web.negotiation import accepts_gzip
+from adapter.foundation.web.rendering import rendered
+from adapter.foundation.web.routes import Route
+from adapter.foundation.web.tagged import unless_current
 from adapter.nodes.model.answers import error_answer
 from adapter.nodes.model.loads import VERDICTS, WINDOW_NAMES, WINDOWS_SECONDS, LoadResource
 from adapter.nodes.watcher.prepared import DEFAULT_WINDOW
-from adapter.web.http import TEXT, Response
-from adapter.web.negotiation import accepts_gzip
-from adapter.web.rendering import rendered
-from adapter.web.routes import Route
-from adapter.web.tagged import unless_current
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.web.http import Request
     from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.watcher.prepared import PreparedWatcher
-    from adapter.timing.clock import Clock
-    from adapter.web.http import Request
 
 _METHODS: Final = ("GET", "HEAD")
 
@@ -49,23 +49,23 @@ class _Handlers:
         """Answer `/watcher` and `/watcher?host=H`."""
         given = _parameters(request)
         host = given.get("host", "")
-        if isinstance(asked := self._asked(given), Response):
+        if isinstance(asked := self._requested_window(given), Response):
             return asked
         prepared, window = asked
         if host:
             return self._of_host(request, prepared, window, host, _unknown_as_go)
-        return _sent(prepared.windows[window].whole, request)
+        return _response_for(prepared.windows[window].whole, request)
 
     def host(self, request: Request) -> Response:
         """Answer `/watcher/H`."""
         host = unquote(request.path_values["host"])
-        if isinstance(asked := self._asked(_parameters(request)), Response):
+        if isinstance(asked := self._requested_window(_parameters(request)), Response):
             return asked
         return self._of_host(request, *asked, host, _unknown)
 
     def health(self, _request: Request) -> Response:
         """Answer `/watcher/health`: 200 without a body if the default window can be served."""
-        asked = self._asked({})
+        asked = self._requested_window({})
         return asked if isinstance(asked, Response) else Response(200, b"", TEXT)
 
     def unmapped(self, request: Request) -> Response:
@@ -73,9 +73,9 @@ class _Handlers:
         prepared = self.current()
         if prepared is None:
             return error_answer(503, _NO_DATA)
-        return _sent(prepared.unmapped, request)
+        return _response_for(prepared.unmapped, request)
 
-    def _asked(self, given: dict[str, str]) -> tuple[PreparedWatcher, int] | Response:
+    def _requested_window(self, given: dict[str, str]) -> tuple[PreparedWatcher, int] | Response:
         """Return what to answer from, and the index of the window; or the refusal."""
         name = given.get("window", WINDOW_NAMES[DEFAULT_WINDOW])
         if name not in WINDOW_NAMES:
@@ -86,9 +86,7 @@ class _Handlers:
         window = WINDOW_NAMES.index(name)
         age = self.clock.wall() - prepared.snapshot.window_end
         if age > WINDOWS_SECONDS[0]:
-            return error_answer(
-                503, f"the newest samples are {age:.0f} s old: see the log for what keeps them from coming"
-            )
+            return error_answer(503, f"the newest samples are {age:.0f} s old: see the log for the reason")
         if not prepared.windows[window].hosts:
             return error_answer(503, _none_served(prepared.snapshot))
         return prepared, window
@@ -105,13 +103,13 @@ class _Handlers:
         found = None if number is None else prepared.windows[window].of_host(number)
         if found is None:
             return unknown(host, prepared.snapshot)
-        return _sent(found, request)
+        return _response_for(found, request)
 
 
 _NO_DATA: Final = "no data yet: the first refresh has not ended"
 
 
-def _sent(prepared: Response, request: Request) -> Response:
+def _response_for(prepared: Response, request: Request) -> Response:
     """Return the answer in the form that the client prefers; 304 if the client has it.
 
     Documents that were compressed in advance may be large. They are never turned into YAML or indented, which would
@@ -141,16 +139,16 @@ def _unknown(host: str, snapshot: LoadSnapshot) -> Response:
     if cpu is None:
         reason = "no CPU metrics"
     elif cpu.is_estimated[number]:
-        reason = f"an estimate of its CPU only (samples: {VERDICTS[cpu.verdicts[number]]})"
+        reason = f"only an estimate of its CPU (samples: {VERDICTS[cpu.verdicts[number]]})"
     else:
-        reason = f"no CPU metrics that can be used (samples: {VERDICTS[cpu.verdicts[number]]})"
+        reason = f"no usable CPU metrics (samples: {VERDICTS[cpu.verdicts[number]]})"
     return error_answer(404, f"node {host!r} has {reason}")
 
 
 def _none_served(snapshot: LoadSnapshot) -> str:
     failures = "; ".join(f"{resource}: {why}" for resource, why in snapshot.query_failures.items())
     found = f"{len(snapshot.nodes)} nodes are known, {len(snapshot.unmapped)} series have no node (see /nodes/unmapped)"
-    return f"no node has CPU metrics that can be used: {found}" + (f"; failed queries: {failures}" if failures else "")
+    return f"no node has usable CPU metrics: {found}" + (f"; failed queries: {failures}" if failures else "")
 
 
 def _parameters(request: Request) -> dict[str, str]:

@@ -6,31 +6,31 @@ A single host's document is cut out of the whole one on demand, so nothing is ke
 from __future__ import annotations
 
 import threading
-import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 
+from adapter.foundation.files.gzip_format import GzipWriter
+from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.web.rendering import compressed_in_advance
+from adapter.foundation.web.tagged import entity
 from adapter.nodes.model.answers import API_VERSION, rfc3339
 from adapter.nodes.watcher.document import document_ends, node_entries
-from adapter.timing.pace import UNPACED
-from adapter.web.rendering import GZIP_FORMAT, GZIP_FROM_BYTES, GZIP_LEVEL
-from adapter.web.tagged import entity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
+    from adapter.foundation.time.pace import Pace
+    from adapter.foundation.web.http import Response
     from adapter.nodes.model.loads import LoadSnapshot
     from adapter.nodes.watcher.document import NodePlaces
-    from adapter.timing.pace import Pace
-    from adapter.web.http import Response
 
 DEFAULT_WINDOW: Final = 0
-"""What `/watcher` answers if nobody names a window; an index of `WINDOWS_SECONDS`."""
+"""The window that `/watcher` answers with by default; an index of `WINDOWS_SECONDS`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +57,7 @@ class PreparedWindow:
 class PreparedWindows:
     """The documents of the windows, by their indexes in `WINDOWS_SECONDS`.
 
-    All but the default one are made when they are first asked for: hardly any client does, and each takes 5 MB and a
+    All but the default one are made when they are first requested: hardly any client does, and each takes 5 MB and a
     tenth of a second for 5,000 nodes. Safe to use from many threads.
     """
 
@@ -99,7 +99,7 @@ def prepare_watcher(
     estimates: bool = False,
     pace: Pace = UNPACED,
 ) -> PreparedWatcher:
-    """Return the documents of a snapshot: the default window, and those that were asked for `before`.
+    """Return the documents of a snapshot: the default window, and those that were requested `before`.
 
     This takes a tenth of a second for each window of 5,000 nodes, in slices of the pace.
     """
@@ -109,7 +109,7 @@ def prepare_watcher(
 
     ahead = before.windows.made if before is not None else (DEFAULT_WINDOW,)
     windows = PreparedWindows(prepared, {window: prepared(window, pace) for window in ahead})
-    return PreparedWatcher(snapshot, windows, _unmapped(snapshot))
+    return PreparedWatcher(snapshot, windows, _unmapped_response(snapshot))
 
 
 def _prepared_window(
@@ -117,8 +117,8 @@ def _prepared_window(
 ) -> PreparedWindow:
     head, tail = document_ends(snapshot, window)
     where = np.full((len(snapshot.nodes), 2), -1, dtype=np.int64)
-    plain, packer = [head], zlib.compressobj(GZIP_LEVEL, wbits=GZIP_FORMAT)
-    packed = [packer.compress(head)]
+    plain, packer = [head], GzipWriter()
+    packer.add(head)
     at, hosts = len(head), 0
     for entries in pace.timed(node_entries(snapshot, window, places, estimates=estimates)):
         for numbers, found in entries:
@@ -129,30 +129,34 @@ def _prepared_window(
             where[numbers, 0] = ends - [len(entry) for entry in found]
             at, hosts = at + len(part), hosts + len(found)
             plain.append(part)
-            packed.append(packer.compress(part))
+            packer.add(part)
     plain.append(tail)
-    packed += [packer.compress(tail), packer.flush()]
+    packer.add(tail)
     where.flags.writeable = False
-    whole = replace(entity(b"".join(plain)), gzipped=b"".join(packed))
+    whole = replace(entity(b"".join(plain)), gzipped=packer.end())
     return PreparedWindow(whole, hosts, (head, tail), where)
 
 
-def _unmapped(snapshot: LoadSnapshot) -> Response:
+def _unmapped_response(snapshot: LoadSnapshot) -> Response:
     body = msgspec.json.encode(
         {
             "apiVersion": API_VERSION,
             "kind": "UnmappedSeries",
             "assembled_at": rfc3339(snapshot.assembled_at),
+            "jobs": [
+                {"labels": dict(job.labels), "nodes": {str(resource): count for resource, count in job.nodes.items()}}
+                for job in snapshot.measured_by
+            ],
             "items": [
                 {
                     "instance": series.instance,
                     "labels": dict(series.labels),
                     "resources": list(series.resources),
+                    "refused": series.refused_for,
                     "fix": series.fix,
                 }
                 for series in snapshot.unmapped
             ],
         }
     )
-    packed = zlib.compress(body, GZIP_LEVEL, wbits=GZIP_FORMAT) if len(body) > GZIP_FROM_BYTES else None
-    return replace(entity(body), gzipped=packed)
+    return replace(entity(body), gzipped=compressed_in_advance(body))

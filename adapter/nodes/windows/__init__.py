@@ -1,1 +1,1 @@
-"""From samples to windows: arithmetic on grids, statistics, the analyser of bad metrics, estimates. Pure."""
+"""Turns samples into windows: arithmetic on grids, statistics, the analyser of bad metrics, estimates. Pure."""

@@ -1,4 +1,4 @@
-"""From samples to the snapshot that every reader sees. One bad resource or node harms itself alone."""
+"""Turns samples into the snapshot that every reader sees. One bad resource or node harms itself alone."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.loads import LoadResource, UnmappedSeries
+    from adapter.nodes.model.loads import LoadResource, MeasuringJob, UnmappedSeries
     from adapter.nodes.model.samples import SampleGrid, SampleSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RefreshFacts:
-    """What is known beside the samples when a snapshot is assembled."""
+    """Facts besides the samples from which a snapshot is assembled."""
 
     now: float
     """Unix seconds."""
@@ -37,6 +37,7 @@ class RefreshFacts:
     """Unix seconds at which a pod was last bound to each node, or ended there, in the order of the snapshot's nodes;
     NaN for none that is known. None where pods are not known."""
     unmapped: tuple[UnmappedSeries, ...] = ()
+    measured_by: tuple[MeasuringJob, ...] = ()
     query_failures: Mapping[LoadResource, str] = field(default_factory=dict)
 
 
@@ -115,6 +116,7 @@ def assemble(samples: SampleSet, nodes: tuple[str, ...], facts: RefreshFacts) ->
         window_end=float(window_end),
         from_file=samples.from_file,
         unmapped=facts.unmapped,
+        measured_by=facts.measured_by,
         index={name: row for row, name in enumerate(nodes)},
         query_failures=failures,
     )

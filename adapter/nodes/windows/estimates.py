@@ -27,7 +27,7 @@ _TAILS: Final = (P95, MAX)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceHistory:
-    """What is known of one resource from earlier refreshes, in the order of `BadSince.nodes`."""
+    """The history of one resource from earlier refreshes, in the order of `BadSince.nodes`."""
 
     bad_since: Floats
     """Unix seconds of the first refresh since which no window of a node could be served; NaN if one can."""
@@ -118,7 +118,7 @@ def with_estimates(
     """
     rows = rows_of(snapshot.nodes, bad_since.nodes)
     resources = {
-        resource: _estimated(
+        resource: _estimate_load(
             load, _for_nodes(bad_since.resources.get(resource), rows), requested_ratios[resource], snapshot.assembled_at
         )
         if resource in requested_ratios
@@ -128,7 +128,7 @@ def with_estimates(
     return replace(snapshot, resources=resources)
 
 
-def _estimated(load: ResourceLoad, history: ResourceHistory, requested: Floats, now: float) -> ResourceLoad:
+def _estimate_load(load: ResourceLoad, history: ResourceHistory, requested: Floats, now: float) -> ResourceLoad:
     factors = _or_median(history.measured_per_requested)
     average = np.clip(requested * factors, 0.0, 1.0)
     wanted = bad_long_enough(history.bad_since, now) & ~is_measured(load) & ~np.isnan(average)

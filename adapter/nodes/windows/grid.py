@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.samples import SampleGrid
 
 MARGIN_SECONDS: Final = 120
-"""What is kept beyond the longest window: two steps for late samples, and the sample before the window that is still
+"""Time kept beyond the longest window: two steps for late samples, and the sample before the window that is still
 in force at the window's start where a node is scraped more rarely than the grid steps."""
 
 

@@ -1,4 +1,4 @@
-"""From rows by series to rows by node: exporters that restarted, pairs of Prometheus servers."""
+"""Turns rows by series into rows by node: exporters that restarted, pairs of Prometheus servers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""What the claims and disks of pods demand of nodes."""

@@ -1,0 +1,251 @@
+"""The settings of `serve`, made from its flags; every error in them is found before a port is opened."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.commands.program import PROGRAM
+from adapter.commands.rule_files import load_each
+from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
+from adapter.commands.serve.identity import ServeIdentity, identity_of_flags
+from adapter.commands.serve.lister_cluster import lister_cluster
+from adapter.foundation.documents.load import DocumentError
+from adapter.foundation.files.file_contents import FilesError, read_each
+from adapter.foundation.options.asking_limit import asking_limit
+from adapter.foundation.options.clients import ObjectSettings
+from adapter.foundation.options.prometheus import prometheus_matchers, prometheus_settings
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.server.addresses import Address
+from adapter.foundation.service.server.server_settings import ConnectionLimits, ServerOptions
+from adapter.foundation.service.server.tls import OLD_VERSIONS, VERSIONS, TlsSettings, chosen_suites
+from adapter.metrics.apis.compatibility import OURS, PROMETHEUS_ADAPTER
+from adapter.metrics.identity.callers import IdentitySettingsError
+from adapter.metrics.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
+from adapter.metrics.readings.readings_settings import ReadingSettings
+
+if TYPE_CHECKING:
+    import ssl
+    from pathlib import Path
+
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.metrics.apis.compatibility import Compatibility
+    from adapter.metrics.identity.material import CallerCAs
+
+METRICS_PREFIX = "tidewatch_adapter"
+SHORTEST_REFRESH_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfMade:
+    """Settings for renewing a self-signed serving certificate."""
+
+    folder: Path
+    names: tuple[str, ...]
+    hostname: str
+
+    def renew(self) -> ServingCertificate:
+        """Return the certificate, or a new one if it expires soon. Raises IdentitySettingsError."""
+        return made_certificate(self.folder, self.names, hostname=self.hostname)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """The settings of `serve`."""
+
+    configuration: tuple[Path, ...]
+    prometheus: PrometheusSettings
+    readings: ReadingSettings
+    objects: ObjectSettings
+    identity: ServeIdentity
+    certificate: ServingCertificate
+    self_made: SelfMade | None
+    kept: KeptCertificate | None
+    """How to keep the certificate in a Secret; None if it is not kept there."""
+    empty_is_error: bool
+    compatibility: Compatibility
+    server: ServerOptions
+    warnings: tuple[str, ...]
+    """Warnings to log about flags that are not followed exactly."""
+
+
+def serve_settings(values: FlagValues) -> ServeSettings:
+    """Return the settings; raises UsageError with one line that says what to do.
+
+    Raises StartError if the certificate should come from a Secret and cannot be read or created there.
+    """
+    if not values.paths("config"):
+        raise UsageError("--config is empty: name a rule file, or a folder of *.yaml")
+    try:
+        load_each(read_each(values.paths("config")))
+        kept = kept_certificate(values)
+        self_made = None if kept else _self_made(values)
+        identity = identity_of_flags(values, os.environ)
+        prometheus = prometheus_settings(values)
+        tls = tls_choice(values)
+        # The certificate comes last, since it may have to wait for the cluster.
+        certificate = _certificate(values, kept, self_made)
+        return ServeSettings(
+            configuration=values.paths("config"),
+            prometheus=prometheus,
+            readings=_readings(values),
+            objects=ObjectSettings(
+                files=_folder(values.path("objects")),
+                cluster=lister_cluster(values),
+                limit=asking_limit(values),
+            ),
+            identity=identity,
+            certificate=certificate,
+            self_made=self_made,
+            kept=kept,
+            empty_is_error=values.text("on-no-data") == "error",
+            compatibility=PROMETHEUS_ADAPTER if _is_as_before(values) else OURS,
+            server=_server(values, certificate, identity.materials, tls),
+            warnings=(*values.warnings, *tls.warnings),
+        )
+    except (FilesError, DocumentError, IdentitySettingsError) as error:
+        raise UsageError(str(error)) from error
+
+
+def _readings(values: FlagValues) -> ReadingSettings:
+    relist = _positive(values, "metrics-relist-interval")
+    max_age = _positive(values, "metrics-max-age") if "metrics-max-age" in values.given else relist
+    if max_age < relist:
+        raise UsageError(
+            f"--metrics-max-age ({max_age:g} s) is shorter than --metrics-relist-interval ({relist:g} s), so series "
+            "would be missed between two look-ups: make it at least as long"
+        )
+    refresh = _positive(values, "refresh-interval")
+    if refresh < SHORTEST_REFRESH_SECONDS:
+        raise UsageError(f"--refresh-interval is {refresh:g} s: the shortest interval is one second")
+    return ReadingSettings(
+        matchers=prometheus_matchers(values),
+        refresh_interval_seconds=refresh,
+        demand_ttl_seconds=_positive(values, "demand-ttl"),
+        max_demand_per_namespace=_at_least_one(values, "max-demand-per-namespace", "request must be allowed"),
+        max_values=_at_least_one(values, "max-values", "value must be allowed"),
+        max_values_per_namespace=_at_least_one(values, "max-values-per-namespace", "value must be allowed"),
+        max_answer_age_seconds=_positive(values, "max-answer-age"),
+        look_back_seconds=_positive(values, "prometheus-look-back"),
+        relist_interval_seconds=relist,
+        metrics_max_age_seconds=max_age,
+        serves_unseen_series=not _is_as_before(values),
+        allow_foreign_namespaces=_is_as_before(values),
+    )
+
+
+def _is_as_before(values: FlagValues) -> bool:
+    """Return whether to answer as prometheus-adapter does."""
+    return values.text("compatibility") == "prometheus-adapter"
+
+
+def _positive(values: FlagValues, name: str) -> float:
+    seconds = values.seconds(name)
+    if seconds <= 0:
+        raise UsageError(f"--{name} is {seconds:g} s: it must be positive")
+    return seconds
+
+
+def _at_least_one(values: FlagValues, name: str, what: str) -> int:
+    number = values.integer(name)
+    if number < 1:
+        raise UsageError(f"--{name} is {number}: at least 1 {what}")
+    return number
+
+
+def _folder(path: Path | None) -> Path | None:
+    if path is not None and not path.is_dir():
+        raise UsageError(f"--objects: {path} is not a folder: name one with the objects' *.json and *.yaml files")
+    return path
+
+
+def _self_made(values: FlagValues) -> SelfMade | None:
+    """Return how to make the certificate; None if flags name its files."""
+    given = values.path("tls-cert-file"), values.path("tls-private-key-file")
+    if all(given):
+        return None
+    if any(given):
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together: set both, or neither")
+    folder, host = values.path("cert-dir"), values.text("bind-address")
+    if folder is None:
+        raise UsageError(
+            "--cert-dir is empty: name a writable folder, or set --tls-cert-file and --tls-private-key-file"
+        )
+    names = () if host in {"", "0.0.0.0", "::"} else (host,)  # noqa: S104 - compared, not bound
+    return SelfMade(folder=folder, names=names, hostname=socket.gethostname())
+
+
+def _certificate(values: FlagValues, kept: KeptCertificate | None, self_made: SelfMade | None) -> ServingCertificate:
+    if kept is not None:
+        return first_certificate(kept)
+    return self_made.renew() if self_made else _certificate_of_flags(values)
+
+
+def _certificate_of_flags(values: FlagValues) -> ServingCertificate:
+    certificate, key = values.path("tls-cert-file"), values.path("tls-private-key-file")
+    if certificate is None or key is None:
+        raise AssertionError("called only if flags name both files")
+    return given_certificate(certificate, key)
+
+
+def _most_requests(values: FlagValues) -> int:
+    most = values.integer("max-requests-inflight")
+    if most < 0:
+        raise UsageError(f"--max-requests-inflight is {most}: it must not be negative; 0 sets no limit")
+    return most
+
+
+def _server(values: FlagValues, certificate: ServingCertificate, materials: CallerCAs, tls: TlsChoice) -> ServerOptions:
+    return ServerOptions(
+        program=PROGRAM,
+        version=program_version(),
+        metrics_prefix=METRICS_PREFIX,
+        address=Address(values.text("bind-address"), values.integer("secure-port")),
+        tls=TlsSettings(
+            certificate_file=certificate.certificate_file,
+            key_file=certificate.key_file,
+            client_authorities=materials.trusted if materials.settings.asks_for_certificates else None,
+            min_version=tls.min_version,
+            cipher_suites=tls.cipher_suites,
+        ),
+        plain_address=values.address("plain-bind-address"),
+        shutdown_delay_seconds=values.seconds("shutdown-delay"),
+        pin_cpu=values.boolean("pin-cpu"),
+        connections=ConnectionLimits(most_requests=_most_requests(values)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TlsChoice:
+    """TLS versions and cipher suites to offer to clients, with warnings if they differ from what the flags ask for.
+
+    Manifests that were written for Go's servers name what Go offered years ago. Refusing those values would keep the
+    adapter from starting, and offering them would be insecure; every client of the metrics APIs supports something
+    newer.
+    """
+
+    min_version: ssl.TLSVersion
+    cipher_suites: tuple[str, ...]
+    """Cipher suites of TLS 1.2 by OpenSSL's names; empty for OpenSSL's default."""
+    warnings: tuple[str, ...]
+
+
+def tls_choice(values: FlagValues) -> TlsChoice:
+    """Return what to offer; raises UsageError for a cipher suite that Go does not know."""
+    wanted = values.text("tls-min-version")
+    warnings = []
+    if wanted in OLD_VERSIONS:
+        warnings.append(f"--tls-min-version={wanted}: TLS 1.2 is the lowest version on offer")
+    try:
+        suites = chosen_suites(values.texts("tls-cipher-suites"))
+    except ValueError as error:
+        raise UsageError(f"--tls-cipher-suites: {error}") from error
+    if suites.left_out:
+        others = "" if suites.offered else "; since no other suite of TLS 1.2 is named, OpenSSL's default is used"
+        warnings.append(f"--tls-cipher-suites: weak suites are not offered: {', '.join(suites.left_out)}{others}")
+    min_version = VERSIONS["VersionTLS12" if wanted in OLD_VERSIONS else wanted]
+    return TlsChoice(min_version, suites.offered, tuple(warnings))

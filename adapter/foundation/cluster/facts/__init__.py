@@ -1,0 +1,1 @@
+"""Turns decoded objects into values."""

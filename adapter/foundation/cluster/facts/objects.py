@@ -1,0 +1,178 @@
+"""Turns decoded objects into facts: the values of `state`, or an error that says what is wrong with the object.
+
+The values share their parts: the labels, quantities and conditions of thousands of nodes differ little.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, NodeAddress, Taint
+from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.objects.quantities import Quantity, QuantityError, parse_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.cluster.forms.objects import (
+        AutoscalerForm,
+        ConditionForm,
+        MetricForm,
+        NodeForm,
+        QuantityText,
+        ScalingRulesForm,
+        SliceForm,
+        TaintForm,
+    )
+
+SERVICE_LABEL = "kubernetes.io/service-name"
+"""The label by which an EndpointSlice names its Service."""
+
+
+class FactError(ValueError):
+    """An object lacks what a fact is made from, or states it in a form that cannot be read.
+
+    The message names the object, the field, and what to write instead.
+    """
+
+
+def node_of(form: NodeForm) -> ClusterNode:
+    """Return the node. Raises FactError for a quantity or time that cannot be read."""
+    name, spec, status = form.metadata.name, form.spec, form.status
+    return ClusterNode(
+        name=name,
+        labels=_interned_labels(form.metadata.labels or {}),
+        taints=tuple(map(taint_of, (spec.taints or ()) if spec else ())),
+        unschedulable=bool(spec and spec.unschedulable),
+        conditions=condition_statuses((status.conditions or []) if status else []),
+        created=created_of(name, form.metadata.created),
+        capacity=_quantities(name, "capacity", (status.capacity or {}) if status else {}),
+        allocatable=_quantities(name, "allocatable", (status.allocatable or {}) if status else {}),
+        addresses=tuple(
+            NodeAddress(sys.intern(one.type), one.address) for one in ((status.addresses or ()) if status else ())
+        ),
+        uid=form.metadata.uid,
+    )
+
+
+def autoscaler_of(form: AutoscalerForm) -> Autoscaler:
+    """Return the HPA. Raises FactError if it does not state what it scales or how far."""
+    metadata, spec = form.metadata, form.spec
+    namespace = metadata.namespace or "default"
+    where = f"HorizontalPodAutoscaler {namespace}/{metadata.name}"
+    if not spec.target.kind or not spec.target.name:
+        raise FactError(f"{where}: spec.scaleTargetRef has no kind or no name: name the object to scale")
+    if spec.max_replicas is None:
+        raise FactError(f"{where}: spec.maxReplicas is missing: it is required")
+    behavior = spec.behavior
+    return Autoscaler(
+        namespace=namespace,
+        name=metadata.name,
+        labels=_interned_labels(metadata.labels or {}),
+        target_api_version=spec.target.api_version,
+        target_kind=spec.target.kind,
+        target_name=spec.target.name,
+        min_replicas=1 if spec.min_replicas is None else spec.min_replicas,
+        max_replicas=spec.max_replicas,
+        scale_up_tolerance_ratio=_tolerance(where, "scaleUp", behavior.scale_up if behavior else None),
+        scale_down_tolerance_ratio=_tolerance(where, "scaleDown", behavior.scale_down if behavior else None),
+        metric_names=tuple(name for metric in spec.metrics or () if (name := _metric_name(metric))),
+    )
+
+
+def service_of(form: SliceForm) -> str:
+    """Return the name of the Service that a slice belongs to; a slice of no Service stands for itself."""
+    service = (form.metadata.labels or {}).get(SERVICE_LABEL)
+    return sys.intern(service) if service else f"/{form.metadata.name}"
+
+
+def ready_addresses(form: SliceForm) -> tuple[str, ...]:
+    """Return the addresses of a slice that are ready; as in the API, one that does not say is ready."""
+    return tuple(
+        address
+        for endpoint in form.endpoints or ()
+        if endpoint.conditions is None or endpoint.conditions.ready is not False
+        for address in endpoint.addresses or ()
+    )
+
+
+def seconds_of(text: str) -> float:
+    """Return an RFC 3339 time in seconds since the Unix epoch. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def taint_of(form: TaintForm) -> Taint:
+    """Return the taint."""
+    return Taint(form.key, form.value or "", form.effect)
+
+
+def _interned_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    return {sys.intern(key): sys.intern(value) for key, value in labels.items()}
+
+
+def condition_statuses(forms: list[ConditionForm]) -> Mapping[str, str]:
+    """Return type to status. Of several conditions `Ready`, one that is True counts."""
+    return _shared_conditions(tuple((form.type, form.status) for form in forms))
+
+
+@bounded_cache(MEBIBYTE)
+def _shared_conditions(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    statuses = dict(pairs)
+    return {**statuses, "Ready": "True"} if ("Ready", "True") in pairs else statuses
+
+
+def created_of(node: str, text: str | None) -> float | None:
+    """Return the time in seconds since the Unix epoch; None if the object does not state it. Raises FactError."""
+    if text is None:
+        return None
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise FactError(
+            f"Node {node}: metadata.creationTimestamp {text!r} is not a time: write it as 2026-01-31T08:00:00Z"
+        ) from error
+
+
+def _quantities(node: str, field: str, texts: Mapping[str, QuantityText]) -> Mapping[str, Quantity]:
+    found = {}
+    for resource, text in texts.items():
+        try:
+            found[sys.intern(resource)] = _quantity(str(text))
+        except QuantityError as error:
+            raise FactError(f"Node {node}: status.{field}.{resource}: {error}") from error
+    return found
+
+
+def cores_of(node: str, text: str) -> Mapping[str, Quantity]:
+    """Return a node's allocatable CPU; the mappings are shared. Raises FactError."""
+    try:
+        return _shared_cores(text)
+    except QuantityError as error:
+        raise FactError(f"Node {node}: status.allocatable.cpu: {error}") from error
+
+
+@bounded_cache(MEBIBYTE)
+def _shared_cores(text: str) -> Mapping[str, Quantity]:
+    return {"cpu": _quantity(text)}
+
+
+@bounded_cache(16 * MEBIBYTE)
+def _quantity(text: str) -> Quantity:
+    return parse_quantity(text)
+
+
+def _tolerance(where: str, direction: str, rules: ScalingRulesForm | None) -> float | None:
+    if rules is None or rules.tolerance is None:
+        return None
+    try:
+        return parse_quantity(str(rules.tolerance)).nanos / 10**9
+    except QuantityError as error:
+        raise FactError(f"{where}: spec.behavior.{direction}.tolerance: {error}") from error
+
+
+def _metric_name(metric: MetricForm) -> str:
+    source = metric.pods or metric.object or metric.external
+    return source.metric.name if source and source.metric else ""

@@ -1,0 +1,181 @@
+"""Turns decoded pods into their values. Pods of one controller share their labels, resources and owner."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from adapter.foundation.cluster.facts.objects import FactError, seconds_of
+from adapter.foundation.cluster.values.state import ENDED_PHASES, ClusterPod, ControllerReference
+from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.objects.pod_requests import (
+    ContainerSpec,
+    PodResources,
+    PodResourcesError,
+    PodSpecResources,
+    pod_resources,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.cluster.forms.objects import QuantityText
+    from adapter.foundation.cluster.forms.pods import (
+        ContainerForm,
+        OwnerForm,
+        PodForm,
+        PodMeta,
+        PodSpecForm,
+        PodStatusForm,
+    )
+    from adapter.foundation.cluster.values.state import SchedulingFacts
+
+_SHARED_BYTES = 16 * MEBIBYTE
+"""How much memory the labels, the resources and the owners take each that are remembered to be shared."""
+
+_ANNOTATIONS: msgspec.json.Decoder[dict[str, str] | None] = decoder_of(dict[str, str] | None)
+
+_Pairs: TypeAlias = "tuple[tuple[str, QuantityText], ...]"
+_ContainerKey: TypeAlias = "tuple[str, _Pairs, _Pairs, bool]"
+
+
+def pod_of(
+    form: PodForm,
+    gpu_annotation: str = "",
+    facts: SchedulingFacts | None = None,
+    resources: PodResources | None = None,
+) -> ClusterPod:
+    """Return the pod with these facts. Raises FactError for a quantity, time or annotation that cannot be read.
+
+    `resources` are what it asks for, if that is known already.
+    """
+    metadata, spec = form.metadata, form.spec
+    namespace = metadata.namespace or "default"
+    where = f"Pod {namespace}/{metadata.name}"
+    node = (spec.node if spec else None) or ""
+    phase = (form.status.phase if form.status else None) or ""
+    return ClusterPod(
+        namespace=sys.intern(namespace),
+        name=metadata.name,
+        uid=metadata.uid,
+        node=sys.intern(node),
+        labels=shared_labels(tuple((metadata.labels or {}).items())),
+        controller=controller_of(metadata.owners),
+        phase=sys.intern(phase),
+        is_terminating=metadata.deleted is not None,
+        bound_at=_bound_at(where, form) if node else None,
+        ended_at=_ended_at(where, form.status) if form.status and phase in ENDED_PHASES else None,
+        priority=(spec.priority if spec else None) or 0,
+        resources=resources_of(where, spec) if resources is None else resources,
+        gpu_allocation=_annotation(where, metadata, gpu_annotation) if gpu_annotation else "",
+        facts=facts,
+    )
+
+
+def resources_of(where: str, spec: PodSpecForm | None) -> PodResources:
+    """Return what the pod asks for; equal pods share it. Raises FactError, which begins with `where`."""
+    if spec is None:
+        return PodResources()
+    whole = spec.resources
+    try:
+        return _shared_resources(
+            tuple(map(_container_key, spec.containers or ())),
+            tuple(map(_container_key, spec.init_containers or ())),
+            _pairs(spec.overhead),
+            _pairs(whole.requests if whole else None),
+            _pairs(whole.limits if whole else None),
+        )
+    except PodResourcesError as error:
+        raise FactError(f"{where}: {error}") from error
+
+
+def _container_key(form: ContainerForm) -> _ContainerKey:
+    resources = form.resources
+    if resources is None:
+        return form.name, (), (), form.restart_policy == "Always"
+    return form.name, _pairs(resources.requests), _pairs(resources.limits), form.restart_policy == "Always"
+
+
+def _pairs(texts: Mapping[str, QuantityText] | None) -> _Pairs:
+    return tuple(texts.items()) if texts else ()
+
+
+@bounded_cache(_SHARED_BYTES)
+def _shared_resources(
+    containers: tuple[_ContainerKey, ...],
+    inits: tuple[_ContainerKey, ...],
+    overhead: _Pairs,
+    requests: _Pairs,
+    limits: _Pairs,
+) -> PodResources:
+    return pod_resources(
+        PodSpecResources(
+            tuple(map(_container_spec, containers)),
+            tuple(map(_container_spec, inits)),
+            dict(overhead),
+            dict(requests),
+            dict(limits),
+        )
+    )
+
+
+def _container_spec(key: _ContainerKey) -> ContainerSpec:
+    name, requests, limits, restarts_always = key
+    return ContainerSpec(name, dict(requests), dict(limits), restarts_always)
+
+
+@bounded_cache(_SHARED_BYTES)
+def shared_labels(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Return the labels, the same object for equal ones."""
+    return {sys.intern(key): sys.intern(value) for key, value in pairs}
+
+
+def controller_of(owners: list[OwnerForm] | None) -> ControllerReference | None:
+    """Return the owner that controls an object; None if none does."""
+    for owner in owners or ():
+        if owner.controller:
+            return _shared_controller(owner.api_version, owner.kind, owner.name, owner.uid)
+    return None
+
+
+@bounded_cache(_SHARED_BYTES)
+def _shared_controller(api_version: str, kind: str, name: str, uid: str) -> ControllerReference:
+    return ControllerReference(sys.intern(api_version), sys.intern(kind), name, uid)
+
+
+def _bound_at(where: str, form: PodForm) -> float | None:
+    for condition in (form.status.conditions or ()) if form.status else ():
+        if condition.type == "PodScheduled" and condition.status == "True" and condition.changed:
+            return time_of(f"{where}: status.conditions[PodScheduled].lastTransitionTime", condition.changed)
+    created = form.metadata.created
+    return time_of(f"{where}: metadata.creationTimestamp", created) if created else None
+
+
+def _ended_at(where: str, status: PodStatusForm) -> float | None:
+    times = [
+        time_of(f"{where}: status.containerStatuses.state.terminated.finishedAt", one.state.terminated.finished)
+        for one in status.containers or ()
+        if one.state and one.state.terminated and one.state.terminated.finished
+    ]
+    return max(times, default=None)
+
+
+def time_of(where: str, text: str) -> float:
+    """Return an RFC 3339 time in seconds since the Unix epoch. Raises FactError, which begins with `where`."""
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise FactError(f"{where} {text!r} is not a time: write it as 2026-01-31T08:00:00Z") from error
+
+
+def _annotation(where: str, metadata: PodMeta, name: str) -> str:
+    if not metadata.annotations:
+        return ""
+    try:
+        found = _ANNOTATIONS.decode(metadata.annotations)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FactError(f"{where}: metadata.annotations: {error}") from error
+    return (found or {}).get(name, "")

@@ -1,0 +1,234 @@
+"""The size of an object with a scale subresource, for every kind that has `spec.replicas`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from adapter.foundation.cluster.facts.objects import FactError, seconds_of
+from adapter.foundation.objects.decoders import converted, decoder_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PAUSED_ANNOTATION = "tidewatch.io/paused"
+
+_COUNTS_UPDATED = frozenset({"Deployment", "StatefulSet"})
+"""Kinds whose status always has `updatedReplicas`; the API server omits a 0."""
+
+_ONE_BY_DEFAULT = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
+"""Kinds of which the API server sets `spec.replicas` to 1; a file may omit it."""
+
+
+class ScaleTarget(Protocol):
+    """An object with a scale subresource."""
+
+    @property
+    def api_version(self) -> str:
+        """`apps/v1`."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """`Deployment`."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the object."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name of the object."""
+        ...
+
+
+class NoReplicasError(FactError):
+    """The object has no `spec.replicas` that is a whole number; its scale subresource may still state a size."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicasManager:
+    """Who wrote `spec.replicas`, as `metadata.managedFields` states it."""
+
+    name: str
+    operation: str
+    """`Apply` or `Update`."""
+    time: float | None
+    """Seconds since the Unix epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledObject:
+    """The size of an object, and who writes it."""
+
+    replicas: int
+    """`spec.replicas`; 1 if it is not stated, as the API server sets it."""
+    ready_replicas: int | None
+    """`status.readyReplicas`; None if the status does not count replicas."""
+    rollout: bool
+    """Whether a new version of its pods is being rolled out."""
+    paused: str | None
+    """The annotation `tidewatch.io/paused`."""
+    replicas_managers: tuple[ReplicasManager, ...]
+    """Everybody who set `spec.replicas`, also by its scale subresource."""
+
+
+class _Fields(msgspec.Struct, gc=False, rename={"spec": "f:spec"}):
+    spec: dict[str, Any] = {}
+
+
+class _ManagedFields(msgspec.Struct, gc=False, rename={"fields": "fieldsV1"}):
+    manager: str = ""
+    operation: str = ""
+    time: str | None = None
+    fields: _Fields | None = None
+
+
+class _ScaledMeta(msgspec.Struct, gc=False, rename={"managed": "managedFields"}):
+    name: str = ""
+    namespace: str | None = None
+    generation: int | None = None
+    annotations: dict[str, str] | None = None
+    managed: list[_ManagedFields] | None = None
+
+
+class _ScaledSpec(msgspec.Struct, gc=False, rename={"update_strategy": "updateStrategy"}):
+    replicas: Any = None
+    update_strategy: Any = None
+
+
+_RENAMED = {
+    "observed_generation": "observedGeneration",
+    "ready_replicas": "readyReplicas",
+    "updated_replicas": "updatedReplicas",
+    "current_revision": "currentRevision",
+    "update_revision": "updateRevision",
+}
+
+
+class _ScaledStatus(msgspec.Struct, gc=False, rename=_RENAMED):
+    """The part of a status that describes the size. Custom kinds use some of these keys with types of their own."""
+
+    observed_generation: Any = None
+    replicas: Any = None
+    ready_replicas: Any = None
+    updated_replicas: Any = None
+    current_revision: Any = None
+    update_revision: Any = None
+
+
+_META = decoder_of(_ScaledMeta)
+_SPEC: msgspec.json.Decoder[_ScaledSpec | None] = decoder_of(_ScaledSpec | None)
+_STATUS: msgspec.json.Decoder[_ScaledStatus | None] = decoder_of(_ScaledStatus | None)
+
+
+class ScaledForm(msgspec.Struct, gc=False, rename={"api_version": "apiVersion"}):
+    """Any object. Its parts are decoded only where its size is needed, since kinds use the same keys differently."""
+
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+    kind: str = ""
+    api_version: str = ""
+    spec: msgspec.Raw = msgspec.Raw(b"null")
+    status: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def group_of(api_version: str) -> str:
+    """Return the API group of `GROUP/VERSION`; empty for the core group."""
+    return api_version.rpartition("/")[0]
+
+
+def scaled_object_of(document: Mapping[str, Any]) -> ScaledObject:
+    """Return what a document from the API server states. Raises FactError, which is NoReplicasError without a size."""
+    kind = document.get("kind")
+    kind = kind if isinstance(kind, str) else ""
+    try:
+        metadata = converted(document.get("metadata") or {}, _ScaledMeta)
+        spec = converted(document.get("spec"), _ScaledSpec | None)
+        status = converted(document.get("status"), _ScaledStatus | None)
+    except msgspec.ValidationError as error:
+        raise FactError(f"{kind}: the size cannot be read: {error}") from error
+    return _scaled_object(kind, metadata, spec or _ScaledSpec(), status or _ScaledStatus())
+
+
+def scaled_object(form: ScaledForm) -> ScaledObject:
+    """Return what an object in a file states. Raises FactError, which is NoReplicasError without a size."""
+    try:
+        metadata = _META.decode(form.metadata)
+        spec = _SPEC.decode(form.spec)
+        status = _STATUS.decode(form.status)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FactError(f"{form.kind}: the size cannot be read: {error}") from error
+    return _scaled_object(form.kind, metadata, spec or _ScaledSpec(), status or _ScaledStatus())
+
+
+def _scaled_object(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: _ScaledStatus) -> ScaledObject:
+    replicas = _count(spec.replicas)
+    if replicas is None:
+        if spec.replicas is not None:
+            message = f"{kind} {metadata.name}: the size cannot be read: spec.replicas is not a whole number"
+            raise NoReplicasError(message)
+        if kind not in _ONE_BY_DEFAULT:
+            message = f"{kind} {metadata.name} has no spec.replicas: name an object that can be scaled"
+            raise NoReplicasError(message)
+        replicas = 1
+    ready = _count(status.ready_replicas)
+    # The API server omits a 0 where the status counts replicas.
+    ready = 0 if ready is None and _count(status.replicas) is not None else ready
+    return ScaledObject(
+        replicas=replicas,
+        ready_replicas=ready,
+        rollout=_rolls_out(kind, metadata, spec, status),
+        paused=(metadata.annotations or {}).get(PAUSED_ANNOTATION),
+        replicas_managers=tuple(_managers(metadata.managed or [])),
+    )
+
+
+def _rolls_out(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: _ScaledStatus) -> bool:
+    """Return whether a new version of the pods is being rolled out.
+
+    It is while the controller has not seen the newest generation, and while pods of an earlier template remain. A
+    change of `spec.replicas` alone is no rollout, so the conditions of `kubectl rollout status` that compare with it
+    are left out. A StatefulSet that is meant to keep pods of an earlier template is not rolling out either, or it never
+    would be done.
+    """
+    observed = _count(status.observed_generation)
+    if metadata.generation is not None and observed is not None and observed < metadata.generation:
+        return True
+    if _keeps_old_pods(spec.update_strategy):
+        return False
+    if isinstance(status.current_revision, str) and isinstance(status.update_revision, str):
+        return status.current_revision != status.update_revision
+    updated = _count(status.updated_replicas)
+    if updated is None and kind in _COUNTS_UPDATED:
+        updated = 0
+    return updated is not None and updated < (_count(status.replicas) or 0)
+
+
+def _keeps_old_pods(strategy: object) -> bool:
+    if not isinstance(strategy, dict):
+        return False
+    rolling = strategy.get("rollingUpdate")
+    return strategy.get("type") == "OnDelete" or bool(isinstance(rolling, dict) and rolling.get("partition"))
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def _managers(managed: list[_ManagedFields]) -> Iterator[ReplicasManager]:
+    for entry in managed:
+        if entry.fields is not None and "f:replicas" in entry.fields.spec:
+            yield ReplicasManager(entry.manager, entry.operation, _time(entry.time))
+
+
+def _time(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return seconds_of(text)
+    except ValueError:
+        return None

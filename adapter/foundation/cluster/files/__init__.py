@@ -1,0 +1,1 @@
+"""The same facts from files, read once or followed."""

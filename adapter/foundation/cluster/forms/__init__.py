@@ -1,0 +1,1 @@
+"""The parts of Kubernetes objects that are decoded."""

@@ -1,0 +1,160 @@
+"""The parts of Kubernetes objects that are decoded, the same from a watch, from JSON and from YAML files."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from adapter.foundation.objects.metadata import ObjectMeta
+
+QuantityText: TypeAlias = str | int | float
+"""The API server writes text; a file may have a bare number."""
+
+
+class NodeMeta(ObjectMeta, gc=False, rename={"created": "creationTimestamp"}):
+    """The metadata of a Node."""
+
+    uid: str = ""
+    created: str | None = None
+
+
+class TaintForm(msgspec.Struct, gc=False):
+    """A taint of a node."""
+
+    key: str
+    value: str | None = None
+    effect: str = ""
+
+
+class NodeSpec(msgspec.Struct, gc=False):
+    """`core/v1 NodeSpec`."""
+
+    unschedulable: bool | None = None
+    taints: list[TaintForm] | None = None
+
+
+class ConditionForm(msgspec.Struct, gc=False):
+    """A condition without its times, which every heartbeat changes."""
+
+    type: str
+    status: str
+
+
+class NodeAddressForm(msgspec.Struct, gc=False):
+    """`core/v1 NodeAddress`."""
+
+    type: str = ""
+    address: str = ""
+
+
+class NodeStatus(msgspec.Struct, gc=False):
+    """`core/v1 NodeStatus`."""
+
+    capacity: dict[str, QuantityText] | None = None
+    allocatable: dict[str, QuantityText] | None = None
+    conditions: list[ConditionForm] | None = None
+    addresses: list[NodeAddressForm] | None = None
+
+
+class NodeForm(msgspec.Struct, gc=False):
+    """`core/v1 Node`."""
+
+    metadata: NodeMeta
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class TargetForm(msgspec.Struct, gc=False, rename={"api_version": "apiVersion"}):
+    """`autoscaling/v2 CrossVersionObjectReference`."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class MetricName(msgspec.Struct, gc=False):
+    """`autoscaling/v2 MetricIdentifier`."""
+
+    name: str = ""
+
+
+class MetricSource(msgspec.Struct, gc=False):
+    """The identifier that Pods, Object and External metrics share."""
+
+    metric: MetricName | None = None
+
+
+class MetricForm(msgspec.Struct, gc=False):
+    """`autoscaling/v2 MetricSpec`; Resource and ContainerResource metrics have no name."""
+
+    pods: MetricSource | None = None
+    object: MetricSource | None = None
+    external: MetricSource | None = None
+
+
+class ScalingRulesForm(msgspec.Struct, gc=False):
+    """`autoscaling/v2 HPAScalingRules`."""
+
+    tolerance: QuantityText | None = None
+
+
+class Behavior(msgspec.Struct, gc=False, rename={"scale_up": "scaleUp", "scale_down": "scaleDown"}):
+    """`autoscaling/v2 HorizontalPodAutoscalerBehavior`."""
+
+    scale_up: ScalingRulesForm | None = None
+    scale_down: ScalingRulesForm | None = None
+
+
+class AutoscalerSpec(
+    msgspec.Struct,
+    gc=False,
+    rename={"target": "scaleTargetRef", "min_replicas": "minReplicas", "max_replicas": "maxReplicas"},
+):
+    """`autoscaling/v2 HorizontalPodAutoscalerSpec`; version v1 has the same target and limits."""
+
+    target: TargetForm = msgspec.field(default_factory=TargetForm)
+    min_replicas: int | None = None
+    max_replicas: int | None = None
+    metrics: list[MetricForm] | None = None
+    behavior: Behavior | None = None
+
+
+class AutoscalerForm(msgspec.Struct, gc=False):
+    """`autoscaling/v2 HorizontalPodAutoscaler`."""
+
+    metadata: ObjectMeta
+    spec: AutoscalerSpec = msgspec.field(default_factory=AutoscalerSpec)
+
+
+class EndpointConditions(msgspec.Struct, gc=False):
+    """`discovery/v1 EndpointConditions`."""
+
+    ready: bool | None = None
+
+
+class EndpointForm(msgspec.Struct, gc=False):
+    """`discovery/v1 Endpoint`."""
+
+    addresses: list[str] | None = None
+    conditions: EndpointConditions | None = None
+
+
+class SliceForm(msgspec.Struct, gc=False):
+    """`discovery/v1 EndpointSlice`."""
+
+    metadata: ObjectMeta
+    endpoints: list[EndpointForm] | None = None
+
+
+class NameMeta(msgspec.Struct, gc=False):
+    """Metadata without labels: what a count needs where the server selects."""
+
+    name: str
+    namespace: str | None = None
+
+
+class NameForm(msgspec.Struct, gc=False):
+    """An object whose name alone is kept."""
+
+    metadata: NameMeta

@@ -1,0 +1,1 @@
+"""Restrictions on where pods may run besides their requests: constraints of pods, storage, workloads and budgets."""

@@ -1,0 +1,191 @@
+"""Puts the values of all kinds together to what a state of the cluster holds of scheduling."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from adapter.foundation.cluster.facts.workloads import NamespaceFacts, PriorityClassFacts, WorkloadRecord
+from adapter.foundation.cluster.scheduling.workload_templates import completed_workloads
+from adapter.foundation.cluster.values.state import ClusterPod, LeftOut, Observed, Unknown
+from adapter.foundation.cluster.values.storage import CsiNodeFacts, Storage, StorageClassFacts, Volume, VolumeClaim
+from adapter.foundation.cluster.values.workloads import DisruptionBudget
+from adapter.foundation.objects.pod_requests import units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from adapter.foundation.cluster.scheduling.kinds import SchedulingValue
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterState
+    from adapter.foundation.cluster.values.workloads import WorkloadFacts
+
+K = TypeVar("K")
+T = TypeVar("T")
+V = TypeVar("V")
+
+Found: TypeAlias = "Mapping[str, Observed[tuple[SchedulingValue, ...]] | Unknown]"
+"""The values of each kind, by the name of the kind."""
+
+_WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ReplicationController", "Job")
+
+
+def with_scheduling(state: ClusterState, found: Found, left_out: Iterable[LeftOut]) -> ClusterState:
+    """Return the state with what is known of scheduling; `left_out` are further objects that cannot be used."""
+    records = _together(found, _WORKLOADS, WorkloadRecord)
+    classes = _together(found, ("PriorityClass",), PriorityClassFacts)
+    budgets = _together(found, ("PodDisruptionBudget",), DisruptionBudget)
+    namespaces = _together(found, ("Namespace",), NamespaceFacts)
+    problems: tuple[str, ...] = ()
+    workloads: Observed[tuple[WorkloadFacts, ...]] | Unknown = Unknown("")
+    cycles: Mapping[Key, str] = {}
+    if isinstance(records, Unknown):
+        workloads = records
+    else:
+        completed, problems = completed_workloads(records.value, classes.value if isinstance(classes, Observed) else ())
+        workloads = Observed(completed, records.time)
+        cycles = owner_cycles(dict(_owners(records.value, state)))
+    named = [*left_out, *_of_workloads(workloads), *_of_budgets(budgets)]
+    named += [LeftOut(*key, reason) for key, reason in cycles.items()]
+    pods = state.pods
+    if isinstance(pods, Observed):
+        kept, refused = _usable_pods(pods.value, state.nodes, cycles)
+        pods = replace(pods, value=kept)
+        named += refused
+    return replace(
+        state,
+        pods=pods,
+        workloads=workloads,
+        disruption_budgets=budgets,
+        namespace_labels=_by(namespaces, lambda one: one.name, lambda one: one.labels),
+        storage=_storage(found),
+        left_out=tuple(sorted(named, key=lambda one: (one.kind, one.namespace, one.name, one.reason))),
+        placement_problems=(*state.placement_problems, *problems),
+    )
+
+
+def _owners(records: Iterable[WorkloadRecord], state: ClusterState) -> Iterator[tuple[Key, Key]]:
+    for record in records:
+        if record.owner is not None:
+            yield record.key, record.owner
+    for pod in state.pods.value if isinstance(state.pods, Observed) else ():
+        if pod.controller is not None and pod.controller.kind == "Pod":
+            yield ("Pod", pod.namespace, pod.name), ("Pod", pod.namespace, pod.controller.name)
+
+
+def _storage(found: Found) -> Storage:
+    claims = _together(found, ("PersistentVolumeClaim",), VolumeClaim)
+    volumes = _together(found, ("PersistentVolume",), Volume)
+    classes = _together(found, ("StorageClass",), StorageClassFacts)
+    csi_nodes = _together(found, ("CSINode",), CsiNodeFacts)
+    return Storage(
+        claims=_by(claims, lambda one: (one.namespace, one.name), lambda one: one),
+        volumes=_by(volumes, lambda one: one.name, lambda one: one),
+        classes=_by(classes, lambda one: one.name, lambda one: one),
+        csi_nodes=_by(csi_nodes, lambda one: one.name, lambda one: one),
+    )
+
+
+def _together(found: Found, kinds: Iterable[str], form: type[V]) -> Observed[tuple[V, ...]] | Unknown:
+    """Return the values of several kinds, as old as the oldest; unknown if those of one kind are."""
+    values: list[V] = []
+    times = []
+    began_empty = False
+    for kind in kinds:
+        fact = found[kind]
+        if isinstance(fact, Unknown):
+            return fact
+        values += (value for value in fact.value if isinstance(value, form))
+        times.append(fact.time)
+        began_empty = began_empty or fact.began_empty
+    return Observed(tuple(values), min(times), began_empty)
+
+
+def _by(
+    fact: Observed[tuple[V, ...]] | Unknown, key: Callable[[V], K], value: Callable[[V], T]
+) -> Observed[Mapping[K, T]] | Unknown:
+    if isinstance(fact, Unknown):
+        return fact
+    return Observed({key(one): value(one) for one in fact.value}, fact.time)
+
+
+def _of_workloads(fact: Observed[tuple[WorkloadFacts, ...]] | Unknown) -> Iterator[LeftOut]:
+    for one in fact.value if isinstance(fact, Observed) else ():
+        if one.problem:
+            yield LeftOut(one.kind, one.namespace, one.name, one.problem)
+
+
+def _of_budgets(fact: Observed[tuple[DisruptionBudget, ...]] | Unknown) -> Iterator[LeftOut]:
+    for one in fact.value if isinstance(fact, Observed) else ():
+        if one.problem:
+            yield LeftOut("PodDisruptionBudget", one.namespace, one.name, one.problem)
+
+
+def _usable_pods(
+    pods: tuple[ClusterPod, ...],
+    nodes: Observed[tuple[ClusterNode, ...]] | Unknown,
+    cycles: Mapping[Key, str],
+) -> tuple[tuple[ClusterPod, ...], list[LeftOut]]:
+    """Return the pods without those on nodes that do not exist, and why these and others cannot be used."""
+    known = {node.name: node for node in nodes.value} if isinstance(nodes, Observed) else None
+    kept: list[ClusterPod] = []
+    refused: list[LeftOut] = []
+    for pod in pods:
+        if pod.node and known is not None and pod.node not in known:
+            reason = (
+                f"Pod {pod.namespace}/{pod.name} is bound to the node {pod.node}, which is not among the usable nodes: "
+                "it is not counted"
+            )
+            refused.append(LeftOut("Pod", pod.namespace, pod.name, reason))
+            continue
+        facts = pod.facts
+        if facts is not None and facts.problem:
+            refused.append(LeftOut("Pod", pod.namespace, pod.name, facts.problem))
+            kept.append(pod if facts.are_requests_known or known is None else _filling(pod, known[pod.node]))
+        elif cycles and facts is not None and (reason := _cycle_of(pod, cycles)):
+            kept.append(replace(pod, facts=replace(facts, owner_problem=reason)))
+        else:
+            kept.append(pod)
+    return tuple(kept), refused
+
+
+def _filling(pod: ClusterPod, node: ClusterNode) -> ClusterPod:
+    """Return a pod that takes all that its node offers, as what it asks for is not known."""
+    offered = {resource: units_of(resource, amount) for resource, amount in node.allocatable.items()}
+    return replace(pod, resources=replace(pod.resources, requests=offered, non_zero_requests=offered))
+
+
+def _cycle_of(pod: ClusterPod, cycles: Mapping[Key, str]) -> str:
+    owner = pod.controller
+    return cycles.get((owner.kind, pod.namespace, owner.name), "") if owner else ""
+
+
+Key: TypeAlias = "tuple[str, str, str]"
+"""Kind, namespace and name."""
+
+
+def owner_cycles(owners: Mapping[Key, Key]) -> dict[Key, str]:
+    """Return the objects whose owners lead back to themselves, with the reason.
+
+    `owners` has the controller of each object that has one, both as kind, namespace and name.
+    """
+    cycles: dict[Key, str] = {}
+    checked: set[Key] = set()
+    for start in owners:
+        path: dict[Key, int] = {}
+        at: Key | None = start
+        while at is not None and at not in checked and at not in path:
+            path[at] = len(path)
+            at = owners.get(at)
+        if at is not None and at in path:
+            circle = list(path)[path[at] :]
+            for key in circle:
+                cycles[key] = _reason(key, circle)
+        checked.update(path)
+    return cycles
+
+
+def _reason(key: Key, circle: list[Key]) -> str:
+    kind, namespace, name = key
+    at = circle.index(key)
+    through = " -> ".join(f"{kind} {name}" for kind, _, name in (*circle[at:], *circle[:at], key))
+    return f"{kind} {namespace}/{name} is its own owner ({through}): remove one of the owner references"

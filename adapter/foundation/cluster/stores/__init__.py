@@ -1,0 +1,1 @@
+"""Where watches keep values."""

@@ -1,0 +1,53 @@
+"""The HPAs of single namespaces, taken from those of all namespaces where these are watched together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.cluster.values.state import Autoscaler
+
+Autoscalers: TypeAlias = "Observed[tuple[Autoscaler, ...]] | Unknown"
+
+EVERYWHERE = ""
+"""The key of what is known of all namespaces together."""
+
+
+class AutoscalersByNamespace(Mapping[str, "Autoscalers"]):
+    """Known facts by namespace. Where `found` has all namespaces, every other one is a part of them."""
+
+    def __init__(self, found: Mapping[str, Autoscalers]) -> None:
+        self._found = found
+        self._grouped: Mapping[str, tuple[Autoscaler, ...]] | None = None
+
+    def __getitem__(self, namespace: str) -> Autoscalers:
+        """Return what is known of a namespace; raises KeyError if nothing is watched there."""
+        if namespace in self._found:
+            return self._found[namespace]
+        everywhere = self._found[EVERYWHERE]
+        if isinstance(everywhere, Unknown):
+            return everywhere
+        if self._grouped is None:
+            self._grouped = _group_by_namespace(everywhere.value)
+        return Observed(self._grouped.get(namespace, ()), everywhere.time, everywhere.began_empty)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over what is watched."""
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        """Return the number of watches."""
+        return len(self._found)
+
+
+def _group_by_namespace(autoscalers: tuple[Autoscaler, ...]) -> dict[str, tuple[Autoscaler, ...]]:
+    found: dict[str, list[Autoscaler]] = defaultdict(list)
+    for autoscaler in autoscalers:
+        found[autoscaler.namespace].append(autoscaler)
+    return {namespace: tuple(each) for namespace, each in found.items()}

@@ -1,0 +1,84 @@
+"""Pods by node and by namespace: what placement asks for, cheap to compare with an earlier moment."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPods:
+    """The pods that have not ended, at one moment: those that are bound, by place, and those that are not.
+
+    The tuple of a node or namespace is the same object as before as long as its pods are, so `is` finds what has
+    changed between two moments.
+    """
+
+    by_node: Mapping[str, tuple[ClusterPod, ...]] = field(default_factory=dict)
+    by_namespace: Mapping[str, tuple[ClusterPod, ...]] = field(default_factory=dict)
+    last_ended_at: Mapping[str, float] = field(default_factory=dict)
+    """Unix seconds at which the last pod of a node ended or was deleted, by node; nodes without such are absent."""
+    pending: tuple[ClusterPod, ...] = ()
+    """Pods that are not bound."""
+
+    def kept(self, before: PlacedPods) -> PlacedPods:
+        """Return the same pods, with the tuples of before for places whose pods are equal in whatever order."""
+        return PlacedPods(
+            _reuse_equal(before.by_node, self.by_node),
+            _reuse_equal(before.by_namespace, self.by_namespace),
+            self.last_ended_at,
+            self.pending,
+        )
+
+
+def placed(pods: Iterable[ClusterPod]) -> PlacedPods:
+    """Return the pods of a list by place. Pods that have ended only leave the time of their end."""
+    by_node: dict[str, list[ClusterPod]] = defaultdict(list)
+    by_namespace: dict[str, list[ClusterPod]] = defaultdict(list)
+    ended: dict[str, float] = {}
+    pending = []
+    for pod in pods:
+        if not pod.node:
+            if not pod.has_ended:
+                pending.append(pod)
+            continue
+        if pod.has_ended:
+            if pod.ended_at is not None:
+                ended[pod.node] = max(ended.get(pod.node, pod.ended_at), pod.ended_at)
+            continue
+        by_node[pod.node].append(pod)
+        by_namespace[pod.namespace].append(pod)
+    return PlacedPods(
+        {node: tuple(found) for node, found in by_node.items()},
+        {namespace: tuple(found) for namespace, found in by_namespace.items()},
+        ended,
+        tuple(pending),
+    )
+
+
+def _reuse_equal(
+    before: Mapping[str, tuple[ClusterPod, ...]], now: Mapping[str, tuple[ClusterPod, ...]]
+) -> dict[str, tuple[ClusterPod, ...]]:
+    return {place: known if _same(known := before.get(place, ()), pods) else pods for place, pods in now.items()}
+
+
+def _same(pods: tuple[ClusterPod, ...], others: tuple[ClusterPod, ...]) -> bool:
+    if len(pods) != len(others):
+        return False
+    if pods == others:
+        return True
+    named = {(pod.namespace, pod.name): pod for pod in others}
+    return all(named.get((pod.namespace, pod.name)) == pod for pod in pods)
+
+
+def pod_problems(problems: Collection[str]) -> tuple[str, ...]:
+    """Return how many pods are left out, and why the first of them, in one sentence; nothing if none is."""
+    if not problems:
+        return ()
+    return (f"{len(problems)} pods cannot be used and are left out; the first: {next(iter(problems))}",)

@@ -1,0 +1,94 @@
+"""The value of a pod."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.cluster.values.constraints import PodScheduling
+    from adapter.foundation.objects.pod_requests import PodResources
+
+WORKLOAD_GROUPS = frozenset({"apps", "extensions"})
+"""API groups of Deployments, ReplicaSets, StatefulSets and DaemonSets; the second one until Kubernetes 1.15."""
+ENDED_PHASES = frozenset({"Succeeded", "Failed"})
+"""Phases of pods whose containers have ended and will not start again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerReference:
+    """The owner of an object that has `controller: true`."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+    @property
+    def group(self) -> str:
+        """The API group, empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def is_daemon_set(self) -> bool:
+        """Whether it is a DaemonSet of Kubernetes, not an object of another API group that is named alike."""
+        return self.kind == "DaemonSet" and self.group in WORKLOAD_GROUPS
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingFacts:
+    """Facts of a pod in addition to its resources, for sizing nodes. Pods of one controller share most of it."""
+
+    scheduling: PodScheduling
+    annotations: Mapping[str, str]
+    """Those of Cluster Autoscaler and the annotation of mirror pods; no others are kept."""
+    created: float | None
+    """Seconds since the Unix epoch."""
+    deleted: float | None
+    """Of the deletionTimestamp, which is the time at which the grace period ends."""
+    grace_seconds: float
+    """`deletionGracePeriodSeconds` where it is being deleted, else `spec.terminationGracePeriodSeconds` (30)."""
+    restart_policy: str
+    nominated_node: str = ""
+    """`status.nominatedNodeName` of a pod that is not bound: the node from which the scheduler evicts others for it."""
+    owner_problem: str = ""
+    """Why its owner cannot be used, such as two controllers or a cycle of owners; empty if nothing is wrong."""
+    problem: str = ""
+    """Why a bound pod cannot be read; empty if nothing is wrong. Such a pod takes its place, but nothing else is known
+    of it: it must not be moved, so its node must be kept. It is named in `ClusterState.left_out`, too."""
+    are_requests_known: bool = True
+    """False for a bound pod whose requests cannot be read: then `resources` are all that its node offers, so that
+    nothing is placed beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPod:
+    """The part of a Pod on which placement depends. Pods of one controller share their labels and resources."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    """Empty while the pod is not bound."""
+    labels: Mapping[str, str]
+    controller: ControllerReference | None
+    phase: str
+    is_terminating: bool
+    """Whether it has a deletionTimestamp."""
+    bound_at: float | None
+    """Unix seconds at which the condition PodScheduled became True, else of the creation; None if it is not bound."""
+    ended_at: float | None
+    """Unix seconds at which the last container ended, for a pod that has ended (phase Succeeded or Failed)."""
+    priority: int
+    resources: PodResources
+    gpu_allocation: str = ""
+    """Text of the annotation that names the pod's GPUs, where one is configured."""
+    facts: SchedulingFacts | None = None
+    """None unless `ClusterNeeds.scheduling`."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its containers have ended and will not start again, so that it uses nothing."""
+        return self.phase in ENDED_PHASES

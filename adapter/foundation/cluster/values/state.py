@@ -1,0 +1,207 @@
+"""The known facts of a cluster at one moment, as immutable values.
+
+A fact that cannot be read is `Unknown`, with the reason; it is never 0 or empty. Every known fact carries the time at
+which its source last confirmed it, so that a decision can refuse to act on an old one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from adapter.foundation.cluster.values.observed import Observed, Unknown
+from adapter.foundation.cluster.values.pods import ENDED_PHASES, ClusterPod, ControllerReference, SchedulingFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.cluster.values.storage import Storage
+    from adapter.foundation.cluster.values.workloads import DisruptionBudget, WorkloadFacts
+    from adapter.foundation.objects.quantities import Quantity
+
+__all__ = [
+    "ENDED_PHASES",
+    "Autoscaler",
+    "ClusterNeeds",
+    "ClusterNode",
+    "ClusterPod",
+    "ClusterState",
+    "ControllerReference",
+    "CountQuery",
+    "CountedKind",
+    "JsonObject",
+    "LeftOut",
+    "NodeAddress",
+    "ObjectKind",
+    "Observed",
+    "PodSelector",
+    "SchedulingFacts",
+    "Taint",
+    "Unknown",
+]
+
+CountedKind: TypeAlias = Literal["pods", "services", "namespaces", "endpoints"]
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of a node."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAddress:
+    """An address of a node."""
+
+    type: str
+    """`InternalIP`, `ExternalIP`, `Hostname`, `InternalDNS` or `ExternalDNS`."""
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNode:
+    """The part of a Node on which decisions depend. Two values are equal if only heartbeats differ."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    unschedulable: bool
+    conditions: Mapping[str, str]
+    """Type to status, such as `Ready` to `True`."""
+    created: float | None
+    """Seconds since the Unix epoch; None if the object does not state it."""
+    capacity: Mapping[str, Quantity]
+    allocatable: Mapping[str, Quantity]
+    addresses: tuple[NodeAddress, ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Those that decide whether a node may be removed, where scheduling is needed; no others are kept."""
+    provider_id: str = ""
+    is_terminating: bool = False
+    """Whether it has a deletionTimestamp."""
+    uid: str = field(default="", compare=False)
+    """By which owner references name it. A node that is made anew has another time of creation, too."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether the condition `Ready` is `True`."""
+        return self.conditions.get("Ready") == "True"
+
+
+@dataclass(frozen=True, slots=True)
+class PodSelector:
+    """An object that selects pods: a Service, ReplicationController, ReplicaSet, StatefulSet or DaemonSet."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    selector: str
+    """In kubectl's syntax; empty if it selects nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaler:
+    """The part of a HorizontalPodAutoscaler that shows what it owns and which changes it ignores."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    target_api_version: str
+    target_kind: str
+    target_name: str
+    min_replicas: int
+    max_replicas: int
+    scale_up_tolerance_ratio: float | None
+    """`behavior.scaleUp.tolerance`; None where the HPA does not state it."""
+    scale_down_tolerance_ratio: float | None
+    metric_names: tuple[str, ...]
+    """Names of its Pods, Object and External metrics."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CountQuery:
+    """Which objects to count."""
+
+    kind: CountedKind
+    """`endpoints` counts ready addresses of EndpointSlices, each address of a Service once."""
+    namespace: str = ""
+    """Empty for all namespaces."""
+    selector: str = ""
+    """A label selector in kubectl's syntax; empty for all objects."""
+
+
+JsonObject: TypeAlias = "Mapping[str, object]"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectKind:
+    """A kind of which whole objects are read, in whichever version the cluster serves."""
+
+    group: str
+    """API group, such as `cluster.x-k8s.io`."""
+    resource: str
+    """Plural name, such as `machinedeployments`."""
+    kind: str
+    namespace: str = ""
+    """Empty for all namespaces, and for kinds without namespaces."""
+    name: str = ""
+    """Empty for all objects; otherwise the only one that is needed, so that a role need not grant the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An object that cannot be used."""
+
+    kind: str
+    namespace: str
+    name: str
+    reason: str
+    """What is wrong with it and what to do, in one sentence that names the object."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNeeds:
+    """Which facts are needed. Nothing else is watched or read."""
+
+    nodes: bool = False
+    autoscaler_namespaces: frozenset[str] = frozenset()
+    """The empty text stands for all namespaces."""
+    counts: frozenset[CountQuery] = frozenset()
+    pods: bool = False
+    pod_selectors: bool = False
+    gpu_annotation: str = ""
+    """Annotation of pods that names their GPUs; empty for none."""
+    scheduling: bool = False
+    """Constraints of pods, workloads, budgets, labels of namespaces and storage. Needs nodes and pods, too."""
+    objects: frozenset[ObjectKind] = frozenset()
+    """Kinds of which whole objects are needed, such as those of Cluster API."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The facts that were needed, at one moment."""
+
+    nodes: Observed[tuple[ClusterNode, ...]] | Unknown = Unknown("nodes are not watched")
+    autoscalers: Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown] = field(default_factory=dict)
+    """By namespace."""
+    counts: Mapping[CountQuery, Observed[int] | Unknown] = field(default_factory=dict)
+    pods: Observed[tuple[ClusterPod, ...]] | Unknown = Unknown("pods are not watched")
+    pod_selectors: Observed[tuple[PodSelector, ...]] | Unknown = Unknown("selectors of pods are not watched")
+    workloads: Observed[tuple[WorkloadFacts, ...]] | Unknown = Unknown("workloads are not watched")
+    disruption_budgets: Observed[tuple[DisruptionBudget, ...]] | Unknown = Unknown("budgets are not watched")
+    namespace_labels: Observed[Mapping[str, Mapping[str, str]]] | Unknown = Unknown("namespaces are not watched")
+    """By namespace."""
+    storage: Storage | None = None
+    """None unless `ClusterNeeds.scheduling`."""
+    objects: Mapping[ObjectKind, Observed[tuple[JsonObject, ...]] | Unknown] = field(default_factory=dict)
+    """Whole objects as the API gives them. Values are shared: they must not be changed."""
+    left_out: tuple[LeftOut, ...] = ()
+    """Each object that cannot be used, so that an answer can name and count it."""
+    problems: tuple[str, ...] = ()
+    """Which nodes, HPAs and counted objects are left out of the facts above and why, one sentence each. A decision
+    repeats them in its message, since what it sees of the cluster may be too small."""
+    placement_problems: tuple[str, ...] = ()
+    """Likewise about pods, whole objects and what scheduling depends on: only who places pods has to know them."""

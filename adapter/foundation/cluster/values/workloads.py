@@ -1,0 +1,44 @@
+"""Objects that make pods, and budgets that limit how many of them may be away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.pods import ClusterPod
+    from adapter.foundation.objects.selectors import Selector
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFacts:
+    """A Deployment, StatefulSet, ReplicaSet, ReplicationController, DaemonSet or Job."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    replicas: int | None
+    """`spec.replicas`, for a Job `spec.parallelism`; None where the kind has none (DaemonSet)."""
+    template: ClusterPod | None
+    """A pod as its template makes it, unbound, without a name of its own; None where the template cannot be used. That
+    of a Deployment is of its newest ReplicaSet, with that as its controller. Claims that are made with the pod
+    (`volumeClaimTemplates`, ephemeral volumes) are not among its claims."""
+    problem: str = ""
+    """Why there is no template; empty if there is one."""
+    images: tuple[str, ...] = ()
+    """Of the containers of a Deployment or StatefulSet."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptionBudget:
+    """A PodDisruptionBudget."""
+
+    namespace: str
+    name: str
+    selector: Selector | None
+    """None selects no pod; an empty selector, all of the namespace."""
+    disruptions_allowed: int
+    """`status.disruptionsAllowed`; 0 if it is not stated."""
+    problem: str = ""
+    """Why it cannot be read; empty if nothing is wrong. Then it forbids every disruption in its namespace."""

@@ -1,0 +1,45 @@
+"""Determines which lists of a cluster's objects are believed only when a second one agrees.
+
+Sizes follow from these objects, so a list that has lost them makes a service small, or hides who owns its size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from adapter.foundation.cluster.stores.values import ValueReplacement
+from adapter.foundation.sources.stores import KubernetesObject
+
+if TYPE_CHECKING:
+    from adapter.foundation.sources.kubernetes.list_checks import Doubt
+    from adapter.foundation.sources.stores import Replacement, Store
+
+F = TypeVar("F", bound=KubernetesObject)
+
+
+def when_empty(store: Store[F]) -> Doubt[F]:
+    """Doubt an empty list while objects are known: all of them are kept."""
+
+    def doubt(replacement: Replacement[F], listed: int, *, is_second: bool) -> int:  # noqa: ARG001 - as the protocol
+        return 0 if listed or is_second else len(store)
+
+    return doubt
+
+
+def when_one_is_missing() -> Doubt[F]:
+    """Doubt each known object's absence from a list of values: the list is taken, and those objects stay beside it."""
+    doubted: set[tuple[str, str]] = set()
+
+    def doubt(replacement: Replacement[F], listed: int, *, is_second: bool) -> int:  # noqa: ARG001 - as the protocol
+        if not isinstance(replacement, ValueReplacement):
+            return 0
+        missing = set(replacement.missing())
+        kept = missing - doubted if is_second else missing
+        doubted.clear()
+        doubted.update(kept)
+        if kept:
+            replacement.keep(kept)
+            replacement.commit()
+        return len(kept)
+
+    return doubt

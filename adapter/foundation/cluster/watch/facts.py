@@ -1,0 +1,165 @@
+"""The facts known from running watches, with their times, and the reason for each unknown fact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from adapter.foundation.sources.stores import KubernetesObject
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterable
+
+    from adapter.foundation.cluster.forms.objects import AutoscalerForm, NodeForm
+    from adapter.foundation.cluster.forms.pods import SelectingForm
+    from adapter.foundation.cluster.stores.counts import AddressStore, NameStore
+    from adapter.foundation.cluster.stores.pods import PodStore
+    from adapter.foundation.cluster.stores.values import ValueStore
+    from adapter.foundation.cluster.values.placed_pods import PlacedPods
+    from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, ClusterPod, PodSelector
+    from adapter.foundation.cluster.watch.records import WatchRecord
+    from adapter.foundation.cluster.watch.task_pool import Work
+    from adapter.foundation.objects.resources import Resource
+
+F = TypeVar("F", bound=KubernetesObject)
+S = TypeVar("S")
+V = TypeVar("V")
+
+NodeStore: TypeAlias = "ValueStore[NodeForm, ClusterNode]"
+AutoscalerStore: TypeAlias = "ValueStore[AutoscalerForm, Autoscaler]"
+SelectorStore: TypeAlias = "ValueStore[SelectingForm, PodSelector]"
+CountStore: TypeAlias = "NameStore | AddressStore"
+
+
+class ReflectingKind(Protocol):
+    """A Reflector of any kind of object."""
+
+    resource: Resource
+    tried: threading.Event
+
+    @property
+    def synced(self) -> bool: ...
+
+    @property
+    def unconfirmed(self) -> int: ...
+
+    @property
+    def began_empty(self) -> bool: ...
+
+    @property
+    def failure(self) -> KubernetesError | None: ...
+
+    @property
+    def refusal(self) -> ForbiddenError | NotFoundError | None: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunningWatch:
+    """A watch, and the work that it is."""
+
+    reflector: ReflectingKind
+    record: WatchRecord
+    work: Work
+    namespace: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoreWatch(Generic[S]):
+    """A watch and the store that it writes."""
+
+    running: RunningWatch
+    store: S
+
+
+def values_in(watch: StoreWatch[ValueStore[F, V]]) -> Observed[tuple[V, ...]] | Unknown:
+    """Return the values of a store."""
+    return _missing(watch.running) or _observed_value(watch.running, lambda: watch.store.snapshot)
+
+
+def nodes_in(watch: StoreWatch[NodeStore]) -> Observed[tuple[ClusterNode, ...]] | Unknown:
+    """Return the nodes; unknown if there are some and none of them can be used."""
+    nodes = values_in(watch)
+    problems = (*watch.store.problems, *left_out(watch.running))
+    return Unknown(problems[0]) if problems and isinstance(nodes, Observed) and not nodes.value else nodes
+
+
+def owners_in(watch: StoreWatch[AutoscalerStore]) -> Observed[tuple[Autoscaler, ...]] | Unknown:
+    """Return the HPAs; unknown if one of them cannot be used, since it may own any target of its namespace."""
+    unusable = (*watch.store.problems, *left_out(watch.running))
+    return Unknown(unusable[0]) if unusable else values_in(watch)
+
+
+def count_in(watch: StoreWatch[CountStore], namespace: str) -> Observed[int] | Unknown:
+    """Return how many objects of a namespace are counted; of all of them if it is empty."""
+    return _missing(watch.running) or _observed_value(watch.running, lambda: watch.store.count(namespace))
+
+
+def pods_in(watch: StoreWatch[PodStore]) -> Observed[tuple[ClusterPod, ...]] | Unknown:
+    """Return the pods that have not ended, also those that are not bound."""
+    return _missing(watch.running) or _observed_value(watch.running, lambda: watch.store.snapshot)
+
+
+def placed_in(watch: StoreWatch[PodStore]) -> Observed[PlacedPods] | Unknown:
+    """Return the bound pods by place."""
+    return _missing(watch.running) or _observed_value(watch.running, lambda: watch.store.view)
+
+
+def selectors_in(watches: Iterable[StoreWatch[SelectorStore]]) -> Observed[tuple[PodSelector, ...]] | Unknown:
+    """Return the selectors of all kinds, as old as the oldest; unknown if those of one kind are."""
+    together: list[PodSelector] = []
+    times = []
+    for watch in watches:
+        found = values_in(watch)
+        if isinstance(found, Unknown):
+            return found
+        together += found.value
+        times.append(found.time)
+    return Observed(tuple(together), min(times))
+
+
+def left_out(running: RunningWatch) -> tuple[str, ...]:
+    """Return how many objects of a watch cannot be decoded, in one sentence; nothing if there are none."""
+    number = running.record.objects_left_out
+    what = running.reflector.resource.qualified
+    return (f"{number} {what} cannot be read and are left out: the log names them",) if number else ()
+
+
+def unconfirmed(running: RunningWatch) -> tuple[str, ...]:
+    """Return how many objects are kept although the last list lacks them, in one sentence; nothing if none are."""
+    number = running.reflector.unconfirmed
+    what = running.reflector.resource.qualified
+    return (f"{number} {what} are not in the last list, and are kept until a second list agrees",) if number else ()
+
+
+def _observed_value(running: RunningWatch, value: Callable[[], V]) -> Observed[V]:
+    # Looked at before the value: the doubt ends after another list has been stored.
+    time, began_empty = running.record.heard_at or 0.0, running.reflector.began_empty
+    return Observed(value(), time, began_empty)
+
+
+def _missing(running: RunningWatch) -> Unknown | None:
+    """Return why nothing is known of a kind; None if something is."""
+    resource, failure = running.reflector.resource, running.reflector.failure
+    group = f"the API group {resource.group}" if resource.group else "the core group"
+    where = f" in the namespace {running.namespace}" if running.namespace else ""
+    refusal = running.reflector.refusal
+    if isinstance(refusal, ForbiddenError):
+        fix = f"allow list and watch on {resource.plural} in {group}"
+        return Unknown(f"{resource.qualified}{where}: {fix}: {refusal}", is_refused=True)
+    if refusal is not None and not resource.version:
+        served = f"{resource.plural} of {group}"
+        return Unknown(
+            f"{resource.qualified}: the API server does not serve {served}: install the kind, or do without it",
+            is_refused=True,
+        )
+    if refusal is not None:
+        served = f"{resource.plural} in version {resource.version} of {group}"
+        return Unknown(f"{resource.qualified}: the API server does not serve {served}", is_refused=True)
+    if not running.reflector.synced:
+        reason = f": {failure}" if failure else ""
+        text = f"{resource.qualified}{where}: the first list has not arrived yet{reason}"
+        return Unknown(text, is_awaited=not failure)
+    return None

@@ -1,0 +1,88 @@
+"""Determines which watches the facts need: each with the smallest reach, and none twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.facts.count_queries import selector_of
+from adapter.foundation.cluster.facts.pod_selectors import SELECTING_KINDS
+from adapter.foundation.cluster.values.state import CountQuery, Unknown
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.sources.kubernetes.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterNeeds, CountedKind, ObjectKind
+
+NODES = ListWatch(find_resource(BUILT_IN, "", "nodes"), WHOLE_OBJECTS)
+PODS = ListWatch(find_resource(BUILT_IN, "", "pods"), WHOLE_OBJECTS)
+_AUTOSCALERS = find_resource(BUILT_IN, "autoscaling", "horizontalpodautoscalers")
+_SELECTING = {
+    ListWatch(find_resource(BUILT_IN, group, kind), WHOLE_OBJECTS): kind for kind, group in SELECTING_KINDS.items()
+}
+_COUNTED = {
+    "pods": find_resource(BUILT_IN, "", "pods"),
+    "services": find_resource(BUILT_IN, "", "services"),
+    "namespaces": find_resource(BUILT_IN, "", "namespaces"),
+    "endpoints": find_resource(BUILT_IN, "discovery.k8s.io", "endpointslices"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WatchPlan:
+    """What to watch, and where each fact comes from."""
+
+    nodes: ListWatch | None = None
+    autoscalers: Mapping[str, ListWatch] = field(default_factory=dict)
+    """By namespace."""
+    counts: Mapping[CountQuery, ListWatch | Unknown] = field(default_factory=dict)
+    """The watch may reach beyond the namespace of the count."""
+    pods: ListWatch | None = None
+    gpu_annotation: str = ""
+    pod_selectors: Mapping[ListWatch, str] = field(default_factory=dict)
+    """With the kind of object."""
+    scheduling: bool = False
+    """Whether nodes and pods are read with their constraints, and the kinds that scheduling depends on, too."""
+    objects: frozenset[ObjectKind] = frozenset()
+
+    @property
+    def counted(self) -> frozenset[ListWatch]:
+        """The watches of the counts."""
+        return frozenset(watch for watch in self.counts.values() if isinstance(watch, ListWatch))
+
+
+def plan_watches(needs: ClusterNeeds) -> WatchPlan:
+    """Return the watches for the facts. A watch of all namespaces also serves the counts of single ones."""
+    selectors = {query: selector_of(query) for query in needs.counts}
+    everywhere = {
+        (query.kind, selector.text)
+        for query, selector in selectors.items()
+        if not isinstance(selector, Unknown) and not query.namespace
+    }
+    counts: dict[CountQuery, ListWatch | Unknown] = {}
+    for query, selector in selectors.items():
+        if isinstance(selector, Unknown):
+            counts[query] = selector
+        else:
+            shared = (query.kind, selector.text) in everywhere
+            counts[query] = _counting(query.kind, "" if shared else query.namespace, selector.text)
+    return WatchPlan(
+        nodes=NODES if needs.nodes else None,
+        autoscalers={
+            namespace: ListWatch(_AUTOSCALERS, WHOLE_OBJECTS, namespace or None)
+            for namespace in needs.autoscaler_namespaces
+        },
+        counts=counts,
+        pods=PODS if needs.pods else None,
+        gpu_annotation=needs.gpu_annotation if needs.pods else "",
+        pod_selectors=_SELECTING if needs.pod_selectors else {},
+        scheduling=needs.scheduling,
+        objects=needs.objects,
+    )
+
+
+def _counting(kind: CountedKind, namespace: str, selector: str) -> ListWatch:
+    accept = WHOLE_OBJECTS if kind == "endpoints" else METADATA_ONLY
+    return ListWatch(_COUNTED[kind], accept, namespace or None, selector)

@@ -1,0 +1,93 @@
+"""When the API server was last heard for each watch; and the same for each kind, as the process exposes it.
+
+Several watches may be of one kind. The kind is synced if all of them are, and as old as the oldest.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
+
+
+class WatchRecords:
+    """The records of all watches. Thread-safe."""
+
+    def __init__(self, telemetry: WatchTelemetry) -> None:
+        """`telemetry` is where each kind is exposed."""
+        self.telemetry = telemetry
+        self._lock = threading.Lock()
+        self._records: list[WatchRecord] = []
+
+    def record(self, resource: str, first_synced: Callable[[], None]) -> WatchRecord:
+        """Return the record of a new watch, which calls `first_synced` after the first list."""
+        made = WatchRecord(self, resource, first_synced)
+        with self._lock:
+            self._records = [*self._records, made]
+        return made
+
+    def drop(self, record: WatchRecord) -> None:
+        """Forget a watch that has ended."""
+        with self._lock:
+            self._records = [one for one in self._records if one is not record]
+        others = self.of(record.resource)
+        if others:
+            self.telemetry.left_out(record.resource, sum(one.objects_left_out for one in others))
+            self.telemetry.synced(record.resource, synced=all(one.is_synced for one in others))
+        else:
+            self.telemetry.ended(record.resource)
+
+    def of(self, resource: str) -> list[WatchRecord]:
+        """Return the records of the watches of a kind."""
+        return [one for one in self._records if one.resource == resource]
+
+
+class WatchRecord:
+    """The reports of one watch; the thread of the watch writes. Is a `WatchTelemetry`."""
+
+    def __init__(self, records: WatchRecords, resource: str, first_synced: Callable[[], None]) -> None:
+        self.resource = resource
+        self.is_synced = False
+        self.heard_at: float | None = None
+        """Seconds since the Unix epoch; None before the first answer."""
+        self.objects_left_out = 0
+        self._records = records
+        self._first_synced = first_synced
+
+    def synced(self, resource: str, *, synced: bool) -> None:
+        """Record whether the first list is complete."""
+        first = synced and not self.is_synced
+        self.is_synced = synced
+        if others := self._same_kind():
+            self._records.telemetry.synced(resource, synced=all(one.is_synced for one in others))
+        if first:
+            self._first_synced()
+
+    def heard(self, resource: str, unix_seconds: float) -> None:
+        """Record when the API server was heard."""
+        self.heard_at = unix_seconds
+        if others := self._same_kind():
+            times = [one.heard_at for one in others if one.heard_at is not None]
+            self._records.telemetry.heard(resource, min(times))
+
+    def failed(self, resource: str, error: str) -> None:
+        """Count a failure."""
+        self._records.telemetry.failed(resource, error)
+
+    def left_out(self, resource: str, objects: int) -> None:
+        """Record how many objects cannot be read."""
+        self.objects_left_out = objects
+        if others := self._same_kind():
+            self._records.telemetry.left_out(resource, sum(one.objects_left_out for one in others))
+
+    def ended(self, resource: str) -> None:
+        """Do nothing: `WatchRecords.drop` ends a record."""
+
+    def _same_kind(self) -> list[WatchRecord]:
+        """Return the records of the kind, this one included; none if this one has been dropped."""
+        others = self._records.of(self.resource)
+        return others if self in others else []

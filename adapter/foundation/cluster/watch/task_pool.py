@@ -1,0 +1,72 @@
+"""Work that comes and goes, in tasks that stay: a task ends with its process, but a watch may end on a reload."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.kubernetes.streams import when_set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import Event
+
+    from adapter.foundation.sources.kubernetes.cluster import StartTask
+
+_LOOK_SECONDS = 1.0
+"""How long a task without work takes to see that the process stops."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """A function that runs until its event is set."""
+
+    run: Callable[[Event], None]
+    stop: Event = field(default_factory=threading.Event)
+    """Set by the caller that started the work, or when the process stops."""
+
+
+class TaskPool:
+    """Runs each piece of work in a task of its own, and gives a task whose work has ended the next piece."""
+
+    def __init__(self, start: StartTask, name: str) -> None:
+        """Tasks are called `name` with a number."""
+        self._start = start
+        self._name = name
+        self._waiting: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._unfinished = 0
+        self._tasks = 0
+
+    def run(self, work: Work) -> None:
+        """Start the work; a failure is raised in its task, and the work continues with the task's next attempt."""
+        self._waiting.put(work)
+        with self._lock:
+            self._unfinished += 1
+            number = self._tasks + 1 if self._unfinished > self._tasks else 0
+            self._tasks = max(self._tasks, number)
+        if number:
+            self._start(f"{self._name} {number}", self._serve)
+
+    def _serve(self, stop: Event) -> None:
+        while not stop.is_set():
+            try:
+                work = self._waiting.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                continue
+            self._carry_out(work, stop)
+
+    def _carry_out(self, work: Work, stop: Event) -> None:
+        ended = False
+        try:
+            with when_set(stop, work.stop.set):
+                work.run(work.stop)
+            ended = True
+        finally:
+            if ended:
+                with self._lock:
+                    self._unfinished -= 1
+            else:
+                self._waiting.put(work)

@@ -1,0 +1,141 @@
+"""Watches a kind in whichever version the cluster serves, and waits for it where it is not installed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+from adapter.foundation.cluster.watch.facts import ReflectingKind
+from adapter.foundation.objects.resources import Resource, UnknownResourceError
+from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.streams import when_set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import Event
+
+    from adapter.foundation.cluster.values.state import ObjectKind
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+    from adapter.foundation.time.pace import Pace
+
+_log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 30.0
+"""How often the server is asked whether a kind has been installed."""
+
+
+class RunningReflector(ReflectingKind, Protocol):
+    """A Reflector of a kind in one version."""
+
+    def run(self, stop: Event) -> None: ...
+
+
+class ServedKinds:
+    """The versions in which kinds are served. All watches of a cluster share one, as one look-up answers for all."""
+
+    def __init__(self, client: KubernetesClient, pace: Pace) -> None:
+        self._discovery = KindDiscovery(client, pace=pace, retry_seconds=RETRY_SECONDS)
+        self._lock = threading.Lock()
+        self._has_asked = False
+
+    def resource(self, kind: ObjectKind) -> Resource:
+        """Return the kind in its preferred version. Raises KubernetesError, and UnknownResourceError."""
+        with self._lock:
+            if not self._has_asked:
+                self._discovery.refresh()
+                self._has_asked = True
+        found = self._discovery.resource(kind.group, kind.resource)
+        if found.group != kind.group:
+            raise UnknownResourceError(f"the API server has no {kind.resource} in the API group {kind.group}")
+        return found
+
+    def forget(self) -> None:
+        """Ask the server again at the next look-up, as a version may have gone."""
+        with self._lock:
+            self._has_asked = False
+
+
+class ServedReflector:
+    """A Reflector of a kind whose version is found when it runs."""
+
+    def __init__(
+        self,
+        kind: ObjectKind,
+        kinds: ServedKinds,
+        reflector: Callable[[Resource, Callable[[KubernetesError], None]], RunningReflector],
+        settings: WatchSettings,
+    ) -> None:
+        """`reflector` makes one for a version, which calls the function whenever a list or watch fails."""
+        self.resource = Resource(kind.group, "", kind.resource, kind.kind.lower(), kind.kind, namespaced=True)
+        self.tried = threading.Event()
+        """Set once the first list is in the store, or has failed."""
+        self._kind = kind
+        self._kinds = kinds
+        self._reflector = reflector
+        self._settings = settings
+        self._inner: RunningReflector | None = None
+        self._failure: KubernetesError | None = None
+
+    @property
+    def synced(self) -> bool:
+        """Whether a whole list has been stored."""
+        return self._inner is not None and self._inner.synced
+
+    @property
+    def unconfirmed(self) -> int:
+        """How many known objects are kept although the last list lacks them."""
+        return self._inner.unconfirmed if self._inner else 0
+
+    @property
+    def began_empty(self) -> bool:
+        """Whether the first list was empty, and no second one has agreed or shown objects."""
+        return self._inner is not None and self._inner.began_empty
+
+    @property
+    def failure(self) -> KubernetesError | None:
+        """Why the last look-up, list or watch failed; None if it succeeded."""
+        return self._failure or (self._inner.failure if self._inner else None)
+
+    @property
+    def refusal(self) -> ForbiddenError | NotFoundError | None:
+        """Why the server refuses this kind; a kind that is not installed is NotFoundError."""
+        if isinstance(self._failure, NotFoundError):
+            return self._failure
+        return self._inner.refusal if self._inner else None
+
+    def run(self, stop: Event) -> None:
+        """Watch until `stop` is set; the version is looked up again when it is no longer served."""
+        while not stop.is_set():
+            try:
+                resource = self._kinds.resource(self._kind)
+            except UnknownResourceError as error:
+                self._note_failure(NotFoundError(str(error), 404))
+            except KubernetesError as error:
+                self._note_failure(error)
+            else:
+                self._watch(resource, stop)
+            self._settings.wait(stop, RETRY_SECONDS)
+
+    def _note_failure(self, error: KubernetesError) -> None:
+        if type(error) is not type(self._failure):
+            _log.warning("%s cannot be watched, will retry: %s", self.resource.qualified, error)
+        self._failure = error
+        self.tried.set()
+
+    def _watch(self, resource: Resource, stop: Event) -> None:
+        """Watch one version until it is not served any more."""
+        ended = threading.Event()
+
+        def failed(error: KubernetesError) -> None:
+            if isinstance(error, NotFoundError):
+                self._kinds.forget()
+                ended.set()
+
+        inner = self._reflector(resource, failed)
+        inner.tried = self.tried
+        self._inner, self._failure = inner, None
+        with when_set(stop, ended.set):
+            inner.run(ended)

@@ -1,0 +1,89 @@
+"""Watches of whole objects, and where they keep them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from adapter.foundation.cluster.stores.values import ValueStore
+from adapter.foundation.cluster.watch.doubts import when_empty
+from adapter.foundation.cluster.watch.whole_objects.served import ServedReflector
+from adapter.foundation.objects.metadata import ObjectMeta
+from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
+from adapter.foundation.sources.kubernetes.reflector import Reflector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.cluster.values.state import JsonObject, ObjectKind
+    from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds
+    from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from adapter.foundation.sources.kubernetes.errors import KubernetesError
+    from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+
+
+class AnyMeta(
+    ObjectMeta,
+    gc=False,
+    rename={"created": "creationTimestamp", "deleted": "deletionTimestamp", "owners": "ownerReferences"},
+    omit_defaults=True,
+):
+    """The metadata of an object without `managedFields`, which may be larger than the rest, and finalizers."""
+
+    uid: str = ""
+    annotations: dict[str, str] | None = None
+    created: str | None = None
+    deleted: str | None = None
+    generation: int | None = None
+    owners: list[dict[str, Any]] | None = None
+
+
+class AnyObjectForm(msgspec.Struct, omit_defaults=True):
+    """The parts that objects have."""
+
+    metadata: AnyMeta
+    spec: Any = None
+    status: Any = None
+    data: Any = None
+    template: Any = None
+
+
+def whole_object(resource: Resource, form: AnyObjectForm) -> JsonObject:
+    """Return the object; lists do not repeat the kind in each item."""
+    content: dict[str, object] = msgspec.to_builtins(form)
+    spec = content.get("spec")
+    if resource.kind == "Lease" and isinstance(spec, dict) and isinstance(spec.get("renewTime"), str):
+        # Its holder renews it every two seconds, which is no change of the cluster.
+        spec["renewTime"] = spec["renewTime"][: len("2026-01-31T08:00")] + ":00Z"
+    return {"apiVersion": resource.api_version, "kind": resource.kind} | content
+
+
+ObjectStore: TypeAlias = "ValueStore[AnyObjectForm, JsonObject]"
+
+
+def object_watch(
+    kind: ObjectKind,
+    kinds: ServedKinds,
+    client: KubernetesClient,
+    settings: WatchSettings,
+    changed: Callable[[], None],
+) -> tuple[ServedReflector, ObjectStore]:
+    """Return a watch of a kind, which runs when its `run` is called, and the store that it writes."""
+    # The version in which the objects came; lists do not repeat it in each item.
+    served: list[Resource] = []
+    store: ObjectStore = ValueStore(lambda form: whole_object(served[-1], form), _place, changed)
+
+    def reflector(resource: Resource, failed: Callable[[KubernetesError], None]) -> Reflector[AnyObjectForm]:
+        served[:] = [resource]
+        selector = f"metadata.name={kind.name}" if kind.name else ""
+        which = ListWatch(resource, WHOLE_OBJECTS, kind.namespace or None, field_selector=selector)
+        return Reflector(client, which, AnyObjectForm, store, settings, failed, when_empty(store))
+
+    return ServedReflector(kind, kinds, reflector, settings), store
+
+
+def _place(value: JsonObject) -> str:
+    metadata = value.get("metadata")
+    return f"{metadata.get('namespace', '')}/{metadata.get('name')}" if isinstance(metadata, dict) else ""

@@ -1,0 +1,61 @@
+"""Configuration files: each is one section, whose `apiVersion` and `kind` say what it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from adapter.foundation.documents.load import load_documents
+from adapter.foundation.documents.scalars import one_of
+from adapter.foundation.documents.sections import Key
+from adapter.foundation.documents.shapes import read_each
+from adapter.foundation.documents.tree import DocumentError, DocumentProblem, problems_within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from adapter.foundation.documents.sections import Section
+    from adapter.foundation.documents.shapes import Schema
+    from adapter.foundation.documents.tree import MappingNode
+
+T = TypeVar("T")
+
+API_VERSION: Final = "tidewatch.io/v1alpha1"
+_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def head(kind: str) -> tuple[Key, Key]:
+    """Return the keys with which a file begins."""
+    return (
+        Key(
+            "apiVersion", one_of((API_VERSION,), f"the apiVersion {API_VERSION}"), "API version.", API_VERSION, into=""
+        ),
+        Key("kind", one_of((kind,), f"the kind {kind}"), "What this file is.", kind, into=""),
+    )
+
+
+def read_file(
+    content: str,
+    file: str,
+    section: Section[T],
+    broken: Callable[[MappingNode], Iterable[DocumentProblem]] = problems_within,
+) -> tuple[MappingNode, T]:
+    """Return the mapping of a file, and what is made of it; `file` is its name in messages. Raises DocumentError.
+
+    `broken` returns where the YAML is wrong.
+    """
+    root = load_documents(content, file).root
+    if root is None:
+        begin = " and ".join(f"{each.key}: {each.example}" for each in section.keys if not each.attribute)
+        raise DocumentError(DocumentProblem(file, 1, 1, "the file is empty", f"begin it with {begin}"))
+    mapping = section.mapping(root)
+    values, problems = read_each([(mapping, section, "")])
+    problems += broken(mapping)
+    if problems:
+        raise DocumentError(*problems)
+    value: T = values[0]
+    return mapping, value
+
+
+def file_schema(title: str, section: Section[Any]) -> Schema:
+    """Return the JSON Schema of a file, for editors."""
+    return {"$schema": _DRAFT, "title": title, **section.schema}

@@ -1,0 +1,182 @@
+"""What a value of a document may be: how it is read strictly, and which JSON Schema describes it.
+
+A shape reads a node and returns its value, or raises DocumentError with everything that is wrong inside the node, so
+that one reading names all of it. Its schema (draft 2020-12) accepts what it reads; some conditions, such as those
+between keys, are only known to the reader. Schemas have a type everywhere and no references.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+
+from adapter.foundation.documents.tree import (
+    DocumentError,
+    MappingNode,
+    ScalarNode,
+    SequenceNode,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from adapter.foundation.documents.tree import DocumentProblem, Node
+
+T = TypeVar("T")
+R = TypeVar("R")
+Schema: TypeAlias = dict[str, Any]
+
+_LONGEST_MESSAGE = 160
+
+
+class ValueShape(Protocol):
+    """Reads the values of one type."""
+
+    def read(self, node: Node, key: str = "") -> Any:  # noqa: ANN401 - what a section holds differs from key to key
+        """Return the value, of this key if it has one. Raises DocumentError with everything that is wrong with it."""
+
+    @property
+    def schema(self) -> Schema:
+        """The JSON Schema of the values."""
+
+
+class WrongValueError(ValueError):
+    """A text is of the expected type, but not a value that can be used."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        """Without a `fix`, that of the type is shown."""
+        super().__init__(message)
+        self.fix = fix
+
+
+class OutOfRangeError(WrongValueError):
+    """A value is too small or too large; the message is the value as it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar(Generic[T]):
+    """A single value, read from its text. Where the parser raises another ValueError, the text is not of this type."""
+
+    name: str
+    """With its article, for messages, such as `a duration`."""
+    fix: str
+    parse: Callable[[str], T]
+    schema: Schema
+    written: Callable[[T], object] = str
+    """Returns how a value is written, for the defaults in the schema."""
+    unquoted: bool = False
+    """Whether a text in quotes is of another type, which no empty text is of."""
+
+    def read(self, node: Node, key: str = "") -> T:
+        """Return the value. Raises DocumentError."""
+        if not isinstance(node, ScalarNode) or node.null:
+            raise DocumentError(node.problem(f"{node.kind} is not {self.name}", self.fix))
+        try:
+            return self.parse("" if self.unquoted and not node.plain else node.value)
+        except WrongValueError as error:
+            message = shortened(str(error), _LONGEST_MESSAGE)
+            if isinstance(error, OutOfRangeError):
+                message = f"`{key}` is {message}" if key else f"{message} is out of range"
+            raise DocumentError(node.problem(message, error.fix or self.fix)) from None
+        except ValueError:
+            message = f"{shortened(node.value)!r} is not {self.name}"
+            raise DocumentError(node.problem(message, self.fix)) from None
+
+    def then(self, make: Callable[[T], R], written: Callable[[R], object] = str) -> Scalar[R]:
+        """Return the shape of what a function makes of the value; the function may raise ValueError."""
+        parse = self.parse
+        return Scalar(self.name, self.fix, lambda text: make(parse(text)), self.schema, written, self.unquoted)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list of values of one type."""
+
+    item: ValueShape
+    make: Callable[[list[Any]], Any] = tuple
+    empty: tuple[str, str] = ("", "")
+    """What is wrong with an empty list, and what to write; no message where it may be empty."""
+    unique: Callable[[Any], object] | None = None
+    """Returns what no two items may share, and what a message calls them."""
+
+    def read(self, node: Node, _key: str = "") -> Any:  # noqa: ANN401 - see ValueShape
+        """Return what is made of the items. Raises DocumentError."""
+        if not isinstance(node, SequenceNode):
+            raise DocumentError(node.problem(f"{described(node)} is not a list", "write lines that start with `- `"))
+        values, problems = read_each((item, self.item, "") for item in node.items)
+        if not node.items and self.empty[0]:
+            problems.append(node.problem(*self.empty))
+        problems += self._repeated(node, values)
+        if problems:
+            raise DocumentError(*problems)
+        return made_of(node, self.make, list(values.values()))
+
+    @property
+    def schema(self) -> Schema:
+        """The JSON Schema of the list."""
+        return {"type": "array", "items": self.item.schema} | ({"minItems": 1} if self.empty[0] else {})
+
+    def _repeated(self, node: SequenceNode, values: Mapping[int, Any]) -> Iterator[DocumentProblem]:
+        lines: dict[object, int] = {}
+        for position, value in values.items() if self.unique else ():
+            name, line = self.unique(value) if self.unique else "", node.items[position].line
+            if name in lines:
+                message = f"{shortened(str(name))} is listed twice, first in line {lines[name]}"
+                yield node.items[position].problem(message, "remove one of them")
+            lines.setdefault(name, line)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A value that may be written in several ways, which differ by being a text, a list or a mapping."""
+
+    shapes: Mapping[type[Node], ValueShape]
+
+    def read(self, node: Node, key: str = "") -> Any:  # noqa: ANN401 - see ValueShape
+        """Return what the shape of the node's type reads; that of the first one otherwise, which raises."""
+        return self.shapes.get(type(node), next(iter(self.shapes.values()))).read(node, key)
+
+    @property
+    def schema(self) -> Schema:
+        """The JSON Schema of all ways."""
+        return {"anyOf": [shape.schema for shape in self.shapes.values()]}
+
+
+class Anything:
+    """Any value. Whoever takes it knows which types it may have."""
+
+    schema: Schema = {"type": ["object", "array", "string", "number", "boolean", "null"]}  # noqa: RUF012 - never changed
+
+    def read(self, node: Node, _key: str = "") -> object:
+        """Return YAML's mappings, lists and texts."""
+        if isinstance(node, MappingNode):
+            return {entry.name: self.read(entry.value) for entry in node.entries}
+        if isinstance(node, SequenceNode):
+            return [self.read(item) for item in node.items]
+        return node.value if isinstance(node, ScalarNode) and not node.null else None
+
+
+def read_each(parts: Iterable[tuple[Node, ValueShape, str]]) -> tuple[dict[int, Any], list[DocumentProblem]]:
+    """Return the values that can be read, by their place, and the problems of the others; parts end with their key."""
+    values: dict[int, Any] = {}
+    problems: list[DocumentProblem] = []
+    for place, (node, shape, key) in enumerate(parts):
+        try:
+            values[place] = shape.read(node, key)
+        except DocumentError as error:
+            problems.extend(error.problems)
+    return values, problems
+
+
+def described(node: Node) -> str:
+    """Return a node for messages: the text in quotes, or what it is instead of one."""
+    return repr(shortened(node.value)) if isinstance(node, ScalarNode) and not node.null else node.kind
+
+
+def made_of(node: Node, make: Callable[..., T], *values: object, **arguments: object) -> T:
+    """Return what a function makes of the values of a node. Raises DocumentError where it raises WrongValueError."""
+    try:
+        return make(*values, **arguments)
+    except WrongValueError as error:
+        raise DocumentError(node.problem(str(error), error.fix)) from None

@@ -1,0 +1,1 @@
+"""Files that are read, followed while they change, and replaced as a whole."""

@@ -1,0 +1,45 @@
+"""Numbers as the HPA controller holds them: int64 thousandths, int32 replicas, float64 ratios.
+
+The controller divides integers in some places and floats in others, and the difference decides between 3 and 4
+replicas. What overflows in Go without a defined result is capped here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+INT32_MAX: Final = 2**31 - 1
+INT32_MIN: Final = -(2**31)
+INT64_MAX: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerances:
+    """How far usage may be from its target, as shares of the target, before the number of replicas is touched."""
+
+    up: float = 0.1
+    down: float = 0.1
+
+    def hold(self, ratio: float) -> bool:
+        """Tell whether the ratio of usage to target is near enough to 1; both ends count as near."""
+        return 1.0 - self.down <= ratio <= 1.0 + self.up
+
+
+def quotient(dividend: int, divisor: int) -> int:
+    """Return the quotient as Go divides integers: without its fraction, also below zero."""
+    magnitude = abs(dividend) // abs(divisor)
+    return magnitude if (dividend < 0) == (divisor < 0) else -magnitude
+
+
+def ratio_of(usage: int, target: int) -> float:
+    """Return usage / target, both rounded to float64 before the division, as Go does."""
+    return float(usage) / float(target)
+
+
+def whole_replicas(count: float) -> int:
+    """Return the next whole number of replicas upward, within int32."""
+    if count >= INT32_MAX:
+        return INT32_MAX
+    return max(math.ceil(count), INT32_MIN) if count > INT32_MIN else INT32_MIN

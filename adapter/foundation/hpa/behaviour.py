@@ -1,0 +1,119 @@
+"""From what the metrics ask for to what is allowed: look-back windows, rates, minimum and maximum.
+
+Two sets of rules, as in the controller (`horizontal.go`): with a `behavior` in the HPA, and the older ones without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.hpa.arithmetic import whole_replicas
+from adapter.foundation.hpa.history import PastRecommendation, change_since, with_recommendation
+from adapter.foundation.hpa.rules import PolicyType, SelectPolicy
+
+if TYPE_CHECKING:
+    from adapter.foundation.hpa.history import HpaHistory
+    from adapter.foundation.hpa.rules import Behaviour, ScalingPolicy, ScalingRules, Windows
+
+_SCALE_UP_FACTOR: Final = 2
+_SCALE_UP_MINIMUM: Final = 4
+
+
+class LimitReason(StrEnum):
+    """Reasons of the condition ScalingLimited."""
+
+    TOO_FEW_REPLICAS = "TooFewReplicas"
+    TOO_MANY_REPLICAS = "TooManyReplicas"
+    SCALE_UP_LIMIT = "ScaleUpLimit"
+    SCALE_DOWN_LIMIT = "ScaleDownLimit"
+    DESIRED_WITHIN_RANGE = "DesiredWithinRange"
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """A number of replicas inside the limits, and the limit that it stands at, if any."""
+
+    replicas: int
+    reason: LimitReason
+
+
+@dataclass(frozen=True, slots=True)
+class Stabilized:
+    """A number of replicas that the recent past agrees with, and the history with the new recommendation in it."""
+
+    replicas: int
+    history: HpaHistory
+
+
+def stabilize_by_default(desired: int, history: HpaHistory, window_seconds: float, now: float) -> Stabilized:
+    """Return the largest recommendation of the window: without a `behavior`, only scaling down waits."""
+    start = now - window_seconds
+    recent = (past.replicas for past in history.recommendations if past.at >= start)
+    remembered = with_recommendation(history, PastRecommendation(desired, now), obsolete_before=start)
+    return Stabilized(max([desired, *recent]), remembered)
+
+
+def stabilize(current: int, desired: int, windows: Windows, history: HpaHistory, now: float) -> Stabilized:
+    """Return what every recommendation of both windows agrees with, moving as little as need be.
+
+    What is remembered is the desired number itself, not the stabilised one.
+    """
+    up_start, down_start = now - windows.up, now - windows.down
+    lowest = min([desired, *(past.replicas for past in history.recommendations if past.at > up_start)])
+    highest = max([desired, *(past.replicas for past in history.recommendations if past.at > down_start)])
+    obsolete_before = min(up_start, down_start)
+    remembered = with_recommendation(history, PastRecommendation(desired, now), obsolete_before=obsolete_before)
+    return Stabilized(min(max(current, lowest), highest), remembered)
+
+
+def limit_by_default(current: int, desired: int, minimum: int, maximum: int) -> Limited:
+    """Return the number within minimum, maximum, and twice the current number (at least 4)."""
+    rate = max(_SCALE_UP_FACTOR * current, _SCALE_UP_MINIMUM)
+    if desired < minimum:
+        return Limited(minimum, LimitReason.TOO_FEW_REPLICAS)
+    if desired <= min(rate, maximum):
+        return Limited(desired, LimitReason.DESIRED_WITHIN_RANGE)
+    if maximum > rate:
+        return Limited(rate, LimitReason.SCALE_UP_LIMIT)
+    return Limited(maximum, LimitReason.TOO_MANY_REPLICAS)
+
+
+def limit_rate(current: int, desired: int, behaviour: Behaviour, history: HpaHistory, now: float) -> int:
+    """Return how far the policies let the number go toward the desired one; they never turn it around."""
+    if desired > current:
+        return max(current, _limit(current, behaviour.scale_up, history, now, up=True))
+    return min(current, _limit(current, behaviour.scale_down, history, now, up=False))
+
+
+def limit(current: int, desired: int, minimum: int, maximum: int, rate: int) -> Limited:
+    """Return the number within minimum, maximum, and what `limit_rate` gave."""
+    if desired > current and desired > min(maximum, rate):
+        if maximum > rate:
+            return Limited(rate, LimitReason.SCALE_UP_LIMIT)
+        return Limited(maximum, LimitReason.TOO_MANY_REPLICAS)
+    if desired < current and desired < max(minimum, rate):
+        if minimum < rate:
+            return Limited(rate, LimitReason.SCALE_DOWN_LIMIT)
+        return Limited(minimum, LimitReason.TOO_FEW_REPLICAS)
+    return Limited(desired, LimitReason.DESIRED_WITHIN_RANGE)
+
+
+def _limit(current: int, rules: ScalingRules, history: HpaHistory, now: float, *, up: bool) -> int:
+    if rules.select is SelectPolicy.DISABLED or not rules.policies:
+        return current
+    allowed = [_allowed_by(policy, current, history, now, up=up) for policy in rules.policies]
+    least = (rules.select is SelectPolicy.MIN) == up
+    return min(allowed) if least else max(allowed)
+
+
+def _allowed_by(policy: ScalingPolicy, current: int, history: HpaHistory, now: float, *, up: bool) -> int:
+    """Return how far one policy lets the number go, seen from where the period began."""
+    start = now - policy.period_seconds
+    at_start = current - change_since(history.ups, start) + change_since(history.downs, start)
+    if policy.type is PolicyType.PODS:
+        return at_start + policy.value if up else at_start - policy.value
+    if up:
+        return whole_replicas(at_start * (1 + policy.value / 100))
+    return int(at_start * (1 - policy.value / 100))

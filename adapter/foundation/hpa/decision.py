@@ -1,0 +1,59 @@
+"""What an evaluation gives back: the number, why it is that number, and what to remember."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adapter.foundation.hpa.behaviour import LimitReason
+    from adapter.foundation.hpa.history import HpaHistory
+    from adapter.foundation.hpa.proposals import Proposal
+
+
+class ActiveReason(StrEnum):
+    """Reasons of the condition ScalingActive where it is false."""
+
+    SCALING_DISABLED = "ScalingDisabled"
+    FAILED_GET_PODS_METRIC = "FailedGetPodsMetric"
+    FAILED_GET_RESOURCE_METRIC = "FailedGetResourceMetric"
+    FAILED_GET_CONTAINER_RESOURCE_METRIC = "FailedGetContainerResourceMetric"
+    FAILED_GET_OBJECT_METRIC = "FailedGetObjectMetric"
+    FAILED_GET_EXTERNAL_METRIC = "FailedGetExternalMetric"
+
+
+class AbleReason(StrEnum):
+    """Reasons of the condition AbleToScale, as far as arithmetic decides it."""
+
+    READY_FOR_NEW_SCALE = "ReadyForNewScale"
+    SCALE_UP_STABILIZED = "ScaleUpStabilized"
+    SCALE_DOWN_STABILIZED = "ScaleDownStabilized"
+
+
+@dataclass(frozen=True, slots=True)
+class HpaStep:
+    """One step of the way to the number."""
+
+    step: str
+    value: int | None
+    """Replicas after this step; None for a metric that could not be used."""
+    detail: str
+    """The calculation; after the look-back and after the limits the controller's reason, as the HPA's status has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HpaDecision:
+    """How many replicas there shall be, and why."""
+
+    current: int
+    desired: int
+    reason: ActiveReason | AbleReason | LimitReason
+    """What made the number what it is: a limit, else the look-back; or why nothing is done."""
+    message: str
+    """The same for people, with the metric that asked for most."""
+    steps: tuple[HpaStep, ...]
+    proposals: tuple[Proposal, ...]
+    """One for each metric, in the order of the spec; empty where the metrics were not looked at."""
+    history: HpaHistory
+    """What to remember once `desired` stands."""

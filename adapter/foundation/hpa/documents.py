@@ -1,0 +1,142 @@
+"""HPAs and pods as the API server prints them, in the form that the arithmetic takes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.hpa.pods import Pod, PodPhase, Readiness
+from adapter.foundation.hpa.rules import (
+    DEFAULT_SCALE_DOWN,
+    DEFAULT_SCALE_UP,
+    Behaviour,
+    PolicyType,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+)
+from adapter.foundation.hpa.spec import (
+    AverageUtilization,
+    AverageValue,
+    ExternalMetric,
+    HPASpec,
+    ObjectMetric,
+    PodsMetric,
+    ResourceMetric,
+    Value,
+)
+from adapter.foundation.objects.quantities import parse_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from adapter.foundation.hpa.spec import MetricSpec
+
+_NANO: Final = 1e9
+_RESOURCE_KINDS: Final = {"Resource": "resource", "ContainerResource": "containerResource"}
+
+
+class HpaDocumentError(ValueError):
+    """The document is not an HPA that can be calculated; the message says what is wrong."""
+
+
+def spec_of(hpa: Mapping[str, Any]) -> HPASpec:
+    """Return an HPA of autoscaling/v2 as the API server stores it, with its defaults. Raises HpaDocumentError."""
+    try:
+        spec = hpa["spec"]
+        behaviour = spec.get("behavior")
+        return HPASpec(
+            metrics=tuple(_metric(one) for one in spec.get("metrics") or ()),
+            min_replicas=spec.get("minReplicas", 1),
+            max_replicas=spec["maxReplicas"],
+            behaviour=_behaviour(behaviour) if behaviour else None,
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise HpaDocumentError(f"the HPA is not in the form of autoscaling/v2: {error!r}") from error
+    except ValueError as error:
+        raise HpaDocumentError(str(error)) from error
+
+
+def pod_of(pod: Mapping[str, Any]) -> Pod:
+    """Return a pod as the controller sees it, with times in seconds since the Unix epoch."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    ready = next((one for one in status.get("conditions") or () if one["type"] == "Ready"), None)
+    return Pod(
+        metadata["name"],
+        PodPhase(status.get("phase", "Pending")),
+        deleted="deletionTimestamp" in metadata,
+        started_at=_seconds(status.get("startTime")),
+        readiness=None if ready is None else _readiness(ready),
+        requests_milli=dict(_requests(pod.get("spec") or {})),
+    )
+
+
+def milli(quantity: object) -> int:
+    """Return a quantity in thousandths. Raises QuantityError, which is a ValueError."""
+    return parse_quantity(str(quantity)).milli_value()
+
+
+def _metric(found: Mapping[str, Any]) -> MetricSpec:
+    kind: str = found["type"]
+    if kind in _RESOURCE_KINDS:
+        source = found[_RESOURCE_KINDS[kind]]
+        target = source["target"]
+        percent = target.get("averageUtilization")
+        goal = AverageValue(milli(target["averageValue"])) if percent is None else AverageUtilization(percent)
+        return ResourceMetric(source["name"], goal, source.get("container"))
+    if kind not in {"Pods", "Object", "External"}:
+        raise HpaDocumentError(f"the HPA has a metric of the type {kind!r}, which autoscaling/v2 does not have")
+    source = found[kind.lower()]
+    name, target = source["metric"]["name"], source["target"]
+    if kind == "Pods":
+        return PodsMetric(name, AverageValue(milli(target["averageValue"])))
+    average = target.get("averageValue")
+    amount = Value(milli(target["value"])) if average is None else AverageValue(milli(average))
+    return ExternalMetric(name, amount) if kind == "External" else ObjectMetric(name, amount)
+
+
+def _behaviour(found: Mapping[str, Any]) -> Behaviour:
+    up, down = found.get("scaleUp"), found.get("scaleDown")
+    return Behaviour(_rules(up) if up else DEFAULT_SCALE_UP, _rules(down) if down else DEFAULT_SCALE_DOWN)
+
+
+def _rules(found: Mapping[str, Any]) -> ScalingRules:
+    tolerance = found.get("tolerance")
+    policies = found.get("policies") or ()
+    return ScalingRules(
+        tuple(ScalingPolicy(PolicyType(one["type"]), one["value"], one["periodSeconds"]) for one in policies),
+        SelectPolicy(found.get("selectPolicy") or SelectPolicy.MAX),
+        found.get("stabilizationWindowSeconds"),
+        None if tolerance is None else parse_quantity(str(tolerance)).nanos / _NANO,
+    )
+
+
+def _readiness(condition: Mapping[str, Any]) -> Readiness:
+    ready = {"True": True, "False": False}.get(condition["status"])
+    return Readiness(ready, _seconds(condition.get("lastTransitionTime")) or 0.0)
+
+
+def _requests(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield what the pod requests of each resource, and under `CONTAINER/RESOURCE` what each container requests.
+
+    Without a request of each container, the controller refuses to calculate the utilization of the pod.
+    """
+    sidecars = (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
+    containers = [_requested(one) for one in (*(spec.get("containers") or ()), *sidecars)]
+    for name, amounts in containers:
+        for resource, amount in amounts.items():
+            yield f"{name}/{resource}", amount
+    whole = _requested(spec)[1]
+    for resource in dict.fromkeys(key for _, amounts in containers for key in amounts):
+        if all(resource in amounts for _, amounts in containers):
+            yield resource, sum(amounts[resource] for _, amounts in containers)
+    yield from whole.items()
+
+
+def _requested(found: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
+    requests = (found.get("resources") or {}).get("requests") or {}
+    return found.get("name", ""), {resource: milli(amount) for resource, amount in requests.items()}
+
+
+def _seconds(moment: str | None) -> float | None:
+    return datetime.fromisoformat(moment).timestamp() if moment else None

@@ -1,0 +1,177 @@
+"""One look at an HPA: guards, metrics, behaviour, in the order of `reconcileAutoscaler` in `horizontal.go`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+from adapter.foundation.hpa.behaviour import (
+    LimitReason,
+    limit,
+    limit_by_default,
+    limit_rate,
+    stabilize,
+    stabilize_by_default,
+)
+from adapter.foundation.hpa.decision import AbleReason, ActiveReason, HpaDecision, HpaStep
+from adapter.foundation.hpa.history import HpaHistory, PastRecommendation, with_change
+from adapter.foundation.hpa.proposals import propose
+from adapter.foundation.hpa.spec import ExternalMetric, ObjectMetric, PodsMetric, ResourceMetric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.hpa.proposals import HpaWorkload, Observation, Proposal
+    from adapter.foundation.hpa.spec import HPASpec, MetricSpec
+
+
+def evaluate(
+    spec: HPASpec,
+    workload: HpaWorkload,
+    observations: Sequence[Observation],
+    history: HpaHistory | None = None,
+    *,
+    now: float,
+) -> HpaDecision:
+    """Return what the HPA controller decides at this moment (`now` in seconds, on the clock of the history).
+
+    There is one observation for each metric of the spec, in its order; raises ValueError where the numbers differ and
+    TypeError where the kinds do. Without a history the controller has just started: the current replicas then count
+    as the first recommendation.
+    """
+    if len(observations) != len(spec.metrics):
+        raise ValueError(f"{len(observations)} observations came for {len(spec.metrics)} metrics")
+    current = workload.spec_replicas
+    if history is None or not history.recommendations:
+        past = history or HpaHistory()
+        history = HpaHistory((PastRecommendation(current, now),), past.ups, past.downs)
+    if current == 0 and spec.min_replicas != 0:
+        return _unchanged(current, ActiveReason.SCALING_DISABLED, "scaled to 0 by hand: autoscaling is off", history)
+    if not spec.min_replicas <= current <= spec.max_replicas:
+        return _into_range(spec, current, history, now)
+    proposals = tuple(
+        propose(spec, metric, observation, workload, now)
+        for metric, observation in zip(spec.metrics, observations, strict=True)
+    )
+    largest = largest_usable([proposal.replicas for proposal in proposals], current)
+    if largest is None:
+        return _metrics_failed(current, proposals, history)
+    return _by_metrics(spec, current, max(largest, 0), proposals, history, now)
+
+
+def largest_usable(proposals: Sequence[int | None], spec_replicas: int) -> int | None:
+    """Return the largest of what the metrics ask for; None where nothing may be done.
+
+    None among the proposals is a metric that failed. While one is failing, the others may scale up and hold, not down.
+    """
+    usable = [replicas for replicas in proposals if replicas is not None]
+    largest = max(usable, default=None)
+    if largest is None or (len(usable) < len(proposals) and largest < spec_replicas):
+        return None
+    return largest
+
+
+def _unchanged(current: int, reason: ActiveReason, message: str, history: HpaHistory) -> HpaDecision:
+    return HpaDecision(
+        current=current,
+        desired=current,
+        reason=reason,
+        message=message,
+        steps=(HpaStep("unchanged", current, message),),
+        proposals=(),
+        history=history,
+    )
+
+
+def _into_range(spec: HPASpec, current: int, history: HpaHistory, now: float) -> HpaDecision:
+    """Return the decision for a number outside of minimum and maximum: neither metrics nor behaviour are looked at."""
+    above = current > spec.max_replicas
+    desired = spec.max_replicas if above else spec.min_replicas
+    message = f"{current} replicas are {'above maxReplicas' if above else 'below minReplicas'} {desired}"
+    return HpaDecision(
+        current=current,
+        desired=desired,
+        reason=LimitReason.TOO_MANY_REPLICAS if above else LimitReason.TOO_FEW_REPLICAS,
+        message=message,
+        steps=(HpaStep("into range", desired, message),),
+        proposals=(),
+        history=with_change(history, spec.behaviour, current, desired, now),
+    )
+
+
+def _metrics_failed(current: int, proposals: tuple[Proposal, ...], history: HpaHistory) -> HpaDecision:
+    failed = [proposal for proposal in proposals if proposal.replicas is None]
+    message = f"{len(failed)} of {len(proposals)} metrics failed, first {failed[0].metric.name}: {failed[0].detail}"
+    decision = _unchanged(current, _failure_reason(failed[0].metric), message, history)
+    return replace(decision, proposals=proposals, steps=(*map(_metric_step, proposals), *decision.steps))
+
+
+def _failure_reason(metric: MetricSpec) -> ActiveReason:
+    match metric:
+        case PodsMetric():
+            return ActiveReason.FAILED_GET_PODS_METRIC
+        case ResourceMetric(container=None):
+            return ActiveReason.FAILED_GET_RESOURCE_METRIC
+        case ResourceMetric():
+            return ActiveReason.FAILED_GET_CONTAINER_RESOURCE_METRIC
+        case ObjectMetric():
+            return ActiveReason.FAILED_GET_OBJECT_METRIC
+        case ExternalMetric():
+            return ActiveReason.FAILED_GET_EXTERNAL_METRIC
+        case _:
+            assert_never(metric)
+
+
+def _metric_step(proposal: Proposal) -> HpaStep:
+    kind = type(proposal.metric).__name__.removesuffix("Metric").lower()
+    return HpaStep(f"metric/{kind}/{proposal.metric.name}", proposal.replicas, proposal.detail)
+
+
+def _by_metrics(
+    spec: HPASpec, current: int, wanted: int, proposals: tuple[Proposal, ...], history: HpaHistory, now: float
+) -> HpaDecision:
+    """Return the decision for what the metrics want, after the look-back and the limits."""
+    minimum, maximum, behaviour = spec.min_replicas, spec.max_replicas, spec.behaviour
+    if behaviour is None:
+        stable = stabilize_by_default(wanted, history, spec.settings.downscale_stabilization_seconds, now)
+        limited = limit_by_default(current, stable.replicas, minimum, maximum)
+    else:
+        stable = stabilize(current, wanted, spec.windows, history, now)
+        rate = limit_rate(current, stable.replicas, behaviour, history, now)
+        limited = limit(current, stable.replicas, minimum, maximum, rate)
+    able = _able_reason(wanted, stable.replicas)
+    unlimited = limited.reason is LimitReason.DESIRED_WITHIN_RANGE
+    held = able is not AbleReason.READY_FOR_NEW_SCALE
+    return HpaDecision(
+        current=current,
+        desired=limited.replicas,
+        reason=able if unlimited and held else limited.reason,
+        message=_message(current, limited.replicas, wanted, proposals),
+        steps=(
+            *map(_metric_step, proposals),
+            HpaStep("largest", wanted, "the largest number that a metric asks for, at least 0"),
+            HpaStep("stabilized", stable.replicas, able.value),
+            HpaStep("limited", limited.replicas, limited.reason.value),
+        ),
+        proposals=proposals,
+        history=with_change(stable.history, behaviour, current, limited.replicas, now),
+    )
+
+
+def _able_reason(wanted: int, stable: int) -> AbleReason:
+    if stable == wanted:
+        return AbleReason.READY_FOR_NEW_SCALE
+    return AbleReason.SCALE_UP_STABILIZED if stable < wanted else AbleReason.SCALE_DOWN_STABILIZED
+
+
+def _message(current: int, desired: int, wanted: int, proposals: tuple[Proposal, ...]) -> str:
+    highest = max(proposal.replicas for proposal in proposals if proposal.replicas is not None)
+    asking = next(proposal for proposal in proposals if proposal.replicas == highest)
+    kind = _metric_step(asking).step
+    if wanted > current:
+        cause = f"{kind} is above its target"
+    elif wanted < current:
+        cause = "all metrics are below their targets"
+    else:
+        cause = f"{kind} is near its target"
+    return f"{current} -> {desired} replicas: {cause} ({asking.detail})"

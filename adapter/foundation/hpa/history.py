@@ -1,0 +1,84 @@
+"""What the HPA controller remembers of one HPA between two looks at it.
+
+The controller keeps this in memory, and loses it when it restarts. Here it is a value that goes in and comes out, so
+that a simulation can be stopped, copied and repeated. Times are seconds on any one clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.hpa.rules import Behaviour
+
+
+@dataclass(frozen=True, slots=True)
+class PastRecommendation:
+    """What the metrics asked for, before anything held it back."""
+
+    replicas: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleEvent:
+    """A change that was made; `change` is positive in both directions."""
+
+    change: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class HpaHistory:
+    """Recommendations and changes, as far back as they may still count."""
+
+    recommendations: tuple[PastRecommendation, ...] = ()
+    ups: tuple[ScaleEvent, ...] = ()
+    downs: tuple[ScaleEvent, ...] = ()
+
+
+class _Dated(Protocol):
+    @property
+    def at(self) -> float: ...
+
+
+_D = TypeVar("_D", bound=_Dated)
+
+
+def with_recommendation(
+    history: HpaHistory, recommendation: PastRecommendation, *, obsolete_before: float
+) -> HpaHistory:
+    """Return the history with the recommendation in it, in the place of one that no window reaches."""
+    return replace(history, recommendations=_stored(history.recommendations, recommendation, obsolete_before))
+
+
+def with_change(
+    history: HpaHistory, behaviour: Behaviour | None, previous: int, replicas: int, now: float
+) -> HpaHistory:
+    """Return the history after a scale call; without a behaviour, changes are not remembered."""
+    if behaviour is None or replicas == previous:
+        return history
+    event = ScaleEvent(abs(replicas - previous), now)
+    if replicas > previous:
+        return replace(history, ups=_stored(history.ups, event, now - behaviour.scale_up.longest_period_seconds))
+    return replace(history, downs=_stored(history.downs, event, now - behaviour.scale_down.longest_period_seconds))
+
+
+def change_since(events: Sequence[ScaleEvent], start: float) -> int:
+    """Return by how much the events after this time changed the number of replicas."""
+    return sum(event.change for event in events if event.at > start)
+
+
+def _stored(entries: tuple[_D, ...], new: _D, obsolete_before: float) -> tuple[_D, ...]:
+    """Return the entries with the new one, which takes the place of the last obsolete one if there is any.
+
+    One for one, as the controller does it, and not all obsolete ones at once: what is obsolete for one direction may
+    still count for the other, whose periods can be longer.
+    """
+    obsolete = [index for index, entry in enumerate(entries) if entry.at < obsolete_before]
+    if not obsolete:
+        return (*entries, new)
+    return (*entries[: obsolete[-1]], new, *entries[obsolete[-1] + 1 :])

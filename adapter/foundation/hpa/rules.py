@@ -1,0 +1,75 @@
+"""The `behavior` of an HPA: how fast it may scale, and for how long it looks back before it does.
+
+Defaults are those of autoscaling/v2. They hold for a direction that is not configured, but only where `behavior` is set
+at all: an HPA without it follows older rules (see `behaviour`). To change a part of a default, use
+`dataclasses.replace`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class PolicyType(StrEnum):
+    """What a policy counts in."""
+
+    PODS = "Pods"
+    PERCENT = "Percent"
+
+
+class SelectPolicy(StrEnum):
+    """Which of several policies limits: the one that allows most, the one that allows least; or no scaling at all."""
+
+    MAX = "Max"
+    MIN = "Min"
+    DISABLED = "Disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingPolicy:
+    """A limit on the change within any period of this length."""
+
+    type: PolicyType
+    value: int
+    period_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingRules:
+    """What holds in one direction."""
+
+    policies: tuple[ScalingPolicy, ...]
+    select: SelectPolicy = SelectPolicy.MAX
+    stabilization_window_seconds: int | None = None
+    """None: 0 upward, and downward what the controller is set to."""
+    tolerance: float | None = None
+    """Share of the target; None: as the controller is set."""
+
+    @property
+    def longest_period_seconds(self) -> int:
+        """The longest period of any policy, 0 without one."""
+        return max((policy.period_seconds for policy in self.policies), default=0)
+
+
+DEFAULT_SCALE_UP: Final = ScalingRules(
+    policies=(ScalingPolicy(PolicyType.PODS, 4, 15), ScalingPolicy(PolicyType.PERCENT, 100, 15)),
+)
+DEFAULT_SCALE_DOWN: Final = ScalingRules(policies=(ScalingPolicy(PolicyType.PERCENT, 100, 15),))
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How far back the look goes before scaling up, and before scaling down, in seconds."""
+
+    up: float = 0.0
+    down: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """The rules of both directions."""
+
+    scale_up: ScalingRules = DEFAULT_SCALE_UP
+    scale_down: ScalingRules = DEFAULT_SCALE_DOWN

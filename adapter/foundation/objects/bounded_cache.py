@@ -1,0 +1,127 @@
+"""The cache of values that are made from texts of the cluster, bounded by the memory that it holds.
+
+What tenants write decides how many values there are and how large each is, so a number of entries bounds nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from functools import cache, wraps
+from sys import getsizeof
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., Any]")
+_Key = tuple[Any, ...]
+
+MEBIBYTE: Final = 1 << 20
+HELD_BYTES: Final = "held_bytes"
+"""The attribute of a cached function that returns about how much memory the remembered keys and values take."""
+_LARGEST_SHARE: Final = 16
+"""A value that takes more than this part of a cache is not kept: it would drive out what many objects share."""
+_WITHOUT_PARTS: Final = frozenset({str, bytes, int, float, bool, type(None)})
+_ENTRY_BYTES: Final = 100
+"""Memory that a dictionary needs for an entry."""
+
+
+class _Generations:
+    """Values of two generations: what was not asked for while the younger one filled up is forgotten."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.young: dict[_Key, Any] = {}
+        self._old: dict[_Key, Any] = {}
+        self._young_bytes = 0
+        self._old_bytes = 0
+        self._lock = threading.Lock()
+
+    def held_bytes(self) -> int:
+        """Return about how much memory all entries take."""
+        return self._young_bytes + self._old_bytes
+
+    def of_the_old(self, key: _Key) -> tuple[Any] | None:
+        """Return a value of the older generation, which is young from now on."""
+        with self._lock:
+            if key not in self._old:
+                return None
+            value = self._old.pop(key)
+            size = bytes_of((key, value))
+            self._old_bytes = max(0, self._old_bytes - size)
+            self._add(key, value, size)
+            return (value,)
+
+    def keep(self, key: _Key, value: object) -> None:
+        """Remember a value, unless it is too large for the cache."""
+        size = bytes_of((key, value))
+        if size * _LARGEST_SHARE > self.most_bytes:
+            return
+        with self._lock:
+            if key not in self.young:
+                self._add(key, value, size)
+
+    def _add(self, key: _Key, value: object, size: int) -> None:
+        if 2 * (self._young_bytes + size) > self.most_bytes:
+            self._old, self._old_bytes = self.young, self._young_bytes
+            self.young, self._young_bytes = {}, 0
+        self.young[key] = value
+        self._young_bytes += size
+
+
+def bounded_cache(most_bytes: int) -> Callable[[F], F]:
+    """Return a decorator that remembers the results of a function of hashable positional arguments. Thread-safe.
+
+    The remembered keys and values take about `most_bytes` at most, whatever their sizes are. Equal arguments have the
+    same object as result while it is remembered. Errors are not remembered.
+    """
+
+    def decorate(function: F) -> F:
+        generations = _Generations(most_bytes)
+
+        @wraps(function)
+        def cached(*key: Any) -> Any:  # noqa: ANN401 - the types are those of the function
+            try:
+                return generations.young[key]
+            except KeyError:
+                pass
+            known = generations.of_the_old(key)
+            if known is not None:
+                return known[0]
+            value = function(*key)
+            generations.keep(key, value)
+            return value
+
+        setattr(cached, HELD_BYTES, generations.held_bytes)
+        return cast("F", cached)
+
+    return decorate
+
+
+def bytes_of(value: object) -> int:
+    """Return about how much memory a value takes with all its parts, which must not contain themselves.
+
+    A part that is in several places counts in each: telling them apart takes longer than most values take to make.
+    """
+    total = _ENTRY_BYTES
+    left = [value]
+    while left:
+        one = left.pop()
+        kind = type(one)
+        total += getsizeof(one)
+        if kind in _WITHOUT_PARTS:
+            continue
+        if isinstance(one, dict):
+            left += one
+            left += one.values()
+        elif isinstance(one, (tuple, list, set, frozenset)):
+            left += one
+        elif dataclasses.is_dataclass(kind):
+            left += [getattr(one, name) for name in _fields_of(kind)]
+    return total
+
+
+@cache
+def _fields_of(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))

@@ -1,0 +1,59 @@
+"""Decoders of msgspec, each built once and never by two threads at the same time.
+
+msgspec 0.22 keeps the description of a Struct in its class and stores it there before it is complete, since a Struct
+may contain itself. A thread that needs the description of the same Struct at that moment takes the incomplete one and
+reads a null pointer, which ends the process with SIGSEGV. `msgspec.json.decode(…, type=)`, `msgspec.convert` and the
+making of a `Decoder` all build descriptions, so nothing else in the program calls them with a type: a test looks.
+As msgspec's documentation recommends, a decoder is made once, as its module is loaded, and used by all threads. One for
+a form that is known only at run time is made under the same lock. Encoding does not use descriptions.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import Any, TypeVar, overload
+
+import msgspec
+
+T = TypeVar("T")
+
+_BUILDING = threading.Lock()
+"""Held while a description is built: whoever has a decoder has complete descriptions of all that it contains."""
+
+
+@overload
+def decoder_of(form: type[T], *, strict: bool = True) -> msgspec.json.Decoder[T]: ...
+
+
+@overload
+def decoder_of(form: object, *, strict: bool = True) -> msgspec.json.Decoder[Any]: ...
+
+
+def decoder_of(form: object, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
+    """Return the decoder of JSON for a type, the same for all who ask; if not `strict`, it reads numbers in strings.
+
+    Raises TypeError for a type that msgspec does not support.
+    """
+    return _build_decoder(form, strict)
+
+
+@overload
+def converted(content: object, form: type[T]) -> T: ...
+
+
+@overload
+def converted(content: object, form: object) -> Any: ...  # noqa: ANN401 - a union is no type to the type checker
+
+
+def converted(content: object, form: object) -> object:
+    """Return content of plain dictionaries and lists as this type. Raises msgspec.ValidationError."""
+    decoder_of(form)
+    found: object = msgspec.convert(content, form)
+    return found
+
+
+@cache
+def _build_decoder(form: object, strict: bool) -> msgspec.json.Decoder[Any]:  # noqa: FBT001 - part of the key
+    with _BUILDING:
+        return msgspec.json.Decoder(form, strict=strict)

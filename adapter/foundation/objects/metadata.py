@@ -1,0 +1,37 @@
+"""The part of an object's metadata that identifies and selects it, as lists and watches send it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Protocol, TypeGuard
+
+import msgspec
+
+
+class ObjectMeta(msgspec.Struct, gc=False):
+    """The fields of `meta/v1 ObjectMeta` that are kept."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    namespace: str | None = None
+    """Namespace of the object; None if it is cluster-scoped."""
+    labels: dict[str, str] | None = None
+
+
+class PartialObjectMetadata(msgspec.Struct, gc=False):
+    """An object whose metadata alone is kept; whole objects decode into it, too."""
+
+    metadata: ObjectMeta
+
+
+class KindObject(Protocol):
+    """An object that also keeps which kind it is, so that it can be decoded without knowing that before."""
+
+    metadata: ObjectMeta
+    kind: str
+    api_version: str
+
+
+def states_kind(form: type[msgspec.Struct]) -> TypeGuard[type[KindObject]]:
+    """Return whether a Struct is a `KindObject`."""
+    types = {field.name: field.type for field in msgspec.structs.fields(form)}
+    metadata = types.get("metadata")
+    return isinstance(metadata, type) and issubclass(metadata, ObjectMeta) and {"kind", "api_version"} <= types.keys()

@@ -1,0 +1,204 @@
+"""Effective requests and limits of pods, as the scheduler counts them (`component-helpers/resource`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.objects.quantities import QuantityError, parse_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.objects.quantities import Quantity
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+DEFAULT_CPU_MILLI: Final = 100
+DEFAULT_MEMORY_BYTES: Final = 200 << 20
+
+_MISSING_NANOS: Final = {CPU: DEFAULT_CPU_MILLI * 10**6, MEMORY: DEFAULT_MEMORY_BYTES * 10**9}
+_HUGE_PAGES: Final = "hugepages-"
+_INT64_MAX: Final = 2**63 - 1
+"""Amounts are int64 in the scheduler; a larger one would not fit into a float either."""
+
+AmountText: TypeAlias = str | int | float
+"""The text of a quantity; a file may have a bare number."""
+_Nanos: TypeAlias = dict[str, int]
+"""Exact amounts in billionths by resource, as sums are rounded once."""
+
+
+class PodResourcesError(ValueError):
+    """A quantity of a pod cannot be read; the message names the container and the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSpec:
+    """The resources in a container's spec."""
+
+    name: str
+    requests: Mapping[str, AmountText] = field(default_factory=dict)
+    limits: Mapping[str, AmountText] = field(default_factory=dict)
+    restarts_always: bool = False
+    """Of an init container: whether it is a sidecar, which runs on beside the containers."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSpecResources:
+    """The resources in a pod's spec."""
+
+    containers: tuple[ContainerSpec, ...] = ()
+    init_containers: tuple[ContainerSpec, ...] = ()
+    """In the order of the spec, in which they run."""
+    overhead: Mapping[str, AmountText] = field(default_factory=dict)
+    requests: Mapping[str, AmountText] = field(default_factory=dict)
+    """`spec.resources.requests`, for the pod as a whole (Kubernetes 1.34 and later)."""
+    limits: Mapping[str, AmountText] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerResources:
+    """The CPU of one container; None where the container does not state it."""
+
+    cpu_request_milli: int | None = None
+    cpu_limit_milli: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodResources:
+    """The requests of a pod: CPU in milli, memory and storage in bytes, other resources as counts."""
+
+    requests: Mapping[str, int] = field(default_factory=dict)
+    """The larger of the sum of containers and sidecars and what initialisation needs at once, or the pod-level values;
+    with overhead."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """The limits by the same rule. A resource for which no container has a limit is absent."""
+    non_zero_requests: Mapping[str, int] = field(default_factory=dict)
+    """`cpu` and `memory`, with 100m and 200 MiB for each container that does not state them."""
+    containers: tuple[ContainerResources, ...] = ()
+    """The containers without init containers, for predictions per container."""
+    overhead_cpu_milli: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Container:
+    requests: _Nanos
+    limits: _Nanos
+    restarts_always: bool
+
+
+def pod_resources(spec: PodSpecResources) -> PodResources:
+    """Return what a pod asks for. Raises PodResourcesError for a quantity that cannot be read or is negative."""
+    containers = [_container("spec.containers", one) for one in spec.containers]
+    inits = [_container("spec.initContainers", one) for one in spec.init_containers]
+    overhead = _nanos("spec.overhead", spec.overhead)
+    pod_requests = _pod_level("spec.resources.requests", spec.requests)
+    pod_limits = _pod_level("spec.resources.limits", spec.limits)
+    asked, started = [one.requests for one in containers], [(one.requests, one.restarts_always) for one in inits]
+    requests = _total_need(asked, started) | pod_requests
+    missing = {name: nanos for name, nanos in _MISSING_NANOS.items() if not pod_requests or name not in requests}
+    non_zero = _total_need([missing | one for one in asked], [(missing | one, sidecar) for one, sidecar in started])
+    non_zero |= pod_requests
+    limits = _total_need([one.limits for one in containers], [(one.limits, one.restarts_always) for one in inits])
+    limits |= pod_limits
+    with_overhead = {name: amount + overhead.get(name, 0) for name, amount in limits.items()}
+    _add(requests, overhead)
+    _add(non_zero, overhead)
+    return PodResources(
+        requests=_units(requests),
+        limits=_units(with_overhead),
+        non_zero_requests=_units({name: non_zero.get(name, 0) for name in _MISSING_NANOS}),
+        containers=tuple(ContainerResources(_cpu_milli(one.requests), _cpu_milli(one.limits)) for one in containers),
+        overhead_cpu_milli=_cpu_milli(overhead) or 0,
+    )
+
+
+def raised_limits(resources: PodResources, resource: str) -> int:
+    """Return the limit of a pod for a resource, raised to at least its request; the request if it has none."""
+    return max(resources.limits.get(resource, 0), resources.requests.get(resource, 0))
+
+
+def units_of(resource: str, quantity: Quantity) -> int:
+    """Return the amount of a resource: milli for `cpu`, otherwise bytes or a count; rounded up."""
+    return _unit(resource, quantity.nanos)
+
+
+def _container(where: str, spec: ContainerSpec) -> _Container:
+    place = f"{where}[{spec.name}].resources"
+    return _Container(
+        _nanos(f"{place}.requests", spec.requests), _nanos(f"{place}.limits", spec.limits), spec.restarts_always
+    )
+
+
+def _pod_level(where: str, texts: Mapping[str, AmountText]) -> _Nanos:
+    """Return the amounts for the pod as a whole; of other resources it cannot state any."""
+    return {
+        name: amount
+        for name, amount in _nanos(where, texts).items()
+        if name in _MISSING_NANOS or name.startswith(_HUGE_PAGES)
+    }
+
+
+def _nanos(where: str, texts: Mapping[str, AmountText]) -> _Nanos:
+    found: _Nanos = {}
+    for resource, text in texts.items():
+        try:
+            amount = _parse_nanos(str(text))
+        except QuantityError as error:
+            raise PodResourcesError(f"{where}.{resource}: {error}") from error
+        if amount < 0:
+            raise PodResourcesError(f"{where}.{resource}: {str(text)!r} is negative: write 0 or more")
+        found[resource] = amount
+    return found
+
+
+@bounded_cache(4 * MEBIBYTE)
+def _parse_nanos(text: str) -> int:
+    return parse_quantity(text).nanos
+
+
+def _total_need(containers: Iterable[_Nanos], inits: Iterable[tuple[_Nanos, bool]]) -> _Nanos:
+    """Return the larger of what runs and what initialisation needs at once, resource by resource.
+
+    An init container runs beside the sidecars that stand before it. A sidecar runs on beside the containers.
+    """
+    running: _Nanos = {}
+    for one in containers:
+        _add(running, one)
+    sidecars: _Nanos = {}
+    most: _Nanos = {}
+    for one, is_sidecar in inits:
+        if is_sidecar:
+            _add(running, one)
+            _add(sidecars, one)
+            _raise(most, sidecars)
+        else:
+            at_once = dict(sidecars)
+            _add(at_once, one)
+            _raise(most, at_once)
+    _raise(running, most)
+    return running
+
+
+def _add(total: _Nanos, amounts: _Nanos) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise(largest: _Nanos, amounts: _Nanos) -> None:
+    for name, amount in amounts.items():
+        if name not in largest or largest[name] < amount:
+            largest[name] = amount
+
+
+def _units(nanos: _Nanos) -> dict[str, int]:
+    return {name: _unit(name, amount) for name, amount in nanos.items()}
+
+
+def _unit(resource: str, nanos: int) -> int:
+    return min(-(-nanos // (10**6 if resource == CPU else 10**9)), _INT64_MAX)
+
+
+def _cpu_milli(nanos: _Nanos) -> int | None:
+    return _unit(CPU, nanos[CPU]) if CPU in nanos else None

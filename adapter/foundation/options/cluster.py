@@ -1,0 +1,60 @@
+"""Flags that say which cluster a program talks to and as whom, and the settings that are made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.names import ObjectName, is_namespace_name, is_object_name
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from adapter.foundation.service.flags.table import FlagValues
+
+_CLUSTER = "Cluster"
+
+CLUSTER_FLAGS: tuple[Flag, ...] = (
+    Flag(
+        name="kubeconfig",
+        kind=PATH,
+        help="Kubeconfig of the cluster (default: in a pod, the cluster that the pod runs in).",
+        group=_CLUSTER,
+    ),
+    Flag(
+        name="context",
+        kind=TEXT,
+        help="Context of the kubeconfig to use (default: its current context).",
+        group=_CLUSTER,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Which cluster a client talks to, and as whom."""
+
+    kubeconfig: Path | None
+    """Path of a kubeconfig; None for the cluster that the pod runs in."""
+    context: str | None
+    """Context of the kubeconfig; None for its current context."""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a flag names the cluster, so that a command that can do without a cluster uses one."""
+        return self.kubeconfig is not None or self.context is not None
+
+
+def cluster_settings(values: FlagValues) -> ClusterSettings:
+    """Return the cluster that the flags name."""
+    return ClusterSettings(values.path("kubeconfig"), values.text("context") or None)
+
+
+def object_name(flag: str, text: str) -> ObjectName:
+    """Return what a flag of the form NAMESPACE/NAME names; raises UsageError."""
+    namespace, slash, name = text.partition("/")
+    if not slash or not is_namespace_name(namespace) or not is_object_name(name):
+        raise UsageError(f"--{flag}: {text!r} is not NAMESPACE/NAME")
+    return ObjectName(namespace, name)

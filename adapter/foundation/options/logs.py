@@ -1,0 +1,73 @@
+"""Flags that say where and how a program logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.service.flags.table import BOOLEAN, INTEGER, TEXT, Flag, Ignored, one_of
+from adapter.foundation.service.runtime.logs import FORMATS, LEVELS, configure_logs, level_of_verbosity
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.flags.table import FlagValues
+
+_LOGS = "Logs"
+_QUIET: Final = "warning"
+_KLOG = Ignored("logs go to stderr; --log-format and --log-level say how")
+
+LOG_FLAGS: tuple[Flag, ...] = (
+    Flag(name="log-format", kind=one_of(*FORMATS), default="text", help="Format of log lines.", group=_LOGS),
+    Flag(
+        name="log-level",
+        kind=one_of(*LEVELS),
+        help="Lowest level that is logged (default: info, or as --v says).",
+        group=_LOGS,
+    ),
+    Flag(
+        name="v",
+        short="v",
+        kind=INTEGER,
+        default=0,
+        help="Verbosity as in klog; 4 and higher mean the level debug.",
+        group=_LOGS,
+    ),
+    *(
+        Flag(name=name, kind=kind, group=_LOGS, state=_KLOG)
+        for name, kind in (
+            ("add-dir-header", BOOLEAN),
+            ("alsologtostderr", BOOLEAN),
+            ("log-backtrace-at", TEXT),
+            ("log-dir", TEXT),
+            ("log-file", TEXT),
+            ("log-file-max-size", TEXT),
+            ("log-flush-frequency", TEXT),
+            ("logtostderr", BOOLEAN),
+            ("one-output", BOOLEAN),
+            ("skip-headers", BOOLEAN),
+            ("skip-log-headers", BOOLEAN),
+            ("stderrthreshold", TEXT),
+            ("vmodule", TEXT),
+        )
+    ),
+)
+
+
+QUIET_LOG_FLAGS: Final = tuple(
+    replace(flag, help=f"Lowest level that is logged (default: {_QUIET}, or as --v says).")
+    if flag.name == "log-level"
+    else flag
+    for flag in LOG_FLAGS
+)
+"""For a command whose answer is on the terminal: it looks at a cluster once, and how it does so interests few."""
+
+
+def configure_logs_by(values: FlagValues, *, queued: bool = False) -> None:
+    """Configure logging from the flags; `queued` is for servers, which must not wait for the reader of the log."""
+    level = values.text("log-level") or level_of_verbosity(values.integer("v"))
+    configure_logs(values.text("log-format"), level, queued=queued)
+
+
+def configure_quiet_logs_by(values: FlagValues) -> None:
+    """Configure logging from QUIET_LOG_FLAGS: nothing below warnings, unless a flag asks for it."""
+    by_verbosity = level_of_verbosity(values.integer("v")) if "v" in values.given else _QUIET
+    configure_logs(values.text("log-format"), values.text("log-level") or by_verbosity)

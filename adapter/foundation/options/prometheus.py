@@ -1,0 +1,179 @@
+"""Flags for the connection to Prometheus and its credentials, and the settings that are made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapter.foundation.promql.narrowing import Matchers, MatchersError
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import BOOLEAN, PATH, TEXT, Flag, Repeat, one_of
+from adapter.foundation.sources.kubernetes.access import packaged
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError
+from adapter.foundation.sources.prometheus.errors import SettingsError
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings, endpoint_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.foundation.service.flags.table import FlagValues
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+_PROMETHEUS = "Prometheus"
+
+PROMETHEUS_FLAGS: tuple[Flag, ...] = (
+    Flag(
+        name="prometheus-url",
+        kind=TEXT,
+        default="https://localhost",
+        help="Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix.",
+        group=_PROMETHEUS,
+    ),
+    Flag(
+        name="prometheus-verb",
+        kind=one_of("GET", "POST"),
+        help="HTTP method of queries (default: POST, and GET if the server refuses POST).",
+        group=_PROMETHEUS,
+    ),
+    Flag(
+        name="prometheus-auth-incluster",
+        kind=BOOLEAN,
+        default=False,
+        help="Use the pod's service account: its token, and its CA unless another CA is set.",
+        group=_PROMETHEUS,
+    ),
+    Flag(
+        name="prometheus-auth-config",
+        kind=PATH,
+        help="Kubeconfig whose credentials and CA to use.",
+        group=_PROMETHEUS,
+    ),
+    Flag(name="prometheus-ca-file", kind=PATH, help="CA bundle to verify Prometheus with.", group=_PROMETHEUS),
+    Flag(name="prometheus-client-tls-cert-file", kind=PATH, help="Client certificate.", group=_PROMETHEUS),
+    Flag(
+        name="prometheus-client-tls-key-file",
+        kind=PATH,
+        help="Private key of the client certificate.",
+        group=_PROMETHEUS,
+    ),
+    Flag(
+        name="prometheus-token-file",
+        kind=PATH,
+        help="File with a bearer token; changes take effect without a restart.",
+        group=_PROMETHEUS,
+    ),
+    Flag(
+        name="prometheus-header",
+        kind=TEXT,
+        help="Header NAME=VALUE to send with every query; may be repeated.",
+        group=_PROMETHEUS,
+        repeat=Repeat.EACH,
+    ),
+    Flag(
+        name="prometheus-matchers",
+        kind=TEXT,
+        help="Read only series with these labels, in every query: 'cluster=\"eu-1\"'. For a store of several clusters.",
+        group=_PROMETHEUS,
+    ),
+    Flag(name="prometheus-username", kind=TEXT, help="User name for basic auth.", group=_PROMETHEUS),
+    Flag(name="prometheus-password-file", kind=PATH, help="File with the password for basic auth.", group=_PROMETHEUS),
+)
+
+
+def prometheus_settings(values: FlagValues) -> PrometheusSettings:
+    """Return the connection to Prometheus that the flags describe; raises UsageError."""
+    access = _access(values)
+    try:
+        endpoint_of(values.text("prometheus-url"))
+    except SettingsError as error:
+        raise UsageError(f"--prometheus-url: {error}") from error
+    try:
+        return PrometheusSettings(
+            url=values.text("prometheus-url"),
+            verb="GET" if values.text("prometheus-verb") == "GET" else "POST",
+            ca_file=access.ca_file,
+            client_cert_file=access.client_cert_file,
+            client_key_file=access.client_key_file,
+            token_file=access.token_file,
+            headers=(*access.headers, *_headers(values.texts("prometheus-header"))),
+            matchers=prometheus_matchers(values),
+            username=values.text("prometheus-username") or None,
+            password_file=values.path("prometheus-password-file"),
+        )
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
+
+
+def prometheus_matchers(values: FlagValues) -> Matchers | None:
+    """Return what --prometheus-matchers says; None without it. Raises UsageError."""
+    if "prometheus-matchers" not in values.given:
+        return None
+    try:
+        return Matchers.read(values.text("prometheus-matchers"))
+    except MatchersError as error:
+        raise UsageError(f"--prometheus-matchers: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """How to verify Prometheus, and the credentials to send."""
+
+    ca_file: Path | None
+    client_cert_file: Path | None
+    client_key_file: Path | None
+    token_file: Path | None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def _access(values: FlagValues) -> _Access:
+    """Combine the flags as prometheus-adapter does: with a CA file, kubeconfig and service account are ignored."""
+    named = _Access(
+        values.path("prometheus-ca-file"),
+        values.path("prometheus-client-tls-cert-file"),
+        values.path("prometheus-client-tls-key-file"),
+        values.path("prometheus-token-file"),
+    )
+    in_cluster, config = values.boolean("prometheus-auth-incluster"), values.path("prometheus-auth-config")
+    if in_cluster and config:
+        raise UsageError("--prometheus-auth-incluster and --prometheus-auth-config cannot be combined: set only one")
+    if named.ca_file or not (in_cluster or config):
+        return named
+    if in_cluster:
+        ca_file = SERVICE_ACCOUNT / "ca.crt" if values.text("prometheus-url").startswith("https://") else None
+        return replace(named, ca_file=ca_file, token_file=named.token_file or SERVICE_ACCOUNT / "token")
+    found = _of_kubeconfig(str(config), with_tls=values.text("prometheus-url").startswith("https://"))
+    return replace(found, token_file=named.token_file, headers=()) if named.token_file else found
+
+
+def _of_kubeconfig(path: str, *, with_tls: bool) -> _Access:
+    """Return the access that a kubeconfig's current context describes at the start."""
+    try:
+        configuration = packaged(path).configuration
+    except ConfigurationError as error:
+        raise UsageError(f"--prometheus-auth-config: {error}") from error
+    # The package has renamed the key under which it keeps the token; this call knows both.
+    token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+    headers = (("Authorization", token),) if token else ()
+    if not with_tls:
+        return _Access(None, None, None, token_file=None, headers=headers)
+    return _Access(
+        _path(configuration.ssl_ca_cert),
+        _path(configuration.cert_file),
+        _path(configuration.key_file),
+        token_file=None,
+        headers=headers,
+    )
+
+
+def _path(name: str | None) -> Path | None:
+    return Path(name) if name else None
+
+
+def _headers(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError("--prometheus-header: expected NAME=VALUE")
+        yield name, value

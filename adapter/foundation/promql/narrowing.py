@@ -1,0 +1,157 @@
+"""Puts matchers into every selector of a query, so that it sees the series of one cluster alone.
+
+The tree of a query has no positions, so its text is edited by tokens; and because tokens are read by a grammar that is
+simpler than PromQL's, the result is parsed and compared: its tree must be that of the original, with the matchers in
+each selector and without any other difference. Every query for which this does not hold is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.promql.gaps import Gap, GapKind, gaps_in
+from adapter.foundation.promql.quoting import go_quoted
+from adapter.foundation.promql.tokens import PromQLToken, TokenKind, tokens_of
+from adapter.foundation.promql.tree import (
+    Aggregation,
+    Binary,
+    Call,
+    Number,
+    SelectorNode,
+    TextNode,
+    TreeMatcher,
+    UnreadableQueryError,
+    Wrapper,
+    parse_query,
+)
+
+if TYPE_CHECKING:
+    from adapter.foundation.promql.tree import Node
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEPT_CHARACTERS: Final = 64
+"""Longer strings say nothing about the structure of a query, and a selection of many pods has only one."""
+_STANDS_FOR_LONG: Final = '"x"'
+_CACHED_QUERIES: Final = 4096
+_IMPLICIT: Final = frozenset({"info"})
+"""Functions that read series for which no selector is written."""
+
+
+class MatchersError(ValueError):
+    """A text is not a list of matchers. The message says why, and how to write one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matchers:
+    """Conditions on series, such as `cluster="eu-1"`, all of which hold."""
+
+    conditions: tuple[TreeMatcher, ...]
+
+    @classmethod
+    def read(cls, text: str) -> Matchers:
+        """Return the matchers that a text lists as a selector does between its braces. Raises MatchersError."""
+        example = """write them as between the braces of a selector: cluster="eu-1",region="a\""""
+        try:
+            node = parse_query(f"x{{{text}\n}}")
+        except UnreadableQueryError as e:
+            raise MatchersError(f"matchers {text!r} cannot be read ({e}): {example}") from e
+        if not isinstance(node, SelectorNode) or node.alternatives or node.timing:
+            raise MatchersError(f"matchers {text!r} are not a plain list: {example}")
+        conditions = tuple(each for each in node.matchers if each.label != "__name__")
+        if not conditions or len(conditions) != len(node.matchers) - 1:
+            raise MatchersError(f"matchers {text!r} contain no label, or the name of the metric: {example}")
+        return cls(conditions)
+
+    def __str__(self) -> str:
+        """Return the matchers as they are written into a selector."""
+        return ",".join(f"{_label(each.label)}{each.operator}{go_quoted(each.value)}" for each in self.conditions)
+
+    @property
+    def selector(self) -> str:
+        """The selector of all series that match."""
+        return f"{{{self}}}"
+
+    def in_query(self, query: str) -> str:
+        """Return the query with the matchers in every selector. Raises UnreadableQueryError if that is not certain."""
+        if "\r" in query:
+            raise UnreadableQueryError("it has a carriage return, which ends a comment only for some parsers")
+        tokens = tokens_of(query)
+        return _insert_matchers(query, tokens, _proven_gaps(_shorten_strings(query, tokens), self), str(self))
+
+    def in_selector(self, selector: str) -> str:
+        """Return a selector of series, as of `match[]`, with the matchers. Raises UnreadableQueryError."""
+        node = parse_query(selector)
+        if not isinstance(node, SelectorNode) or node.timing:
+            raise UnreadableQueryError("it is not a selector of series")
+        return self.in_query(selector)
+
+
+@lru_cache(maxsize=_CACHED_QUERIES)
+def _proven_gaps(query: str, matchers: Matchers) -> tuple[Gap, ...]:
+    """Return where to insert the matchers; raises UnreadableQueryError if the result would differ in anything else."""
+    tokens = tokens_of(query)
+    gaps = tuple(gaps_in(tokens))
+    wanted = _narrow_tree(parse_query(query), matchers.conditions)
+    if parse_query(_insert_matchers(query, tokens, gaps, str(matchers))) != wanted:
+        raise UnreadableQueryError("it has a form to which the matchers cannot be added safely")
+    return gaps
+
+
+def _narrow_tree(node: Node, conditions: tuple[TreeMatcher, ...]) -> Node:
+    """Return the tree with the conditions in each selector. Raises UnreadableQueryError."""
+    narrowed = partial(_narrow_tree, conditions=conditions)
+    match node:
+        case SelectorNode():
+            return _narrowed_selector(node, conditions)
+        case Call() if node.function not in _IMPLICIT:
+            return replace(node, arguments=tuple(map(narrowed, node.arguments)))
+        case Wrapper():
+            return replace(node, expression=narrowed(node.expression))
+        case Aggregation():
+            parameter = None if node.parameter is None else narrowed(node.parameter)
+            return replace(node, parameter=parameter, expression=narrowed(node.expression))
+        case Binary():
+            return replace(node, left=narrowed(node.left), right=narrowed(node.right))
+        case Number() | TextNode():
+            return node
+    raise UnreadableQueryError(f"{node.function}() reads series without a selector")
+
+
+def _narrowed_selector(node: SelectorNode, conditions: tuple[TreeMatcher, ...]) -> SelectorNode:
+    if node.alternatives:
+        return replace(node, alternatives=tuple(tuple(sorted((*group, *conditions))) for group in node.alternatives))
+    return replace(node, matchers=tuple(sorted((*node.matchers, *conditions))))
+
+
+def _shorten_strings(query: str, tokens: list[PromQLToken]) -> str:
+    """Return a query of the same tokens without long strings, which is short to parse and equal for many queries."""
+    pieces: list[str] = []
+    at = 0
+    for token in tokens:
+        if token.kind is TokenKind.TEXT and len(token.text) > _KEPT_CHARACTERS:
+            pieces += query[at : token.start], _STANDS_FOR_LONG
+            at = token.end
+    return "".join((*pieces, query[at:]))
+
+
+def _insert_matchers(query: str, tokens: list[PromQLToken], gaps: tuple[Gap, ...], matchers: str) -> str:
+    forms = {
+        GapKind.NAME: f"{{{matchers}}}",
+        GapKind.EMPTY_BRACES: matchers,
+        GapKind.BRACES: f"{matchers},",
+        GapKind.ALTERNATIVE: f" {matchers},",
+    }
+    pieces: list[str] = []
+    at = 0
+    for gap in gaps:
+        end = tokens[gap.after].end
+        pieces += query[at:end], forms[gap.kind]
+        at = end
+    return "".join((*pieces, query[at:]))
+
+
+def _label(name: str) -> str:
+    return name if _NAME.fullmatch(name) else go_quoted(name)

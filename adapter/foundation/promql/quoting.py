@@ -1,0 +1,63 @@
+"""Names and values in PromQL: which of them need no quotes, and how the others are quoted.
+
+All values that an asker controls are written to a query by this module, so that no value can end its matcher.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+_METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*", re.ASCII)
+_SHORT = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+DOUBLE = '"'
+_OF_SINGLE_QUOTES = {"'": "\\'", '"': '"'}
+
+
+def is_label_name(text: str) -> bool:
+    """Return whether the text can be a label in a query without quotes (letters, digits and `_`)."""
+    return _LABEL_NAME.fullmatch(text) is not None
+
+
+def is_metric_name(text: str) -> bool:
+    """Return whether the text can be the name of a metric in a query without quotes."""
+    return _METRIC_NAME.fullmatch(text) is not None
+
+
+def go_quoted(text: str) -> str:
+    """Return the text in double quotes, escaped as by Go's `strconv.Quote`, which PromQL decodes to the same text."""
+    return f'"{go_escaped(text, quote=DOUBLE)}"'
+
+
+def go_escaped(text: str, quote: str) -> str:
+    """Return the text, escaped for quotes of this kind, double or single."""
+    if text.isascii() and text.isprintable() and quote not in text and "\\" not in text:
+        return text
+    if quote == DOUBLE:
+        return "".join(map(_escape_character, text))
+    return "".join(_OF_SINGLE_QUOTES.get(character) or _escape_character(character) for character in text)
+
+
+def _escape_character(character: str) -> str:
+    short = _SHORT.get(character)
+    if short:
+        return short
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    if 0xD800 <= code < 0xE000:
+        # Half of a surrogate pair is not text. Go's strings, which are UTF-8, have the replacement character for it.
+        return "\\ufffd"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,34 @@
+"""Lines about a cluster that could not be asked, worded once for every program."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from adapter.foundation.reports.lines import Line, error, unknown
+
+ApiServerFault: TypeAlias = Literal["credentials", "unreachable", "other"]
+_FIXES: dict[ApiServerFault, str] = {
+    "credentials": "set credentials that it accepts: --kubeconfig, or a service account's token",
+    "unreachable": "check the address and the CA in the kubeconfig, and whether this machine reaches it",
+    "other": "check which server answers at that address",
+}
+
+
+def unanswered(reason: str, fault: ApiServerFault) -> Line:
+    """Return the line about a kube-apiserver that does not answer."""
+    return error("kube-apiserver", f"it does not answer: {reason}", _FIXES[fault])
+
+
+def unread(line: str, reason: str, right: str, *, is_forbidden: bool) -> Line:
+    """Return the line about an object that could not be read; `right` is what allows to read it."""
+    if is_forbidden:
+        return unknown(line, f"reading it is forbidden: {reason}", f"grant {right}, or run this as a user who has it")
+    return unknown(line, f"it could not be read: {reason}", "see the line about kube-apiserver")
+
+
+def unreviewed(line: str, right: str, subject: str, reason: str, *, is_forbidden: bool) -> Line:
+    """Return the line about a right that could not be reviewed."""
+    fix = "check whether kube-apiserver answers at all"
+    if is_forbidden:
+        fix = "grant create on subjectaccessreviews.authorization.k8s.io, or run this as a user who has it"
+    return unknown(line, f"whether {subject} may {right} could not be checked: {reason}", fix)

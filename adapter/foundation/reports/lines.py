@@ -1,0 +1,95 @@
+"""Lines of a doctor's report: printed for people in the style of a compiler, and as JSON for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+class CheckStatus(StrEnum):
+    """Result of a check."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """It works, but something should be changed."""
+    ERROR = "error"
+    """Clients get no values, or will soon get none."""
+    UNKNOWN = "unknown"
+    """It could not be checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The result of one check."""
+
+    name: str
+    """Name of the check, followed by a slash and the name of what was checked."""
+    status: CheckStatus
+    message: str
+    fix: str = ""
+    """What to do; empty if there is nothing to do."""
+
+
+def ok(name: str, message: str) -> Line:
+    """Return a line about something that is in order."""
+    return Line(name, CheckStatus.OK, message)
+
+
+def warning(name: str, message: str, fix: str) -> Line:
+    """Return a line about something doubtful."""
+    return Line(name, CheckStatus.WARNING, message, fix)
+
+
+def error(name: str, message: str, fix: str) -> Line:
+    """Return a line about something wrong."""
+    return Line(name, CheckStatus.ERROR, message, fix)
+
+
+def unknown(name: str, message: str, fix: str) -> Line:
+    """Return a line about something that could not be checked."""
+    return Line(name, CheckStatus.UNKNOWN, message, fix)
+
+
+def count(lines: Iterable[Line], status: CheckStatus) -> int:
+    """Return how many lines have this status."""
+    return sum(line.status is status for line in lines)
+
+
+def as_json(lines: Sequence[Line]) -> str:
+    """Return the report as one JSON document, indented."""
+    document = {
+        "apiVersion": "tidewatch.io/v1alpha1",
+        "kind": "DoctorReport",
+        "errors": count(lines, CheckStatus.ERROR),
+        "warnings": count(lines, CheckStatus.WARNING),
+        "checks": [
+            {"name": line.name, "status": line.status.value, "message": line.message, "fix": line.fix or None}
+            for line in lines
+        ],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def as_text(lines: Sequence[Line]) -> str:
+    """Return the report for people."""
+    return "\n".join([*(text for line in lines for text in _printed_lines(line)), "", _summary(lines)])
+
+
+def _printed_lines(line: Line) -> Iterator[str]:
+    yield f"{line.status.value}: {line.name}: {line.message}"
+    if line.fix:
+        yield f"  fix: {line.fix}"
+
+
+def _summary(lines: Sequence[Line]) -> str:
+    words = {CheckStatus.ERROR: "error", CheckStatus.WARNING: "warning"}
+    counted = [(count(lines, status), word) for status, word in words.items()]
+    parts = [f"{number} {word}{'' if number == 1 else 's'}" for number, word in counted]
+    parts += [f"{count(lines, status)} {status.value}" for status in (CheckStatus.UNKNOWN, CheckStatus.OK)]
+    return ", ".join(parts)

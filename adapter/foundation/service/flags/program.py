@@ -1,0 +1,88 @@
+"""A program with several commands: finds the one that was requested and runs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.documents.tree import nearest
+from adapter.foundation.service.flags.parsing import exit_for_usage
+from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, variable_of
+from adapter.foundation.service.runtime.garbage_collector import collect_rarely
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+
+    from adapter.foundation.service.flags.table import CommandFlags
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramCommand:
+    """A command: its flags, and what runs it."""
+
+    flags: CommandFlags
+    run: Callable[[Sequence[str]], None]
+    """Takes the command line behind the command's name; leaves by SystemExit if the exit status is not 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """The commands of a program."""
+
+    name: str
+    version: str
+    summary: str
+    commands: Mapping[str, str]
+    """One line about each command, by name."""
+    load: Callable[[str], ProgramCommand]
+    """Imports a command: only the one that runs is imported."""
+
+
+def run_program(program: Program, arguments: Sequence[str], environment: MutableMapping[str, str]) -> None:
+    """Run a command line; raises SystemExit if the exit status is not 0.
+
+    Variables that set flags of the program's other commands alone are removed from the environment: in the pod of one
+    command, another one can be run by hand.
+    """
+    name, *rest = arguments or ["--help"]
+    if name in {"--help", "-h", "help"}:
+        print(usage(program))  # noqa: T201 - what was asked for
+    elif name == "--version":
+        print(f"{program.name} {program.version}")  # noqa: T201 - likewise
+    elif name in program.commands:
+        collect_rarely()
+        command = program.load(name)
+        for variable in _variables_of_others(program, command.flags, environment):
+            del environment[variable]
+        command.run(rest)
+    else:
+        meant = nearest(name, program.commands)
+        hint = f"did you mean {meant}?" if meant else f"see {program.name} --help"
+        exit_for_usage(program.name, f"there is no command {name!r}: {hint}")
+
+
+def usage(program: Program) -> str:
+    """Return what the program's own `--help` prints."""
+    width = max(map(len, program.commands))
+    lines = [f"  {name:<{width}}  {summary}" for name, summary in program.commands.items()]
+    return "\n".join(
+        [
+            f"Usage: {program.name} COMMAND [flags]",
+            "",
+            program.summary,
+            "",
+            "Commands:",
+            *lines,
+            "",
+            f"`{program.name} COMMAND --help` lists the flags of a command.",
+        ]
+    )
+
+
+def _variables_of_others(program: Program, flags: CommandFlags, environment: Mapping[str, str]) -> list[str]:
+    known = {variable_of(flag) for flag in flags.flags}
+    unknown = [name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known]
+    if not unknown:
+        return []
+    others = {variable_of(flag) for name in program.commands for flag in program.load(name).flags.flags}
+    return [name for name in unknown if name in others]

@@ -1,0 +1,119 @@
+"""Configuration files that a running process follows: the last good version stays in force until there is a better one.
+
+How a file is read, and whether a part of it may be refused alone, is for the owner to say.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from prometheus_client import Counter, Gauge
+
+from adapter.foundation.files.followed_files import FollowedFiles, by_content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from prometheus_client import CollectorRegistry
+
+    from adapter.foundation.files.file_contents import FileContent
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+LOOKS_UNTIL_SETTLED: Final = 2
+"""Looks, a second apart, that must see the same files: an editor may empty a file before it writes it."""
+RESULTS: Final = {
+    "success": "all of it is in force",
+    "partial": "a part is refused",
+    "failure": "nothing took effect",
+}
+
+
+class ReloadMetrics:
+    """`PREFIX_config_last_reload_successful` and `PREFIX_config_reloads_total{result}`."""
+
+    def __init__(
+        self, registry: CollectorRegistry, prefix: str, what: str, results: Sequence[str] = tuple(RESULTS)
+    ) -> None:
+        """Register both; `what` names the configuration in their help texts."""
+        self._well = Gauge(
+            f"{prefix}_config_last_reload_successful",
+            f"1 while everything in {what} is in force; 0 while any of it is refused.",
+            registry=registry,
+        )
+        meanings = ", ".join(f"{result} ({RESULTS[result]})" for result in results)
+        self._reloads = Counter(
+            f"{prefix}_config_reloads", f"Changes of {what}, by result: {meanings}.", ["result"], registry=registry
+        )
+        for result in results:
+            self._reloads.labels(result)
+
+    def state(self, *, is_whole: bool) -> None:
+        """Record whether everything in the configuration is in force now."""
+        self._well.set(is_whole)
+
+    def count(self, result: str) -> None:
+        """Count a change."""
+        self._reloads.labels(result).inc()
+
+
+class FollowedConfiguration(Generic[T]):
+    """Follows the files. `check` is for one thread."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        load: Callable[[Sequence[FileContent]], T],
+        changed: Callable[[T], bool],
+        *,
+        unusable: tuple[type[Exception], ...],
+        metrics: ReloadMetrics,
+        consequence: str = "the configuration before this change stays in force",
+    ) -> None:
+        """Load once. Raises what `load` raises, since there is no last good version at the start.
+
+        `changed` gets each further version, puts it in force, and returns whether all of it is. If it raises, the next
+        look tries again. `unusable` are the errors of `load` that leave the last good version in force; the log states
+        the `consequence`.
+        """
+        self._change = changed
+        self._metrics = metrics
+        self.is_refused = False
+        """Whether the files as they are now are refused as a whole."""
+        self._consequence = consequence
+        self._files = FollowedFiles(
+            by_content(paths),
+            load,
+            unusable=unusable,
+            settled_after=LOOKS_UNTIL_SETTLED,
+            on_success=self._changed,
+            on_failure=self._refused,
+        )
+
+    @property
+    def value(self) -> T:
+        """The version that was last loaded without an error."""
+        return self._files.value
+
+    def check(self) -> None:
+        """Look whether the files have changed; the body of a periodic task."""
+        self._files.check()
+
+    def _changed(self, loaded: T) -> None:
+        self.is_refused = is_whole = False
+        try:
+            is_whole = self._change(loaded)
+        finally:
+            self._metrics.state(is_whole=is_whole)
+        self._metrics.count("success" if is_whole else "partial")
+
+    def _refused(self, error: Exception) -> None:
+        self.is_refused = True
+        self._metrics.state(is_whole=False)
+        self._metrics.count("failure")
+        for line in str(error).split("\n"):
+            _log.error("%s; %s", line, self._consequence)

@@ -1,0 +1,127 @@
+"""Logs as lines for people (text) or programs (JSON), with values in fields instead of in sentences.
+
+    log.info("rules are in force", extra=fields(file=path, rules=12))
+
+Times are RFC 3339 in UTC. A condition that repeats with every refresh is logged when it begins and when it ends
+(`StateLog`): a Prometheus that is down for an hour causes two lines, not a thousand.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
+
+from adapter.foundation.service.runtime.log_writer import QueuedHandler
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMATS = ("text", "json")
+LEVELS = ("debug", "info", "warning", "error")
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), 127)} | {10: "\\n", 13: "\\r", 9: "\\t"}
+
+
+def fields(**values: object) -> dict[str, object]:
+    """Return the `extra` of a log call that carries these fields."""
+    return {"fields": values}
+
+
+def configure_logs(
+    form: str = "text", level: str = "info", stream: TextIO | None = None, *, queued: bool = False
+) -> None:
+    """Send everything that this process logs to the stream (stderr), in one of FORMATS, from one of LEVELS on.
+
+    With `queued`, no thread that logs waits for the stream, which must be a file (`log_writer`).
+    """
+    to = stream or sys.stderr
+    handler = QueuedHandler(to) if queued else logging.StreamHandler(to)
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    root = logging.getLogger()
+    for old in root.handlers[:]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    # Messages of the server and the HTTP client are only useful for debugging.
+    for name in ("gunicorn.error", "urllib3", "kubernetes"):
+        logging.getLogger(name).setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
+
+
+def level_of_verbosity(verbosity: int) -> str:
+    """Return the level for klog's `--v`: Kubernetes components log debug messages from 4 on."""
+    return "debug" if verbosity >= 4 else "info"
+
+
+class TextFormatter(logging.Formatter):
+    """Formats records as `TIME LEVEL LOGGER message key=value`: one line each, followed by the traceback if any."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as text."""
+        message = record.getMessage().translate(_CONTROLS)
+        parts = [_time(record), f"{record.levelname:<7}", record.name, message]
+        parts += [f"{key}={_text_value(value)}" for key, value in _fields(record).items()]
+        line = " ".join(parts)
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats each record as a JSON object with time, level, logger, message, fields, and the traceback if any."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as JSON."""
+        document: dict[str, object] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        document |= {key if key not in document else f"{key}_": value for key, value in _fields(record).items()}
+        if record.exc_info:
+            document["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(document, default=str)
+
+
+class StateLog:
+    """Logs a condition when it begins, when its message changes, and when it ends. For any number of threads."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._lock = threading.Lock()
+        self._failing: dict[str, tuple[str, int]] = {}
+        """The last logged message of each key, and how often it occurred."""
+
+    def failed(self, key: str, message: str, *, level: int = logging.ERROR, **values: object) -> None:
+        """Log the message unless it is the key's last one."""
+        with self._lock:
+            last, times = self._failing.get(key, ("", 0))
+            self._failing[key] = message, times + 1
+        if message != last:
+            self._log.log(level, "%s", message, extra=fields(**values))
+
+    def recovered(self, key: str, message: str, **values: object) -> None:
+        """Log that the key's condition has ended; do nothing if it never began."""
+        with self._lock:
+            _, times = self._failing.pop(key, ("", 0))
+        if times:
+            self._log.info("%s", message, extra=fields(failures=times, **values))
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
+    return getattr(record, "fields", {})
+
+
+def _text_value(value: object) -> str:
+    text = str(value)
+    return (
+        json.dumps(text)
+        if not text or any(char in ' "=' or ord(char) < 32 or char == "\x7f" for char in text)
+        else text
+    )

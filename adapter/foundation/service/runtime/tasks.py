@@ -1,0 +1,226 @@
+"""Supervised background work in named tasks, each in its own thread.
+
+A task that fails is retried with increasing delays; the failure is counted, and logged once with its traceback. A run
+that exceeds its deadline is reported while it still runs, since a thread cannot be interrupted.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.time.backoff import Backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_log = logging.getLogger(__name__)
+
+
+class TaskEvents(Protocol):
+    """Receives the events of tasks."""
+
+    def added(self, task: str, overdue: Callable[[], bool]) -> None:
+        """Register a task; `overdue` returns whether its current run is past the deadline."""
+        ...
+
+    def ended(self, task: str, result: str) -> None:
+        """Record the end of a run: `ok`, `late` or `error`."""
+        ...
+
+
+class Stop:
+    """Shows whether the process is shutting down, and interrupts sleeps when it is."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    @property
+    def requested(self) -> bool:
+        """Whether to stop now."""
+        return self._event.is_set()
+
+    @property
+    def event(self) -> threading.Event:
+        """The stop as an event, for parts that do not use tasks; they may wait for it, but must not set it."""
+        return self._event
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep; returns early, and True, when the stop is requested."""
+        return self._event.wait(max(0.0, seconds))
+
+    def request(self) -> None:
+        """Request the stop, which wakes all sleepers."""
+        self._event.set()
+
+
+class Tasks:
+    """The tasks of a process; each of them watches `stop`."""
+
+    def __init__(
+        self,
+        events: TaskEvents,
+        *,
+        backoff: Callable[[], Backoff] = lambda: Backoff(jitter_ratio=0.5),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.stopping = Stop()
+        self._events = events
+        self._backoff = backoff
+        self._clock = clock
+        self._tasks: list[_Task] = []
+
+    def periodic(
+        self,
+        name: str,
+        action: Callable[[], None],
+        *,
+        every_seconds: float,
+        deadline_seconds: float,
+        reads_only: bool = False,
+    ) -> None:
+        """Call the action now and then every `every_seconds`, counted from start to start; calls never overlap.
+
+        A call that `reads_only` may be abandoned at the end of the process.
+        """
+
+        def passes(task: _Task) -> None:
+            started = self._clock()
+            with task.running(deadline_seconds):
+                action()
+            task.succeeded()
+            self.stopping.wait(started + every_seconds - self._clock())
+
+        self._start(name, passes, reads_only=reads_only)
+
+    def running(self, name: str, run: Callable[[Stop], None], *, reads_only: bool = False) -> None:
+        """Let `run` work until the stop is requested; if it returns or fails earlier, it is called again later.
+
+        A task that `reads_only` may be abandoned at the end of the process, since a server that does not answer would
+        hold it.
+        """
+
+        def passes(task: _Task) -> None:
+            with task.running(None):
+                run(self.stopping)
+            if not self.stopping.requested:
+                raise TaskEndedError(f"task {name} ended by itself")
+
+        self._start(name, passes, reads_only=reads_only)
+
+    def overdue(self) -> tuple[str, ...]:
+        """Return the names of tasks whose current run is past its deadline."""
+        return tuple(task.name for task in self._tasks if task.overdue())
+
+    def stop(self, seconds: float) -> tuple[str, ...]:
+        """Request the stop and wait for all tasks together; return the names of those that did not end in time.
+
+        Tasks that only read are neither waited for nor named.
+        """
+        self.stopping.request()
+        until = self._clock() + seconds
+        awaited = [task for task in self._tasks if not task.reads_only]
+        for task in awaited:
+            task.thread.join(max(0.0, until - self._clock()))
+        return tuple(task.name for task in awaited if task.thread.is_alive())
+
+    def are_running(self) -> bool:
+        """Return whether any task has not ended, including those that only read."""
+        return any(task.thread.is_alive() for task in self._tasks)
+
+    def _start(self, name: str, passes: Callable[[_Task], None], *, reads_only: bool) -> None:
+        task = _Task(name, self._events, self._clock, self._backoff(), reads_only=reads_only)
+        # A daemon thread, because a task that ignores the stop must not keep the process from exiting.
+        task.thread = threading.Thread(target=self._supervise, args=(task, passes), name=name, daemon=True)
+        self._tasks = [*self._tasks, task]
+        self._events.added(name, task.overdue)
+        task.thread.start()
+
+    def _supervise(self, task: _Task, passes: Callable[[_Task], None]) -> None:
+        while not self.stopping.requested:
+            try:
+                passes(task)
+            except Exception as e:  # noqa: BLE001 - the supervisor: whatever a task raises, the others go on
+                self.stopping.wait(task.failed(e))
+
+
+class TaskEndedError(Exception):
+    """A task that should run as long as the process returned."""
+
+
+class _Task:
+    """The state of one task; written by its own thread, read by others."""
+
+    thread: threading.Thread
+
+    def __init__(
+        self, name: str, events: TaskEvents, clock: Callable[[], float], backoff: Backoff, *, reads_only: bool
+    ) -> None:
+        self.name = name
+        self.reads_only = reads_only
+        self._backoff = backoff
+        self._events = events
+        self._clock = clock
+        self._deadline: float | None = None
+        self._late = False
+        self._last_failure = ""
+
+    def running(self, deadline_seconds: float | None) -> _Pass:
+        """Return the context of one run."""
+        return _Pass(self, deadline_seconds)
+
+    def begin(self, deadline_seconds: float | None) -> None:
+        self._late = False
+        self._deadline = None if deadline_seconds is None else self._clock() + deadline_seconds
+
+    def end(self) -> None:
+        self._late = self.overdue()
+        self._deadline = None
+
+    def overdue(self) -> bool:
+        deadline = self._deadline
+        return deadline is not None and self._clock() > deadline
+
+    def succeeded(self) -> None:
+        self._events.ended(self.name, "late" if self._late else "ok")
+        if self._late:
+            _log.warning("a task exceeded its deadline", extra=fields(task=self.name))
+        if self._backoff.failures:
+            _log.info("a task works again", extra=fields(task=self.name, failures=self._backoff.failures))
+        self._backoff.reset()
+        self._last_failure = ""
+
+    def failed(self, error: Exception) -> float:
+        """Count a failure, and log it if it differs from the last one; return the seconds until the next try."""
+        self._events.ended(self.name, "error")
+        failure = _identity(error)
+        if failure != self._last_failure:
+            _log.error("a task failed and will be retried", exc_info=error, extra=fields(task=self.name))
+        self._last_failure = failure
+        return self._backoff.delay()
+
+
+class _Pass:
+    """Marks a task as running."""
+
+    def __init__(self, task: _Task, deadline_seconds: float | None) -> None:
+        self._task = task
+        self._deadline_seconds = deadline_seconds
+
+    def __enter__(self) -> None:
+        self._task.begin(self._deadline_seconds)
+
+    def __exit__(self, *_: object) -> None:
+        self._task.end()
+
+
+def _identity(error: Exception) -> str:
+    """Return what identifies a failure: its class and place, since messages may contain times and counts."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else ""
+    return f"{type(error).__qualname__} {where}"

@@ -1,0 +1,190 @@
+"""The request threads' part of the worker: from a complete head to an answer in the connection's outbox.
+
+No thread waits for a client here, except for a request's body, which has a deadline: what the socket does not take of
+an answer stays in the outbox, for the poller thread to send.
+
+Written against gunicorn 27.0.1, whose request handling is used as it is.
+"""
+
+# gunicorn has no types.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gunicorn.http import errors as http_errors
+from gunicorn.http.errors import ParseException
+from gunicorn.workers.gthread import ThreadWorker
+
+from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.server.ending import Phase
+from adapter.foundation.service.server.outgoing import SMALL, HeldAnswers, OutgoingTooLargeError
+from adapter.foundation.service.server.request_threads import RequestThreads
+from adapter.foundation.web.body import RECEIVED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from concurrent.futures import Future
+
+    from adapter.foundation.service.server.connections import Connection
+    from adapter.foundation.service.server.heads import HeadRequest
+    from adapter.foundation.service.server.outgoing import Outbox
+    from adapter.foundation.service.server.process import ServerApplication
+
+_log = logging.getLogger(__name__)
+
+_STATUS_OF: dict[type[Exception], tuple[int, str]] = {
+    http_errors.LimitRequestLine: (414, "URI Too Long"),
+    http_errors.LimitRequestHeaders: (431, "Request Header Fields Too Large"),
+    http_errors.ExpectationFailed: (417, "Expectation Failed"),
+    http_errors.UnsupportedTransferCoding: (501, "Not Implemented"),
+}
+
+
+def parse_refusal(error: ParseException) -> bytes:
+    """Return the answer to a malformed request."""
+    return final_answer(*_STATUS_OF.get(type(error), (400, "Bad Request")), str(error))
+
+
+def final_answer(status: int, phrase: str, message: str) -> bytes:
+    """Return a complete HTTP response in plain text that announces the end of the connection."""
+    body = f"{message}\n".encode()
+    head = (
+        f"HTTP/1.1 {status} {phrase}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"X-Content-Type-Options: nosniff\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode("latin-1") + body
+
+
+_INTERNAL_ERROR = final_answer(500, "Internal Server Error", "internal error")
+
+
+class _Peer(NamedTuple):
+    """Stands in for a connection in gunicorn's request handling: it writes into the outbox."""
+
+    sock: Outbox
+    client: tuple[str, int]
+    server: tuple[str, int]
+
+
+class AnsweringWorker(ThreadWorker):
+    """Serves requests whose heads are buffered; see the module."""
+
+    app: ServerApplication
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to gunicorn
+        super().__init__(*args, **kwargs)
+        self._deadlines = self.app.options.deadlines
+        self._answers = self.app.options.answers
+        self._held = HeldAnswers()
+        self._phase = Phase.SERVING
+        self._here = threading.local()
+
+    def get_thread_pool(self) -> ThreadPoolExecutor:
+        """Return the common pool, after the fork, and make the reserved one beside it."""
+        options = self.app.options
+        common = ThreadPoolExecutor(options.threads, thread_name_prefix="request")
+        some = options.reserved_threads
+        reserved = ThreadPoolExecutor(some, thread_name_prefix="reserved") if some else None
+        self._threads = RequestThreads(common, reserved, options.threads, self._start)
+        return common
+
+    def enqueue_req(self, conn: Connection) -> None:
+        """Let a thread answer a request; `finish_request` is called in the poller thread then."""
+        self._threads.submit(conn)
+
+    def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> None:
+        def finished(done: Future[bool]) -> None:
+            self.method_queue.defer(self.finish_request, conn, done)
+
+        pool.submit(self._handle_timed, conn).add_done_callback(finished)
+
+    def _handle_timed(self, conn: Connection) -> bool:
+        began = time.thread_time()
+        try:
+            return self.handle(conn)
+        finally:
+            conn.cost_seconds = time.thread_time() - began
+
+    def load_wsgi(self) -> None:
+        """Build the application; exit the process if that fails."""
+        super().load_wsgi()
+        self.wsgi = partial(_with_connection_facts, self.wsgi, self._here)
+
+    def handle(self, conn: Connection) -> bool:
+        """Parse and serve the request whose head is buffered; returns whether the connection may be kept."""
+        kept = self._answer(conn)
+        if kept and not _next_may_follow(conn):
+            # A client that does not know would lose its next request, which it may have to take for carried out.
+            conn.outbox.announce_end()
+            kept = False
+        if conn.outbox.unsent > SMALL and self._held.total > self._answers.most_bytes:
+            self._answer_instead(conn, "answer_no_room", "too many answers wait for clients that read them slowly")
+        try:
+            if not conn.outbox.flush():
+                self._held.hold(conn.outbox)
+        except OSError as e:
+            _log.debug("connection lost before the answer was sent: %s", e)
+            return False
+        return kept and not conn.fault
+
+    def _answer(self, conn: Connection) -> bool:
+        """Put the answer into the outbox; returns whether it leaves the connection open."""
+        try:
+            req = next(conn.begin_request(self.cfg, self._deadlines.body))
+            if self._phase is not Phase.SERVING:
+                req.force_close()
+            return self.handle_request(req, conn)
+        except OutgoingTooLargeError as e:
+            _log.warning("an answer was not sent", extra=fields(client=conn.client[0], reason=str(e)))
+            self._answer_instead(conn, "answer_too_large", f"{e}: ask for less at once")
+        except StopIteration:
+            # gunicorn raises this for an answer that broke off, and its parser for the end of the connection. Nothing
+            # of the answer has been sent, so it can still be replaced.
+            if conn.outbox.unsent:
+                conn.outbox.replace(_INTERNAL_ERROR)
+        except OSError as e:
+            _log.debug("connection closed within a request: %s", e)
+        except ParseException as e:
+            conn.outbox.replace(parse_refusal(e))
+        except Exception:  # noqa: BLE001 - the edge: whatever the application raised, the thread goes on
+            _log.exception("a request failed outside the application's error handling")
+            conn.outbox.replace(_INTERNAL_ERROR)
+        return False
+
+    def _answer_instead(self, conn: Connection, fault: str, message: str) -> None:
+        conn.fault = fault
+        conn.outbox.replace(final_answer(503, "Service Unavailable", message))
+
+    def handle_request(self, req: HeadRequest, conn: Connection) -> bool:
+        """Serve one request into the outbox; returns whether the answer leaves the connection open."""
+        self._here.facts = {"tidewatch.headers": req.received, "tidewatch.peer_chain": conn.peer_chain}
+        if conn.body is not None:
+            self._here.facts[RECEIVED] = bytes(conn.body.received)
+            conn.body.received.clear()
+        return bool(super().handle_request(req, _Peer(conn.outbox, conn.client, conn.server)))
+
+
+def _next_may_follow(conn: Connection) -> bool:
+    """Return whether the request's body can be read to its end, so that the start of the next request is known."""
+    try:
+        return conn.body_is_read()
+    except (ParseException, OSError) as e:
+        _log.debug("the rest of a request's body cannot be read: %s", e)
+        return False
+
+
+def _with_connection_facts(
+    application: Callable[..., Iterable[bytes]],
+    here: threading.local,
+    environ: dict[str, Any],
+    start_response: Callable[..., object],
+) -> Iterable[bytes]:
+    environ.update(here.facts)
+    return application(environ, start_response)

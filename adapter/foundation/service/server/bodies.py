@@ -1,0 +1,113 @@
+"""Bodies of requests that are received before a thread is given to the request.
+
+The poller thread receives them, so that a body that never ends occupies a connection and some memory, and no thread.
+Which bodies are received is decided from the head alone (`PlanBody`), so that a caller is known before. Each must
+arrive at a least rate and within a time limit. All of them together have a limit in bytes, which includes whole ones
+that a request is using: beyond it, the largest unfinished one is dropped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import socket
+
+_PORTION = 64 * 1024
+_MOST_A_TURN = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyLimits:
+    """Limits on bodies that are received in advance."""
+
+    most_bytes: int = 72 * 1024 * 1024
+    """Of all bodies together."""
+    least_rate: float = 16 * 1024.0
+    """Bytes per second that a client must send between two checks (`Deadlines.body_pace`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a request, as far as it decides about the body."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    """Name and value of each header line."""
+    peer_chain: tuple[bytes, ...]
+    """Verified client certificate chain in DER, leaf first; empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyPlan:
+    """Admission of a request whose head allows its body."""
+
+    largest_bytes: int
+    is_reserved: bool = False
+    """Whether the request gets a thread of those that no other request can take."""
+
+
+PlanBody: TypeAlias = Callable[[Head], BodyPlan | None]
+"""Returns the plan; None if a request thread is to judge the request before anything is read. Never waits."""
+
+
+class ArrivingBody:
+    """A body of known length, while it arrives."""
+
+    def __init__(self, plan: BodyPlan, length: int) -> None:
+        self.plan = plan
+        self._since = time.monotonic()
+        self.received = bytearray()
+        self._length = length
+        self._before = 0
+
+    @property
+    def missing(self) -> int:
+        """Number of bytes that have not arrived."""
+        return self._length - len(self.received)
+
+    def read(self, sock: socket.socket, has_more: Callable[[], bool]) -> bool:
+        """Read the available bytes, up to a portion; return whether the body is whole.
+
+        `has_more` tells whether TLS holds bytes that the poller cannot see. Raises what the socket raises if nothing is
+        available, and EOFError at the end of the connection.
+        """
+        limit = len(self.received) + _MOST_A_TURN
+        while self.missing:
+            data = sock.recv(min(_PORTION, self.missing))
+            if not data:
+                raise EOFError
+            self.received += data
+            if len(self.received) >= limit and not has_more():
+                break
+        return not self.missing
+
+    def keeps_pace(self, enough: float, longest_seconds: float) -> bool:
+        """Return whether enough bytes have arrived since the last call, within the time for the whole body."""
+        newly, self._before = len(self.received) - self._before, len(self.received)
+        return newly >= enough and time.monotonic() < self._since + longest_seconds
+
+
+def planned_body(head: bytes, peer_chain: tuple[bytes, ...], plan_body: PlanBody) -> ArrivingBody | None:
+    """Return the body to be received for a head, which may be malformed; None if a request thread is to judge it.
+
+    Only a body whose length the head states plainly is received: gunicorn's parser judges everything else.
+    """
+    line, *rest = head.decode("latin-1").split("\r\n")
+    method, _, others = line.partition(" ")
+    target, _, version = others.partition(" ")
+    headers = tuple((name, value.strip(" \t")) for name, _, value in (text.partition(":") for text in rest))
+    names = [name.lower() for name, _ in headers]
+    if version != "HTTP/1.1" or "transfer-encoding" in names or "expect" in names or names.count("content-length") != 1:
+        return None
+    length = headers[names.index("content-length")][1]
+    if not (length.isascii() and length.isdigit() and len(length) <= 12):
+        return None
+    plan = plan_body(Head(method, target, headers, peer_chain))
+    if plan is None or int(length) > plan.largest_bytes:
+        return None
+    return ArrivingBody(plan, int(length))

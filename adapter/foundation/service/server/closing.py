@@ -1,0 +1,152 @@
+"""How connections end, and how the worker ends with them.
+
+A connection whose client may still read is shut down for writing first, since closing it with unread input would reset
+the answer. Where there is no room, the least useful connection is closed.
+"""
+
+# gunicorn has no types.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from gunicorn.arbiter import Arbiter
+
+from adapter.foundation.service.server.answering import AnsweringWorker, final_answer
+from adapter.foundation.service.server.connections import Stage
+from adapter.foundation.service.server.ending import Ending, Phase
+from adapter.foundation.service.server.sockets import reset_on_close, unacknowledged
+from adapter.foundation.service.server.waiting_room import held_bodies
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.server.connections import Connection
+    from adapter.foundation.service.server.waiting_room import WaitingRoom
+
+_log = logging.getLogger(__name__)
+
+
+class ClosingWorker(AnsweringWorker):
+    """Closes connections, and goes through the phases of the shutdown; see the module."""
+
+    _room: WaitingRoom
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to gunicorn
+        super().__init__(*args, **kwargs)
+        options = self.app.options
+        self._ending = Ending(delay_seconds=options.shutdown_delay_seconds, drain_seconds=options.drain_seconds)
+        self._bodies = held_bodies(options.bodies.most_bytes)
+        self._in_request = 0
+        self.dropped: Counter[str] = Counter()
+        """Number of dropped connections by reason."""
+
+    # Ends of connections
+
+    def _make_room(self, reason: str) -> bool:
+        """Close the least useful connection; return whether there was one."""
+        if (conn := self._room.least_missed()) is not None:
+            self._cut(conn, reason)
+        return conn is not None
+
+    def _make_room_for_answers(self) -> None:
+        while self._held.total > self._answers.most_bytes:
+            if (slowest := self._room.slowest_reader()) is None:
+                return  # the bytes belong to answers that are about to return to this thread
+            self._cut(slowest, "answers_crowded_out")
+
+    def _expire(self, conn: Connection) -> None:
+        if conn.stage is Stage.HEAD and conn.head:
+            self._refuse(conn, 408, "Request Timeout", "head_timeout")
+        elif conn.stage is Stage.BODY and conn.sends_body(self.app.options.bodies.least_rate, self._deadlines):
+            self._room.put(conn, Stage.BODY, conn.events)
+        elif conn.stage is Stage.BODY:
+            self._refuse(conn, 408, "Request Timeout", "body_timeout")
+        elif conn.stage in {Stage.SEND, Stage.LINGER} and conn.reads_answer(self._answers.least_rate, self._deadlines):
+            self._room.put(conn, conn.stage, conn.events)
+        elif conn.stage is Stage.SEND:
+            self._cut(conn, "answer_unread")
+        else:
+            self._cut(conn, f"{conn.stage.name.lower()}_timeout")
+
+    def _give_up(self, conn: Connection, error: OSError) -> None:
+        """Close a connection that failed, in a way that lets the client read the alert with the reason."""
+        if conn.stage is not Stage.HANDSHAKE:
+            self._drop(conn, "connection_lost", error)
+            return
+        self.dropped["handshake_failed"] += 1
+        _log.debug("handshake with %s failed: %s", conn.client[0], error)
+        if getattr(error, "reason", "") == "HTTP_REQUEST":
+            conn.send_plain(final_answer(400, "Bad Request", "an HTTP request was sent to an HTTPS port"))
+        self._say_goodbye(conn)
+
+    def _drop(self, conn: Connection, reason: str = "", error: OSError | None = None) -> None:
+        self._room.take(conn)
+        self._bodies.release(conn)
+        self._held.release(conn.outbox)
+        if reason:
+            self.dropped[reason] += 1
+            _log.debug("connection of %s dropped: %s %s", conn.client[0], reason, error or "")
+        if conn.stage is Stage.IDLE:
+            conn.shut_down()
+        conn.close()
+
+    def _cut(self, conn: Connection, reason: str) -> None:
+        """Drop a connection, and let the kernel discard its unread bytes."""
+        if unacknowledged(conn.sock):
+            reset_on_close(conn.sock)
+        self._drop(conn, reason)
+
+    def _refuse(self, conn: Connection, status: int, phrase: str, reason: str) -> None:
+        self.dropped[reason] += 1
+        conn.send_last(final_answer(status, phrase, phrase.lower()))
+        self._say_goodbye(conn)
+
+    def _say_goodbye(self, conn: Connection) -> None:
+        """Shut down for writing and keep reading for a moment, since closing with unread input resets the answer."""
+        conn.shut_down()
+        conn.forget_head()
+        self._bodies.release(conn)
+        conn.outbox.newly_read()
+        if conn.is_open:
+            self._room.put(conn, Stage.LINGER)
+        else:
+            self._drop(conn)
+
+    # The end of the process
+
+    def handle_exit(self, _sig: int, _frame: object) -> None:
+        """SIGTERM: start the shutdown."""
+        self._ending.begin(time.monotonic())
+        self._wake()
+
+    def handle_usr1(self, _sig: int, _frame: object) -> None:
+        """SIGUSR1 from the arbiter: skip a phase of the shutdown, or start it without the delay."""
+        self._ending.hurry(time.monotonic())
+        self._wake()
+
+    def _wake(self) -> None:
+        self.method_queue.defer(lambda: None)
+
+    def _is_drained(self) -> bool:
+        return self._phase is Phase.DRAINING and not self._in_request and not len(self._room)
+
+    def _finish(self) -> None:
+        for conn in self._room.all():
+            self._drop(conn)
+        self._threads.shut_down()
+        self.app.context.stop()
+        if self._in_request:
+            _log.warning("%d requests did not finish in time and are abandoned", self._in_request)
+        if self._in_request or self.app.context.tasks.are_running():
+            # Exit here, because the interpreter would wait for threads of requests, which are past every deadline, and
+            # takes what it needs away from threads of tasks that still run.
+            logging.shutdown()
+            os._exit(Arbiter.WORKER_BOOT_ERROR if self.app.context.has_failed else 0)
+        if self.app.context.has_failed:
+            # The status on which the arbiter ends instead of starting another worker.
+            sys.exit(Arbiter.WORKER_BOOT_ERROR)

@@ -1,0 +1,290 @@
+"""Connections outside requests: one thread performs the handshakes, and transfers the heads and the rest of answers.
+
+A client could occupy a thread that waits for it for as long as it likes, so no thread waits. Handshakes and heads
+advance when bytes arrive, answers when the client has read something, and each stage has one total deadline instead of
+one for each read or write. A connection is passed to the request threads only with a complete head in its buffer, and
+leaves them with the part of the answer that its socket did not accept (`outgoing`).
+"""
+
+# gunicorn has no types.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import ssl
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from adapter.foundation.service.server.bodies import planned_body
+from adapter.foundation.service.server.heads import LARGEST_HEAD, RECORD, STRANGERS_HEAD, BoundedUnreader, HeadParser
+from adapter.foundation.service.server.outgoing import MOST_BYTES_EACH, Outbox
+from adapter.foundation.service.server.tls import verified_chain
+
+if TYPE_CHECKING:
+    from gunicorn.config import Config
+
+    from adapter.foundation.service.server.bodies import ArrivingBody, PlanBody
+
+_PROBES = tuple(f"{method} /{check}".encode() for method in ("GET", "HEAD") for check in ("livez", "readyz", "healthz"))
+_JUDGED = re.compile(rb"\r\n\r\n|(?<!\r)\n")
+"""The end of a head, or a line end without a carriage return, which makes the head malformed."""
+_LONGEST_END = 4
+_MOST_DISCARDED = 1024 * 1024
+"""Bytes that are read after the answer to a request whose body is refused. Then the connection is reset."""
+
+
+class Stage(Enum):
+    """The stage of a connection; in all stages but REQUEST it belongs to the poller thread."""
+
+    HANDSHAKE = auto()
+    HEAD = auto()
+    """A part of a request has arrived, or the first request is expected."""
+    BODY = auto()
+    """The head has arrived, and the body is received in advance (`bodies`)."""
+    IDLE = auto()
+    """The connection is kept alive between requests."""
+    REQUEST = auto()
+    """A request thread is using the connection."""
+    SEND = auto()
+    """The rest of an answer waits until the client reads."""
+    LINGER = auto()
+    """Answered and shut down for writing. Input is discarded, since closing with unread input resets the answer."""
+    CLOSED = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """Seconds in total that a connection may spend in a stage."""
+
+    handshake: float = 5.0
+    head: float = 10.0
+    idle: float = 90.0
+    """As long as Go's clients keep an idle connection; a shorter limit would race with their next request."""
+    body: float = 10.0
+    """Time limit for reading a request's body."""
+    body_pace: float = 2.0
+    """Interval of the checks whether a client sends a body at the required rate."""
+    send: float = 60.0
+    """Time limit from the start of an answer to its last byte; Kubernetes API servers allow the same."""
+    pace: float = 5.0
+    """Interval of the checks whether a client reads at the required rate."""
+    linger: float = 2.0
+
+    def of(self, stage: Stage) -> float:
+        """Return the time limit of a stage; for SEND and BODY, the time until the next check of the rate."""
+        match stage:
+            case Stage.HANDSHAKE:
+                return self.handshake
+            case Stage.HEAD:
+                return self.head
+            case Stage.BODY:
+                return min(self.body_pace, self.body)
+            case Stage.IDLE:
+                return self.idle
+            case Stage.SEND:
+                return min(self.pace, self.send)
+            case Stage.LINGER:
+                return self.linger
+            case Stage.REQUEST | Stage.CLOSED:
+                raise ValueError(f"{stage} has no time limit")
+
+
+class Connection:
+    """One accepted socket. Used by one thread at a time: the poller's, or in stage REQUEST the request's."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        client: tuple[str, int],
+        server: tuple[str, int],
+        most_answer_bytes: int = MOST_BYTES_EACH,
+    ) -> None:
+        self.sock = sock
+        self.outbox = Outbox(sock, most_answer_bytes)
+        self.is_kept = False
+        """Whether the connection may be used for another request after the current one."""
+        self.fault = ""
+        """Why the request threads sent an error in place of the answer; empty if they did not."""
+        self.client = client
+        self.server = server
+        self.stage = Stage.HANDSHAKE
+        self.expires = 0.0
+        """Monotonic time at which the stage expires."""
+        self.events = 0
+        """The events that the poller waits for; 0 for none."""
+        self.steps = 0
+        """How often the connection was advanced before its first answer; those with the fewest advances come first."""
+        self.head = bytearray()
+        self._searched = 0
+        """Position up to which the head was searched for its end, so that slow input is searched only once."""
+        self.parser: HeadParser | None = None
+        self._chain: tuple[bytes, ...] | None = None
+        self._discarded = 0
+        self.sent_ahead = 0
+        """How many requests before the present one were followed by the next before they were answered."""
+        self.cost_seconds = 0.0
+        """Processor time that the last request took in its thread."""
+        self.body: ArrivingBody | None = None
+        """The body of the present request, if it is received in advance."""
+
+    @property
+    def peer_chain(self) -> tuple[bytes, ...]:
+        """Return the client's verified certificate chain, computed once."""
+        if self._chain is None:
+            self._chain = verified_chain(self.sock)
+        return self._chain
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the client has presented a certificate of a trusted authority."""
+        return bool(self.peer_chain)
+
+    def read_head(self) -> bool:
+        """Read the available bytes and return whether there are enough for the parser.
+
+        Raises ssl.SSLWantReadError or BlockingIOError if nothing is available, EOFError at the end, and OSError.
+        """
+        while True:
+            data = self.sock.recv(RECORD)
+            if not data:
+                raise EOFError
+            self.head += data
+            if self.head_is_whole():
+                return True
+            if not self._has_undelivered():
+                return False
+
+    def head_is_whole(self) -> bool:
+        """Return whether the buffer holds a complete head, or one that is already malformed."""
+        if _JUDGED.search(self.head, max(0, self._searched - _LONGEST_END + 1)):
+            return True
+        self._searched = len(self.head)
+        return False
+
+    @property
+    def asks_for_health(self) -> bool:
+        """Whether the buffered head is a probe's: a kubelet that gets 429 would kill a process that is only busy."""
+        return self.head.startswith(_PROBES)
+
+    @property
+    def head_is_too_large(self) -> bool:
+        """Whether the head exceeds its limit, which is lower for clients without a certificate."""
+        size = len(self.head)
+        return size > LARGEST_HEAD or (size > STRANGERS_HEAD and not self.is_known)
+
+    def expect_body(self, plan_body: PlanBody) -> bool:
+        """Begin to receive the body of the buffered head in advance, if the plan says so; return whether it does."""
+        end = self.head.find(b"\r\n\r\n")
+        # What other methods send is read by a request thread, and limited there.
+        if end < 0 or not self.head.startswith(b"POST "):
+            return False
+        body = self.body = planned_body(bytes(self.head[:end]), self.peer_chain, plan_body)
+        if body is None:
+            return False
+        start = end + 4
+        body.received += self.head[start : start + body.missing]
+        del self.head[start : start + len(body.received)]
+        return True
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether the present request may have one of the reserved threads."""
+        return self.body is not None and self.body.plan.is_reserved
+
+    def read_body(self) -> bool:
+        """Read the available bytes of the body; return whether it is whole. Raises as `ArrivingBody.read`."""
+        return self.body is None or self.body.read(self.sock, self._has_undelivered)
+
+    def next_is_sent(self) -> bool:
+        """Return whether the client sent its next request before the present one was answered."""
+        is_sent = self.head_is_whole()
+        self.sent_ahead = self.sent_ahead + 1 if is_sent else 0
+        return is_sent
+
+    def reads_answer(self, least_rate: float, deadlines: Deadlines) -> bool:
+        """Return whether the answer is read at the least rate, in bytes per second, and within the time limit."""
+        enough = least_rate * deadlines.of(self.stage)
+        return self.outbox.newly_read() >= enough and time.monotonic() < self.outbox.since + deadlines.send
+
+    def sends_body(self, least_rate: float, deadlines: Deadlines) -> bool:
+        """Return whether the body arrives at the least rate, in bytes per second, and within the time limit."""
+        enough = least_rate * deadlines.of(Stage.BODY)
+        return self.body is not None and self.body.keeps_pace(enough, deadlines.body)
+
+    def forget_head(self) -> None:
+        """Free the memory of a head that will not be answered."""
+        self.head = bytearray()
+        self.body = None
+
+    def begin_request(self, cfg: Config, seconds: float) -> HeadParser:
+        """Pass the buffered bytes to the parser; reads of the body may take this long."""
+        if self.parser is None:
+            self.parser = HeadParser(cfg, BoundedUnreader(self.sock), self.client)
+        self.parser.source.unread(bytes(self.head))
+        self.head.clear()
+        self._searched = 0
+        self.parser.source.allow(seconds)
+        self.parser.source.has_body_apart = self.body is not None
+        self.outbox.begin(self.sock)
+        return self.parser
+
+    def body_is_read(self) -> bool:
+        """Return whether the whole request has been read, so that the next one may follow; never waits."""
+        if self.parser is None:
+            return False
+        self.parser.source.allow(0)
+        return bool(self.parser.finish_body())
+
+    def end_request(self) -> None:
+        """Take back the bytes that were read beyond the request, which begin the next one."""
+        self.body = None
+        if self.parser is not None:
+            self.head += self.parser.source.take_buffered()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the socket is still open: a failure within TLS or an answer closes it."""
+        return self.sock.fileno() >= 0
+
+    def discard(self) -> bool:
+        """Discard input of the client; return whether there may be more, and it is not too much."""
+        count = len(os.read(self.sock.fileno(), RECORD))
+        self._discarded += count
+        return count > 0 and self._discarded < _MOST_DISCARDED
+
+    def shut_down(self) -> None:
+        """Shut down the connection for writing, without waiting."""
+        with suppress(OSError, ValueError):
+            self.sock.settimeout(0)
+            if isinstance(self.sock, ssl.SSLSocket):
+                self.sock._sslobj.shutdown()  # type: ignore[attr-defined] # noqa: SLF001 - unwrap() would make it wait
+        with suppress(OSError):
+            self.sock.shutdown(socket.SHUT_WR)
+
+    def send_last(self, data: bytes) -> None:
+        """Send as much of a short final answer as the socket accepts now."""
+        self.sock.settimeout(0)
+        with suppress(OSError):
+            self.sock.send(data)
+
+    def send_plain(self, data: bytes) -> None:
+        """Send without TLS, to a client that does not speak it."""
+        with suppress(OSError):
+            os.write(self.sock.fileno(), data)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.stage = Stage.CLOSED
+        self.body = None
+        self.outbox.clear()
+        with suppress(OSError):
+            self.sock.close()
+
+    def _has_undelivered(self) -> bool:
+        return isinstance(self.sock, ssl.SSLSocket) and self.sock.pending() > 0

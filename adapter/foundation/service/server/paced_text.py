@@ -1,0 +1,86 @@
+"""A text that takes long to make, such as all metrics of a process: made in a thread of its own, and not too often.
+
+Whoever asks gets a text that is made after it has asked. All who ask meanwhile share one, so that the work does not
+grow with the number of readers.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_log = logging.getLogger(__name__)
+
+LARGEST_SHARE = 0.05
+"""Largest part of a core that making texts may take."""
+LONGEST_PAUSE_SECONDS = 1.0
+"""Between two texts, however much they cost: a text is made at most once a second if it takes 50 ms or more."""
+
+Taker: TypeAlias = "Callable[[bytes | None], None]"
+"""Gets the text, or None if it could not be made; called in the text's thread, so it must not wait."""
+
+
+class PacedText:
+    """One text, for any number of threads."""
+
+    def __init__(self, make: Callable[[], bytes], cost: Callable[[], float] = time.thread_time) -> None:
+        """`make` returns the text. `cost` returns the seconds of CPU time that its thread has used."""
+        self._make = make
+        self._cost = cost
+        self._changed = threading.Condition()
+        self._takers: list[Taker] = []
+        self._is_stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="metrics-text", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread without waiting for it; who still waits gets nothing."""
+        self._is_stopped.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    def ask(self, take: Taker) -> None:
+        """Call `take` once with a text that is made from now on."""
+        with self._changed:
+            self._takers.append(take)
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> bytes | None:
+        """Return a text that is made from now on; None if there is none in time."""
+        found: list[bytes | None] = []
+        is_there = threading.Event()
+
+        def take(text: bytes | None) -> None:
+            found.append(text)
+            is_there.set()
+
+        self.ask(take)
+        return found[0] if is_there.wait(seconds) else None
+
+    def _run(self) -> None:
+        while not self._is_stopped.is_set():
+            with self._changed:
+                self._changed.wait_for(lambda: self._takers or self._is_stopped.is_set())
+                takers, self._takers = self._takers, []
+            if takers:
+                self._is_stopped.wait(self._serve(takers))
+
+    def _serve(self, takers: list[Taker]) -> float:
+        """Make a text and hand it over; return the seconds to wait until the next one."""
+        before = self._cost()
+        try:
+            text = self._make()
+        except Exception:  # noqa: BLE001 - the loop: one text that fails must not end the metrics
+            _log.exception("the metrics could not be written")
+            text = None
+        for take in takers:
+            take(text)
+        return min(LONGEST_PAUSE_SECONDS, (self._cost() - before) / LARGEST_SHARE)

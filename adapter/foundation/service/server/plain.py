@@ -1,0 +1,336 @@
+"""A small separate HTTP server for metrics and health checks, independent of the connections on the TLS port.
+
+It has one thread, one poller, one request per connection and a total deadline for each. Answers are made in that
+thread, so they must come from memory at once. The metrics, which take longer, are made by another thread (`PacedText`),
+and their readers are few: the slowest go first, also if there are too many connections or unread bytes.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.foundation.service.server.addresses import NO_ROOM
+from adapter.foundation.service.server.sockets import prepare_accepted, reset_on_close, unacknowledged
+from adapter.foundation.web.metric_text import METRICS_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from adapter.foundation.service.server.paced_text import PacedText
+
+_log = logging.getLogger(__name__)
+
+MOST_CONNECTIONS = 128
+MOST_READERS = 64
+"""Connections whose answers are not read to the end. It is many more than ever begin at once, so that a reader that has
+just begun is never the slowest."""
+LARGEST_HEAD = 16 * 1024
+MOST_BYTES = 16 * 1024 * 1024
+"""Limit on the bytes of unread answers. Readers of one text hold it together."""
+DEADLINE = 5.0
+"""Seconds from accept to the last byte of the answer, without the time in which the answer is made."""
+LONGEST_MAKING = 60.0
+"""Seconds for which a reader of metrics waits for the text."""
+HEALTH_AND_METRICS = ("/metrics", "/livez", "/readyz")
+"""Paths that every program serves."""
+_LONGEST_WAIT = 0.5
+_ACCEPT_PAUSE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class PlainAnswer:
+    """Status, body and content type of an answer."""
+
+    status: int
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+    """Besides those that every answer has."""
+
+
+Answer: TypeAlias = "Callable[[str, str], PlainAnswer | None]"
+"""Returns the answer for a path and a query, or None if the path is unknown. Never waits."""
+
+
+class PlainServer:
+    """Serves GET and HEAD on a listening socket until stopped."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        answer: Answer,
+        *,
+        metrics: PacedText | None = None,
+        paths: Callable[[], Sequence[str]] = lambda: HEALTH_AND_METRICS,
+        deadline_seconds: float = DEADLINE,
+        most_bytes: int = MOST_BYTES,
+        allows_host: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        """`metrics` is the text of `/metrics`; without it, `answer` is asked for that path too.
+
+        `allows_host` decides by which names the server may be asked, where browsers ask it.
+        """
+        self._allows_host = allows_host
+        self._listener = listener
+        self._answer = answer
+        self._metrics = metrics
+        self._paths = paths
+        """Paths that the answer to an unknown path names."""
+        self._deadline = deadline_seconds
+        self._most_bytes = most_bytes
+        self._poller = selectors.DefaultSelector()
+        self._visitors: dict[_Visitor, None] = {}
+        """Open connections, the oldest first."""
+        self._made: deque[tuple[_Visitor, PlainAnswer]] = deque()
+        """Answers of the other thread, which wakes this one by a byte."""
+        self._wake: socket.socket | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start to serve in a thread."""
+        self._poller.register(self._listener, selectors.EVENT_READ, self._accept)
+        woken, self._wake = socket.socketpair()
+        for end in (woken, self._wake):
+            end.settimeout(0)
+        self._poller.register(woken, selectors.EVENT_READ, lambda: self._take_made(woken))
+        self._thread = threading.Thread(target=self._run, args=(woken,), name="plain-http", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop at once, whatever clients do."""
+        self._stopped.set()
+        if self._wake is not None:
+            # The end of its connection wakes the poller.
+            self._wake.close()
+        if self._thread is not None:
+            self._thread.join(2 * _LONGEST_WAIT)
+
+    def _run(self, woken: socket.socket) -> None:
+        while not self._stopped.is_set():
+            for key, _ in self._poller.select(_LONGEST_WAIT):
+                if isinstance(key.data, _Visitor):
+                    self._advance(key.data)
+                else:
+                    key.data()
+            self._expire()
+        for visitor in list(self._visitors):
+            self._close(visitor)
+        self._poller.close()
+        woken.close()
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except OSError as e:
+            if e.errno in NO_ROOM and not self._make_room():
+                # The listener stays readable, so without a pause this loop would never sleep.
+                self._stopped.wait(_ACCEPT_PAUSE)
+            return
+        if len(self._visitors) >= MOST_CONNECTIONS:
+            self._make_room()
+        prepare_accepted(sock)
+        visitor = _Visitor(sock, time.monotonic() + self._deadline)
+        self._visitors[visitor] = None
+        self._poller.register(sock, selectors.EVENT_READ, visitor)
+
+    def _make_room(self) -> bool:
+        """Close the slowest reader, else the oldest connection; return whether there was one."""
+        victim = self._slowest(self._readers()) or next(iter(self._visitors), None)
+        if victim is not None:
+            self._cut(victim)
+        return victim is not None
+
+    def _advance(self, visitor: _Visitor) -> None:
+        if visitor not in self._visitors:
+            return
+        try:
+            if not visitor.is_answered and visitor.read():
+                self._respond(visitor)
+            elif visitor.is_answered and visitor.write():
+                self._close(visitor)
+        except BlockingIOError:
+            pass
+        except (OSError, EOFError):
+            self._close(visitor)
+
+    def _respond(self, visitor: _Visitor) -> None:
+        """Answer a whole head, or let the metrics be made for it. Raises OSError."""
+        answer = self._answer_to(visitor)
+        if answer is not None:
+            self._begin(visitor, answer)
+            return
+        self._poller.unregister(visitor.sock)
+        visitor.expires = time.monotonic() + LONGEST_MAKING
+        assert self._metrics is not None
+        self._metrics.ask(lambda text: self._hand_over(visitor, text))
+
+    def _hand_over(self, visitor: _Visitor, text: bytes | None) -> None:
+        """Take the text from the thread that has made it."""
+        made = PlainAnswer(200, text, METRICS_TYPE) if text is not None else PlainAnswer(500, b"internal error\n")
+        self._made.append((visitor, made))
+        if self._wake is not None:
+            with suppress(OSError):  # full, so that a byte is there already; or closed
+                self._wake.send(b"\0")
+
+    def _take_made(self, woken: socket.socket) -> None:
+        with suppress(OSError):
+            woken.recv(4096)
+        while self._made:
+            visitor, answer = self._made.popleft()
+            if visitor not in self._visitors:
+                continue
+            visitor.expires = time.monotonic() + self._deadline
+            self._poller.register(visitor.sock, selectors.EVENT_WRITE, visitor)
+            try:
+                self._begin(visitor, answer)
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._close(visitor)
+
+    def _begin(self, visitor: _Visitor, answer: PlainAnswer) -> None:
+        """Begin to send an answer. Raises OSError."""
+        visitor.answer(_head_of(answer), answer.body if visitor.wants_body else b"")
+        self._poller.modify(visitor.sock, selectors.EVENT_WRITE, visitor)
+        if visitor.write():
+            self._close(visitor)
+        else:
+            self._make_room_beside(visitor)
+
+    def _make_room_beside(self, newest: _Visitor) -> None:
+        """Close readers, the slowest first, until there are few and their unread bytes are within the limit."""
+        readers = self._readers()
+        while len(readers) > MOST_READERS or _held_bytes(readers) > self._most_bytes:
+            slowest = self._slowest([visitor for visitor in readers if visitor is not newest])
+            if slowest is None:
+                return
+            readers.remove(slowest)
+            self._cut(slowest)
+
+    def _readers(self) -> list[_Visitor]:
+        return [visitor for visitor in self._visitors if visitor.is_answered]
+
+    @staticmethod
+    def _slowest(readers: list[_Visitor]) -> _Visitor | None:
+        now = time.monotonic()
+        return min(readers, key=lambda visitor: visitor.pace(now), default=None)
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        for visitor in [visitor for visitor in self._visitors if visitor.expires <= now]:
+            self._cut(visitor)
+
+    def _cut(self, visitor: _Visitor) -> None:
+        """Close a connection, and let the kernel discard its unread bytes."""
+        if unacknowledged(visitor.sock):
+            reset_on_close(visitor.sock)
+        self._close(visitor)
+
+    def _close(self, visitor: _Visitor) -> None:
+        del self._visitors[visitor]
+        with suppress(OSError, KeyError, ValueError):
+            self._poller.unregister(visitor.sock)
+        with suppress(OSError):
+            visitor.sock.close()
+
+    def _answer_to(self, visitor: _Visitor) -> PlainAnswer | None:
+        """Return the answer; None for the metrics, which are not made here."""
+        parts = bytes(visitor.inbox).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+        if len(parts) != 3 or not parts[2].startswith("HTTP/1.") or not parts[1].startswith("/"):
+            return PlainAnswer(400, b"this is not an HTTP request\n")
+        method, target, _ = parts
+        visitor.wants_body = method != "HEAD"
+        if method not in {"GET", "HEAD"}:
+            return PlainAnswer(405, b"only GET and HEAD are allowed here\n", headers=(("Allow", "GET, HEAD"),))
+        if not all(map(self._allows_host, _hosts_of(bytes(visitor.inbox)))):
+            return PlainAnswer(421, b"this server is not known by that name\n")
+        path, _, query = target.partition("?")
+        if path == "/metrics" and self._metrics is not None:
+            return None
+        try:
+            return self._answer(path, query) or self._not_found()
+        except Exception:  # noqa: BLE001 - the loop: one answer that fails must not end metrics and health
+            _log.exception("%s could not be answered", path)
+            return PlainAnswer(500, b"internal error\n")
+
+    def _not_found(self) -> PlainAnswer:
+        *others, last = self._paths()
+        return PlainAnswer(404, f"there are {', '.join(others)} and {last} here\n".encode())
+
+
+class _Visitor:
+    """One connection."""
+
+    def __init__(self, sock: socket.socket, expires: float) -> None:
+        self.sock = sock
+        self.expires = expires
+        self.inbox = bytearray()
+        self.wants_body = True
+        self.is_answered = False
+        self.body = b""
+        """The body of the answer, which stays in memory until its last byte is sent."""
+        self._outbox: list[memoryview] = []
+        self._sent = 0
+        self._since = math.inf
+
+    def read(self) -> bool:
+        """Read the available bytes; return whether the head is complete. Raises EOFError if it can never be."""
+        data = self.sock.recv(LARGEST_HEAD)
+        self.inbox += data
+        if b"\r\n\r\n" in self.inbox:
+            return True
+        if not data or len(self.inbox) > LARGEST_HEAD:
+            raise EOFError
+        return False
+
+    def answer(self, head: bytes, body: bytes) -> None:
+        """Set the answer to send."""
+        self.is_answered, self.body, self._since = True, body, time.monotonic()
+        self._outbox = [memoryview(part) for part in (head, body) if part]
+
+    def write(self) -> bool:
+        """Send what fits; return whether everything is sent. Raises OSError."""
+        with suppress(BlockingIOError):
+            count = self.sock.sendmsg(self._outbox)
+            self._sent += count
+            while self._outbox and count >= len(self._outbox[0]):
+                count -= len(self._outbox.pop(0))
+            if count:
+                self._outbox[0] = self._outbox[0][count:]
+        return not self._outbox
+
+    def pace(self, now: float) -> float:
+        """Return the bytes per second of the answer so far, counting at least one second."""
+        return self._sent / max(1.0, now - self._since)
+
+
+def _held_bytes(readers: Sequence[_Visitor]) -> int:
+    """Return the bytes of the readers' answers, a body that several read once."""
+    return sum(len(body) for body in {id(visitor.body): visitor.body for visitor in readers}.values())
+
+
+def _hosts_of(head: bytes) -> list[str]:
+    """Return the values of the header Host."""
+    lines = (line.partition(b":") for line in head.split(b"\r\n")[1:])
+    return [value.decode("latin-1").strip() for name, _, value in lines if name.strip().lower() == b"host"]
+
+
+def _head_of(answer: PlainAnswer) -> bytes:
+    more_headers = "".join(f"{name}: {value}\r\n" for name, value in answer.headers)
+    head = (
+        f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\nContent-Type: {answer.content_type}\r\n"
+        f"X-Content-Type-Options: nosniff\r\nConnection: close\r\n{more_headers}"
+        f"Content-Length: {len(answer.body)}\r\n\r\n"
+    )
+    return head.encode("latin-1")

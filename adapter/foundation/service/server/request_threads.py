@@ -1,0 +1,97 @@
+"""The threads that answer requests, and the queue for them. For the poller thread only.
+
+A connection has one request at a time here, but a client that sends many at once on each of many connections would fill
+the queue again and again before anybody else's turn. So each request that was sent ahead counts as if it had arrived
+later.
+
+Some threads may be reserved for requests that their heads entitle to one (`bodies`). As all threads share one
+interpreter, the other requests then have a part of the processor's time as well, however many there are.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import ThreadPoolExecutor
+
+    from adapter.foundation.service.server.connections import Connection
+
+AHEAD_SECONDS = 0.25
+"""By which each request that was sent ahead counts as later, compared with the one before it."""
+MOST_AHEAD = 20
+"""Requests sent ahead that count: even the last of many gets its turn after some seconds."""
+COMMON_SHARE = 0.3
+"""Part of a core that requests without a reserved thread may take, where there are reserved ones."""
+_BURST_SECONDS = 0.05
+"""The allowance after a pause: more than the largest answers."""
+_COST_OF_POLLING = 2.0
+"""A short request costs the poller thread about as much as its own thread."""
+_QUEUED_FOR_A_THREAD = 2
+"""Requests in a pool for each of its threads, so that no thread waits for the poller. Where threads are reserved, these
+are to have the interpreter rather than the others."""
+
+
+class RequestThreads:
+    """A pool for everybody, and one whose threads are reserved."""
+
+    def __init__(
+        self,
+        common: ThreadPoolExecutor,
+        reserved: ThreadPoolExecutor | None,
+        threads: int,
+        start: Callable[[ThreadPoolExecutor, Connection], None],
+    ) -> None:
+        """`threads` is their number in the common pool. `start` lets a pool answer the request of a connection."""
+        self._common = common
+        self._reserved = reserved
+        self._start = start
+        self._most = threads if reserved else threads * _QUEUED_FOR_A_THREAD
+        self._in_common = 0
+        self._waiting: list[tuple[float, int, Connection]] = []
+        self._budget = _BURST_SECONDS
+        """Seconds of processor time that common requests may take now."""
+        self._budget_at = time.monotonic()
+        self._numbers = itertools.count()
+
+    def submit(self, conn: Connection) -> None:
+        """Let a thread answer the request of a connection, when it is its turn."""
+        if self._reserved is not None and conn.is_reserved:
+            self._start(self._reserved, conn)
+        else:
+            due = time.monotonic() + AHEAD_SECONDS * min(conn.sent_ahead, MOST_AHEAD)
+            heapq.heappush(self._waiting, (due, next(self._numbers), conn))
+            self.start_waiting()
+
+    def finished(self, conn: Connection) -> None:
+        """Give the thread of an answered request to the next one."""
+        if self._reserved is not None and conn.is_reserved:
+            return
+        self._in_common -= 1
+        self._budget -= _COST_OF_POLLING * conn.cost_seconds
+        self.start_waiting()
+
+    def start_waiting(self) -> None:
+        """Start the requests whose turn it is, as far as there are threads and processor time for them."""
+        while self._waiting and self._in_common < self._most and self.pause_seconds() <= 0:
+            self._in_common += 1
+            self._start(self._common, heapq.heappop(self._waiting)[2])
+
+    def pause_seconds(self) -> float:
+        """Return how long waiting requests have to wait for processor time; 0 if none waits for that."""
+        if self._reserved is None or not self._waiting:
+            return 0.0
+        now = time.monotonic()
+        self._budget = min(_BURST_SECONDS, self._budget + COMMON_SHARE * (now - self._budget_at))
+        self._budget_at = now
+        return max(0.0, -self._budget / COMMON_SHARE)
+
+    def shut_down(self) -> None:
+        """Start no further request, and wait for none."""
+        self._waiting.clear()
+        for pool in filter(None, (self._common, self._reserved)):
+            pool.shutdown(wait=False, cancel_futures=True)

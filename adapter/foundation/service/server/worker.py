@@ -1,0 +1,282 @@
+"""gunicorn's threaded worker, changed so that slow clients cannot occupy a thread.
+
+In the stock worker, the request threads perform handshakes, read heads and write answers, so as many silent clients as
+there are threads stop the service. Here the poller thread does this for all connections (`connections`), with a total
+deadline for each stage. The threads get complete heads, and leave what a socket does not accept of their answer in an
+outbox (`outgoing`). If too many connections are open, the oldest unfinished ones are closed first, then the slowest
+readers, then those that have been idle longest, since a new connection is more likely to be a caller than a silent one.
+
+Written against gunicorn 27.0.1, whose request handling, thread pool and signals are used as they are.
+"""
+
+# gunicorn has no types.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import logging
+import selectors
+import signal
+import ssl
+import time
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from adapter.foundation.service.server.addresses import NO_ROOM
+from adapter.foundation.service.server.closing import ClosingWorker
+from adapter.foundation.service.server.connections import Connection, Stage
+from adapter.foundation.service.server.ending import Phase
+from adapter.foundation.service.server.sockets import prepare_accepted
+from adapter.foundation.service.server.waiting_room import WaitingRoom
+
+if TYPE_CHECKING:
+    import socket
+    from concurrent.futures import Future
+
+_log = logging.getLogger(__name__)
+
+MOST_PER_TURN = {Stage.HANDSHAKE: 4, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16}
+"""Connections of a stage to advance before other connections get a turn: about 3 ms of work for handshakes, heads of
+16 kB or portions of answers. Requests on kept connections never wait for more than that."""
+ACCEPTS_PER_TURN = 16
+LONGEST_WAIT = 1.0
+"""Seconds between two reports to the arbiter that the worker is alive."""
+ACCEPT_PAUSE = 0.2
+"""Seconds without accepting after file descriptors ran out and no connection could be closed."""
+
+
+class TidewatchWorker(ClosingWorker):
+    """Polls all waiting connections in the main thread; see the module."""
+
+    poller: selectors.BaseSelector
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to gunicorn
+        super().__init__(*args, **kwargs)
+        self._limits = self.app.options.connections
+        self._tls = self.app.tls
+        self._accept_again = 0.0
+        self._show_life_at = 0.0
+
+    def init_process(self) -> None:
+        """Set up the process after the fork."""
+        self.app.before_worker()
+        super().init_process()
+
+    def init_signals(self) -> None:
+        """Handle gunicorn's signals except SIGINT, which a terminal also sends to the arbiter."""
+        super().init_signals()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    # In the poller thread
+
+    def run(self) -> None:
+        """Serve until the shutdown, and then through the phases of `ending`."""
+        self._room = WaitingRoom(self.poller, self._deadlines)
+        self.poller.register(self.method_queue.fileno(), selectors.EVENT_READ, self.method_queue.run_callbacks)
+        self.app.context.serving(self)
+        while self._phase is not Phase.OVER and not self._is_drained():
+            self._show_life()
+            self.set_accept_enabled(self._may_accept())
+            longest = min(self._threads.pause_seconds() or LONGEST_WAIT, self._ending.next_phase(time.monotonic()))
+            self._dispatch(self._room.next_expiry(longest))
+            self._threads.start_waiting()
+            for conn in self._room.expired():
+                self._expire(conn)
+            if not self.is_parent_alive():
+                self._ending.hurry(time.monotonic())
+            self._enter(self._ending.phase(time.monotonic()))
+        self._finish()
+
+    def _enter(self, phase: Phase) -> None:
+        if phase is self._phase:
+            return
+        if self._phase is Phase.SERVING:
+            self.app.context.stopping()
+        self._phase = phase
+        if phase >= Phase.DRAINING:
+            self.alive = False
+            self.set_accept_enabled(enabled=False)
+            for listener in self.sockets:
+                listener.close()
+            self._dispatch(0)
+            for conn in self._room.all(Stage.HANDSHAKE, Stage.IDLE):
+                self._drop(conn)
+            for stage in (Stage.HEAD, Stage.BODY):
+                self._room.shorten(stage, LONGEST_WAIT)
+
+    def accept(self, listener: socket.socket) -> None:
+        """Accept new connections, a limited number at once."""
+        for _ in range(ACCEPTS_PER_TURN):
+            try:
+                sock, client = listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as e:
+                if e.errno in NO_ROOM and not self._make_room("no_file_descriptors"):
+                    self._accept_again = time.monotonic() + ACCEPT_PAUSE
+                return
+            self._open(sock, client[:2], listener.getsockname()[:2])
+
+    def finish_request(self, conn: Connection, fs: Future[bool]) -> None:
+        """Take a connection back from a request thread."""
+        self._in_request -= 1
+        self._threads.finished(conn)
+        self._bodies.release(conn)
+        conn.is_kept = not (fs.cancelled() or fs.exception()) and fs.result()
+        if conn.fault:
+            self.dropped[conn.fault] += 1
+        if conn.outbox.bodies:
+            conn.outbox.newly_read()  # the required rate applies to what is read from now on
+            self._room.put(conn, Stage.SEND, selectors.EVENT_WRITE)
+            self._make_room_for_answers()
+        else:
+            self._continue_connection(conn)
+
+    def open_connections(self) -> dict[str, int]:
+        """Return the number of connections by stage."""
+        waiting = {stage.name.lower(): count for stage, count in self._room.counts().items()}
+        return waiting | {"request": self._in_request}
+
+    def _show_life(self) -> None:
+        """Report to the arbiter that the poller is alive; rarely, because each report costs a system call."""
+        now = time.monotonic()
+        if now >= self._show_life_at:
+            self.notify()
+            self._show_life_at = now + LONGEST_WAIT
+
+    def _may_accept(self) -> bool:
+        return (
+            self._phase < Phase.DRAINING
+            and self._in_request < self._limits.most
+            and self._accept_again <= time.monotonic()
+        )
+
+    def _dispatch(self, timeout: float) -> None:
+        """Advance the ready connections: kept ones first, then some of the others, fewest advances first."""
+        others: dict[Stage, list[Connection]] = {stage: [] for stage in MOST_PER_TURN}
+        for key, _ in self.poller.select(timeout):
+            if not isinstance(key.data, Connection):
+                key.data(key.fileobj)
+            elif key.data.stage in others:
+                others[key.data.stage].append(key.data)
+            else:
+                self._advance(key.data)
+        for stage, waiting in others.items():
+            waiting.sort(key=attrgetter("steps"))
+            for conn in waiting[: MOST_PER_TURN[stage]]:
+                conn.steps += 1
+                # An earlier connection of this turn may have caused it to be closed.
+                if conn.stage is stage:
+                    self._advance(conn)
+
+    def _advance(self, conn: Connection) -> None:
+        try:
+            self._step(conn)
+        except ssl.SSLWantReadError:
+            self._room.poll(conn, selectors.EVENT_READ)
+        except ssl.SSLWantWriteError:
+            self._room.poll(conn, selectors.EVENT_WRITE)
+        except BlockingIOError:
+            pass
+        except EOFError:
+            self._drop(conn)
+        except OSError as e:
+            self._give_up(conn, e)
+        except Exception:  # noqa: BLE001 - the loop of all connections: whatever one of them causes ends that one alone
+            _log.exception("a connection failed unexpectedly")
+            self._drop(conn, "unforeseen")
+
+    def _step(self, conn: Connection) -> None:
+        if conn.stage is Stage.HANDSHAKE:
+            self._shake_hands(conn)
+        if conn.stage in {Stage.HEAD, Stage.IDLE}:
+            self._read(conn)
+        elif conn.stage is Stage.BODY:
+            self._receive(conn)
+        elif conn.stage is Stage.SEND:
+            self._send(conn)
+        elif conn.stage is Stage.LINGER and not conn.discard():
+            self._drop(conn)
+
+    def _shake_hands(self, conn: Connection) -> None:
+        """Advance the handshake. The socket is wrapped at the client's first byte, to use the newest context."""
+        if self._tls is not None and self._tls.is_spoken_on(conn.sock):
+            if not isinstance(conn.sock, ssl.SSLSocket):
+                self._room.poll(conn, 0)
+                conn.sock = self._tls.wrap(conn.sock)
+                self._room.poll(conn, selectors.EVENT_READ)
+            conn.sock.do_handshake()
+            self._tls.shaken(conn.sock)
+        self._room.put(conn, Stage.HEAD)
+
+    def _read(self, conn: Connection) -> None:
+        if conn.head_is_whole() or conn.read_head():
+            self._submit_unless_busy(conn)
+            return
+        if conn.head_is_too_large:
+            self._refuse(conn, 431, "Request Header Fields Too Large", "head_too_large")
+            return
+        if conn.stage is Stage.IDLE:
+            self._room.put(conn, Stage.HEAD)
+        heads = self._room.heads.of(conn)
+        heads.note(conn)
+        while (largest := heads.one_too_many()) is not None:
+            self._refuse(largest, 431, "Request Header Fields Too Large", "heads_crowded_out")
+
+    def _send(self, conn: Connection) -> None:
+        """Send a portion of the unsent answer; the next request is read only after the last portion."""
+        if conn.outbox.step():
+            self._held.release(conn.outbox)
+            self._continue_connection(conn)
+        else:
+            self._room.poll(conn, selectors.EVENT_WRITE)
+
+    def _continue_connection(self, conn: Connection) -> None:
+        """Continue with the next request of a connection whose answer has been passed to the kernel."""
+        if not conn.is_kept or self._phase >= Phase.DRAINING:
+            self._say_goodbye(conn)
+            return
+        conn.end_request()
+        conn.steps = 0
+        if conn.next_is_sent():
+            self._submit_unless_busy(conn)
+        else:
+            self._room.put(conn, Stage.HEAD if conn.head else Stage.IDLE)
+
+    def _receive(self, conn: Connection) -> None:
+        """Receive a portion of a body, and drop the largest one if all of them together take too much memory."""
+        try:
+            is_whole = conn.read_body()
+        finally:
+            self._bodies.note(conn)
+            while (largest := self._bodies.one_too_many(self._room.all(Stage.BODY))) is not None:
+                self._refuse(largest, 503, "Service Unavailable", "bodies_crowded_out")
+        if is_whole and conn.stage is Stage.BODY:
+            self._submit(conn)
+
+    def _submit_unless_busy(self, conn: Connection) -> None:
+        plan_body = self.app.context.plan_body
+        if plan_body is not None and conn.expect_body(plan_body):
+            self._room.put(conn, Stage.BODY)
+            self._advance(conn)
+        elif 0 < self._limits.most_requests <= self._in_request and not conn.asks_for_health:
+            self._refuse(conn, 429, "Too Many Requests", "too_many_requests")
+        else:
+            self._submit(conn)
+
+    def _submit(self, conn: Connection) -> None:
+        self._room.take(conn)
+        conn.stage = Stage.REQUEST
+        self._in_request += 1
+        self.enqueue_req(conn)
+
+    def _open(self, sock: socket.socket, client: tuple[str, int], server: tuple[str, int]) -> None:
+        full = len(self._room) + self._in_request >= self._limits.most
+        if full or self._room.unfinished() >= self._limits.most_unfinished:
+            self._make_room("crowded_out")
+        prepare_accepted(sock)
+        conn = Connection(sock, client, server, self._answers.most_bytes_each)
+        try:
+            self._room.put(conn, Stage.HANDSHAKE)
+        except OSError as e:
+            self._drop(conn, "not_pollable", e)

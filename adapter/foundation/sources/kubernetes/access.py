@@ -1,0 +1,152 @@
+"""The address and credentials for kube-apiserver: from a kubeconfig, or from the service account of the pod.
+
+Plain credentials, such as those of every pod, need no more than `plain_transport`. Everything else, such as programs
+that create tokens, and proxies, is left to the package `kubernetes`. It takes 20 MiB and 0.2 s of CPU, so it is
+imported inside functions. Only its configuration, authentication and transport are used; the first use of one of its
+model classes would take another 80 MiB.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trimmed
+from adapter.foundation.sources.kubernetes.plain_kubeconfig import plain_access, service_account_access
+from adapter.foundation.sources.kubernetes.transport import CONNECTIONS, PackageTransport, PlainTransport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kubernetes.client.configuration import Configuration
+
+    from adapter.foundation.sources.kubernetes.transport import KubernetesTransport
+
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def access(kubeconfig: str | None, context: str | None) -> Callable[[], KubernetesTransport]:
+    """Return a function that creates a transport with fresh credentials.
+
+    They come from `kubeconfig` if it is given, otherwise from the service account in a pod, otherwise, as with kubectl,
+    from `$KUBECONFIG` or `~/.kube/config`.
+    """
+    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return in_cluster()
+    return from_kubeconfig(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config", context)
+
+
+def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], KubernetesTransport]:
+    """Return a function that creates a transport from a context, by default the current one, of kubeconfigs (`A:B`)."""
+
+    def connect() -> KubernetesTransport:
+        plain = None if _may_use_a_proxy(os.environ) else plain_access(path, context)
+        return packaged(path, context) if plain is None else PlainTransport(plain)
+
+    return connect
+
+
+def packaged(path: str, context: str | None = None) -> PackageTransport:
+    """Return the package's transport for a context of kubeconfigs; raises ConfigurationError."""
+    from kubernetes.config.kube_config import load_kube_config  # noqa: PLC0415 - see the module's docstring
+
+    configuration = usual_configuration()
+    _load(
+        f"kubeconfig {path}",
+        lambda: load_kube_config(  # type: ignore[no-untyped-call]  # the package's loaders have no types
+            config_file=path, context=context, client_configuration=configuration, persist_config=False
+        ),
+    )
+    return transport_of(configuration)
+
+
+def in_cluster(
+    folder: str | Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ
+) -> Callable[[], KubernetesTransport]:
+    """Return a function that creates a transport from the pod's service account; its token is reread each minute."""
+
+    def connect() -> KubernetesTransport:
+        plain = None if _may_use_a_proxy(os.environ) else service_account_access(folder, environ)
+        if plain is not None:
+            return PlainTransport(plain)
+        from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415 - likewise
+
+        configuration = usual_configuration()
+        loader = InClusterConfigLoader(  # type: ignore[no-untyped-call]  # likewise
+            f"{folder}/token", f"{folder}/ca.crt", environ=environ
+        )
+        _load(
+            f"service account in {folder}",
+            lambda: loader.load_and_set(configuration),  # type: ignore[no-untyped-call]  # likewise
+        )
+        return transport_of(configuration)
+
+    return connect
+
+
+def _may_use_a_proxy(environ: Mapping[str, str]) -> bool:
+    """Return whether a variable names a proxy, for which the package decides whether it is used."""
+    lower = {name.lower(): value for name, value in environ.items()}
+    return lower.get("no_proxy") != "*" and any(lower.get(f"{scheme}_proxy") for scheme in ("http", "https", "all"))
+
+
+def usual_configuration() -> Configuration:
+    """Return the configuration that all transports share: without address, credentials and CA."""
+    from kubernetes.client.configuration import Configuration  # noqa: PLC0415 - likewise
+
+    configuration = Configuration()
+    # The caller has its own back-off and deadline: urllib3's three attempts would triple every deadline, and a redirect
+    # would send the token to another address.
+    configuration.retries = False
+    configuration.keep_alive = True
+    configuration.connection_pool_maxsize = CONNECTIONS
+    return configuration
+
+
+def _load(source: str, load: Callable[[], object]) -> None:
+    """Run the package's loader. Its exceptions may quote the user's entry and token, so they are not chained."""
+    from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
+    from yaml import MarkedYAMLError  # noqa: PLC0415 - stays unloaded where no kubeconfig is read
+
+    try:
+        load()
+    except ConfigException as error:
+        # The text after " in " prints the entry itself.
+        reason = str(error).split(" in ", 1)[0]
+    except OSError as error:
+        reason = f"{error.strerror}: {error.filename}"
+    except MarkedYAMLError as error:
+        reason = f"not YAML, line {error.problem_mark.line + 1}" if error.problem_mark else "not YAML"
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        # The package does not validate: a list in place of a mapping, or data that is not base64, raises any of these.
+        reason = f"not in the expected form ({type(error).__name__})"
+    else:
+        return
+    message = (
+        f"{source}: {trimmed(reason)}: name a valid file with --kubeconfig, or run in a pod with a service account"
+    )
+    raise ConfigurationError(message) from None
+
+
+def transport_of(configuration: Configuration) -> PackageTransport:
+    """Return the package's transport; raises ConfigurationError for certificates that cannot be used."""
+    from kubernetes.client.api_client import ApiClient  # noqa: PLC0415 - likewise
+    from urllib3.exceptions import HTTPError  # noqa: PLC0415 - likewise
+
+    try:
+        return PackageTransport(ApiClient(configuration))
+    except (OSError, HTTPError) as error:
+        message = f"certificates for {configuration.host}: {trimmed(str(error))}"
+        raise ConfigurationError(message) from None
+
+
+def pod_namespace() -> str:
+    """Return the namespace of the pod in which this process runs; empty outside of one."""
+    named = os.environ.get("POD_NAMESPACE", "")
+    if named:
+        return named
+    try:
+        return Path(SERVICE_ACCOUNT, "namespace").read_text().strip()
+    except OSError:
+        return ""

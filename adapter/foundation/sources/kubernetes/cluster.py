@@ -1,0 +1,124 @@
+"""Objects of a cluster, kept in memory by watch: pods from the start, other kinds from the first request for them."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+
+from adapter.foundation.objects.metadata import PartialObjectMetadata
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.sources.index import ObjectIndex
+from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError
+from adapter.foundation.sources.kubernetes.list_watch import ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.objects import ObjectsForbiddenError, ObjectsNotServedError, ObjectsNotSyncedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from threading import Event
+
+    from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from adapter.foundation.sources.kubernetes.errors import NotFoundError
+
+StartTask: TypeAlias = "Callable[[str, Callable[[Event], None]], None]"
+"""Starts a function, which runs until its event is set, as a named task of the process. Thread-safe."""
+
+PODS = find_resource(BUILT_IN, "", "pods")
+
+
+class _Watched(NamedTuple):
+    reflector: Reflector[PartialObjectMetadata]
+    objects: ObjectIndex
+
+
+class ClusterObjects:
+    """An `ObjectSource` over a cluster. Thread-safe."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        start: StartTask,
+        settings: WatchSettings | None = None,
+        discovery: KindDiscovery | None = None,
+    ) -> None:
+        """Start the tasks `discovery` and `watch pods`; each further kind gets a `watch` task when it is needed."""
+        self._client = client
+        self._start = start
+        self._settings = settings or WatchSettings()
+        self._discovery = discovery or KindDiscovery(client, pace=self._settings.pace)
+        self._watched: dict[Resource, _Watched] = {}
+        self._lock = threading.Lock()
+        start("discovery", self._discovery.run)
+        self._watch(PODS)
+
+    def resource(self, group: str, name: str) -> Resource:
+        """Return the resource of this name; raises UnknownResourceError. Is a `ResolveResource`."""
+        return self._discovery.resource(group, name)
+
+    def names(self, resource: Resource, namespace: str | None, selector: Selector) -> tuple[str, ...]:
+        """Return the names of the objects in the namespace (None: cluster-scoped) whose labels match, in order.
+
+        The first call for a kind starts its watch. Raises ObjectsError.
+        """
+        return self._index(resource).names(namespace, selector)
+
+    def labels_of(self, resource: Resource, namespace: str | None, name: str) -> Mapping[str, str] | None:
+        """Return the labels of one object; None if there is no such object. Raises ObjectsError.
+
+        The first call for a kind starts its watch.
+        """
+        return self._index(resource).labels(namespace, name)
+
+    def namespaces_of(self, resource: Resource) -> tuple[str, ...]:
+        """Return the namespaces with objects of the kind. The first call starts its watch. Raises ObjectsError."""
+        return self._index(resource).namespaces()
+
+    def synced(self, resource: Resource) -> bool:
+        """Return whether the first list of the kind is complete; False for a kind that is not watched. Never raises."""
+        watched = self._watched.get(resource)
+        return watched is not None and watched.reflector.synced
+
+    def await_first_list(self, resource: Resource, seconds: float) -> None:
+        """Wait until the first list of the kind is complete or has failed, for at most this many seconds."""
+        watched = self._watched.get(resource)
+        if watched is not None:
+            watched.reflector.tried.wait(seconds)
+
+    def unreadable(self, resource: Resource, namespace: str | None) -> int:
+        """Return how many objects of the namespace (None: of all) cannot be read and are left out. Never raises."""
+        watched = self._watched.get(resource)
+        return 0 if watched is None else watched.reflector.unreadable(namespace)
+
+    def _index(self, resource: Resource) -> ObjectIndex:
+        reflector, objects = self._watched.get(resource) or self._watch(resource)
+        # Objects that may no longer be read become outdated, so they are no longer served.
+        if (refusal := reflector.refusal) is not None:
+            _refuse(reflector.resource, refusal)
+        if not reflector.synced:
+            reason = f": {reflector.failure}" if reflector.failure else ""
+            raise ObjectsNotSyncedError(f"{resource.qualified}: the first list has not arrived yet{reason}")
+        return objects
+
+    def _watch(self, resource: Resource) -> _Watched:
+        """Return the reflector and the index of the kind; create and start them if there are none."""
+        with self._lock:
+            found = self._watched.get(resource)
+            if found is not None:
+                return found
+            index = ObjectIndex()
+            reflector = Reflector(self._client, ListWatch(resource), PartialObjectMetadata, index, self._settings)
+            watched = self._watched[resource] = _Watched(reflector, index)
+        self._start(f"watch {resource.qualified}", reflector.run)
+        return watched
+
+
+def _refuse(resource: Resource, failure: ForbiddenError | NotFoundError) -> NoReturn:
+    group = f"the API group {resource.group}" if resource.group else "the core group"
+    if isinstance(failure, ForbiddenError):
+        needed = f"needs get, list, watch on {resource.plural} in {group}"
+        raise ObjectsForbiddenError(f"{resource.qualified}: {needed}: {failure}") from failure
+    served = f"{resource.plural} in version {resource.version} of {group}"
+    raise ObjectsNotServedError(f"{resource.qualified}: the API server does not serve {served}") from failure

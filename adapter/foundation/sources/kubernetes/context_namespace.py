@@ -1,0 +1,49 @@
+"""The namespace that kubectl uses where no flag names one: that of the kubeconfig's context."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.sources.kubernetes.access import pod_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_USUAL: Final = "default"
+
+
+def context_namespace(kubeconfig: str | None, context: str | None) -> str:
+    """Return the namespace of the context, by default the current one; `default` if it names none.
+
+    In a pod without a kubeconfig, it is the pod's own namespace. Of several kubeconfigs (`A:B`), the first that has a
+    context or names the current one is used, as by kubectl. A kubeconfig that cannot be read names no namespace: the
+    first request says what is wrong with it.
+    """
+    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return pod_namespace() or _USUAL
+    files = [*_contents(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")]
+    wanted = context or next((one["current-context"] for one in files if one.get("current-context")), None)
+    for content in files:
+        for entry in _list(content.get("contexts")):
+            if entry.get("name") == wanted:
+                named = entry.get("context")
+                return str((named if isinstance(named, dict) else {}).get("namespace") or _USUAL)
+    return _USUAL
+
+
+def _contents(paths: str) -> Iterator[dict[str, Any]]:
+    import yaml  # noqa: PLC0415 - stays unloaded where no kubeconfig is read
+
+    for path in filter(None, paths.split(os.pathsep)):
+        try:
+            content = yaml.safe_load(Path(path).expanduser().read_text())
+        except (OSError, ValueError, yaml.YAMLError):
+            continue
+        if isinstance(content, dict):
+            yield content
+
+
+def _list(value: object) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

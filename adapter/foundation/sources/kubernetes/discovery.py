@@ -1,0 +1,145 @@
+"""The kinds of the cluster, by the names that rules and paths use for them.
+
+Before the first answer, the built-in kinds are known, so that rules can be resolved at once. If the server of a group
+does not answer, its kinds remain known.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.groups import discover
+from adapter.foundation.time.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import Event
+
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from adapter.foundation.sources.kubernetes.groups import GroupVersion
+    from adapter.foundation.time.pace import Pace
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE_SECONDS = 5.0
+"""How long the look-up of an unknown name waits for another thread's attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    resources: tuple[Resource, ...]
+    failing: tuple[str, ...]
+    """Group versions whose server does not answer, as `group/version`."""
+
+
+def _merge_kinds(found: list[GroupVersion], before: tuple[Resource, ...]) -> _Known:
+    """Return the kinds that were found, and the former kinds of group versions that do not answer."""
+    resources: dict[tuple[str, str], Resource] = {}
+    for version in found:
+        held = version.resources
+        if held is None:
+            held = tuple(one for one in before if (one.group, one.version) == (version.group, version.version))
+        for resource in held:
+            # The first version with a resource is the preferred one.
+            resources.setdefault((resource.group, resource.plural), resource)
+    failing = (f"{version.group}/{version.version}" for version in found if version.resources is None)
+    return _Known(tuple(resources.values()), tuple(failing))
+
+
+class KindDiscovery:
+    """The kinds of the cluster, refreshed regularly, and when an unknown kind is looked up."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        *,
+        pace: Pace = UNPACED,
+        clock: Callable[[], float] = time.monotonic,
+        refresh_seconds: float = 300.0,
+        retry_seconds: float = 30.0,
+    ) -> None:
+        """`retry_seconds` is also the shortest time between two attempts because of unknown names."""
+        self._client = client
+        self._pace = pace
+        self._clock = clock
+        self._refresh_seconds = refresh_seconds
+        self._retry_seconds = retry_seconds
+        self._known = _Known(BUILT_IN, ())
+        self._resolved: dict[tuple[str, str], Resource] = {}
+        self._tried_at: float | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """Group versions whose server does not answer, as `group/version`."""
+        return self._known.failing
+
+    def resource(self, group: str, name: str) -> Resource:
+        """Return the resource of this name. Is a `ResolveResource`; raises UnknownResourceError.
+
+        For an unknown name, the server is asked, unless that was done a moment ago, because the kind may be new.
+        """
+        try:
+            return self._resolve(group, name)
+        except UnknownResourceError:
+            if not self._refresh_if_due():
+                raise
+        return self._resolve(group, name)
+
+    def refresh(self) -> None:
+        """Ask the server. Raises KubernetesError, and keeps the known kinds then."""
+        with self._lock:
+            self._refresh()
+
+    def run(self, stop: Event) -> None:
+        """Refresh until `stop` is set."""
+        while not stop.is_set():
+            delay = self._refresh_seconds
+            try:
+                self.refresh()
+            except KubernetesError as error:
+                delay = self._retry_seconds
+                logger.warning("API discovery failed; the known kinds stay in use: %s", error)
+            stop.wait(random.uniform(0.8, 1.2) * delay)  # noqa: S311 - spreads replicas, hides nothing
+
+    def _resolve(self, group: str, name: str) -> Resource:
+        resolved = self._resolved
+        asked = (group, name.lower())
+        found = resolved.get(asked)
+        if found is None:
+            found = resolved[asked] = find_resource(self._known.resources, group, name)
+        return found
+
+    def _refresh_if_due(self) -> bool:
+        """Ask the server if the last time was long enough ago; return whether new kinds may be known."""
+        known = self._known
+        if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
+            return False
+        try:
+            if self._known is not known:
+                # Another thread asked while this one was waiting for the lock.
+                return True
+            if self._tried_at is not None and self._clock() - self._tried_at < self._retry_seconds:
+                return False
+            self._refresh()
+        except KubernetesError as error:
+            logger.warning("API discovery for an unknown resource failed; the known kinds stay in use: %s", error)
+            return False
+        finally:
+            self._lock.release()
+        return True
+
+    def _refresh(self) -> None:
+        self._tried_at = self._clock()
+        known = _merge_kinds(discover(self._client, self._pace), self._known.resources)
+        if known.failing != self._known.failing:
+            logger.warning("APIs whose server does not answer: %s", ", ".join(known.failing) or "none any more")
+        self._known = known
+        self._resolved = {}

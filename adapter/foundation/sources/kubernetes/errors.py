@@ -1,0 +1,195 @@
+"""The errors of calls to kube-apiserver, with a class for each case.
+
+The package `kubernetes` has one exception for all statuses, whose text contains the whole body and all headers; it
+passes on transport errors, and its configuration errors may quote the kubeconfig, including tokens. Here, each case has
+a class, texts of other programs are cut, and nothing that may contain a credential is kept or chained.
+
+    KubernetesError
+    +-- ConfigurationError      kubeconfig or service account cannot be used
+    +-- UnreachableError        no connection, TLS refused, reset, deadline passed
+    |   +-- SilentError         connected, but no byte for too long
+    |   +-- DeadlineError       the time for the whole call is up
+    +-- UnknownOutcomeError     a write was sent, and it is unknown whether it took effect
+    +-- FencedError             a write was not sent: the permission for it would not have lasted
+    +-- UnexpectedResponseError an answer that kube-apiserver would not give
+    +-- StatusError             an answer other than 2xx
+        +-- UnauthorizedError   401, or 403 for system:anonymous: the credentials were not accepted
+        +-- ForbiddenError      403
+        +-- NotFoundError       404: for a list, this kind is not served
+        +-- ConflictError       409: the object has another version now, or the name is taken
+        +-- ExpiredError        410: this resourceVersion or continue token is compacted
+        +-- ThrottledError      429
+        +-- ServerError         5xx
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from adapter.foundation.objects.decoders import decoder_of
+
+MESSAGE_LIMIT = 256
+"""Longest part of another program's message that is kept, in characters."""
+_LONGEST_RETRY_AFTER_SECONDS = 300.0
+"""Longest wait that a server can request in `Retry-After`."""
+
+
+class KubernetesError(Exception):
+    """A call to kube-apiserver failed; the message says which and why."""
+
+
+class ConfigurationError(KubernetesError):
+    """The kubeconfig, or the service account of the pod, cannot be used."""
+
+
+class UnreachableError(KubernetesError):
+    """The server was not reached, or did not answer in time."""
+
+
+class SilentError(UnreachableError):
+    """An open connection on which nothing arrived for too long."""
+
+
+class DeadlineError(UnreachableError):
+    """The deadline of the whole call passed. A write that is sent only once was not sent."""
+
+
+class UnknownOutcomeError(KubernetesError):
+    """A write was sent, but it has no answer, or the server failed: it may have taken effect.
+
+    Read the object before the next write.
+    """
+
+
+class FencedError(KubernetesError):
+    """A write was not sent because the permission to write would have ended before it."""
+
+
+class UnexpectedResponseError(KubernetesError):
+    """The answer is not one of kube-apiserver."""
+
+
+class StatusError(KubernetesError):
+    """The server answered with an error.
+
+    Attributes:
+        code: HTTP status, or the code of an ERROR event of a watch.
+        retry_after_seconds: time that the server requests to wait; 0 if it requests none.
+    """
+
+    def __init__(self, message: str, code: int, retry_after_seconds: float = 0.0) -> None:
+        """`message` is the text of `str()`."""
+        super().__init__(message)
+        self.code = code
+        self.retry_after_seconds = retry_after_seconds
+
+
+class UnauthorizedError(StatusError):
+    """The credentials were not accepted: they expired, were rotated, or are missing."""
+
+
+class ForbiddenError(StatusError):
+    """The credentials are valid, but lack the permission."""
+
+
+class NotFoundError(StatusError):
+    """The path is not served."""
+
+
+class ConflictError(StatusError):
+    """The object has another version than the write names, or the name is taken; nothing was changed."""
+
+
+class ExpiredError(StatusError):
+    """The resourceVersion or continue token is older than what the server keeps."""
+
+
+class ThrottledError(StatusError):
+    """There were too many requests; `retry_after_seconds` is the time to wait."""
+
+
+class ServerError(StatusError):
+    """The server failed."""
+
+
+class ErrorStatus(msgspec.Struct, gc=False):
+    """The fields of `meta/v1 Status` that are read."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+_ERROR_STATUSES = decoder_of(ErrorStatus)
+
+
+_CLASSES: dict[int, type[StatusError]] = {
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: ExpiredError,
+    429: ThrottledError,
+}
+
+
+def error_of_answer(what: str, code: int, body: bytes, retry_after: str | None = None) -> StatusError:
+    """Return the error for an answer with HTTP status `code`; `what` names the call: `GET /api/v1/pods`."""
+    try:
+        status = _ERROR_STATUSES.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # A proxy answers in HTML or plain text.
+        status = ErrorStatus(message=body[: 4 * MESSAGE_LIMIT].decode(errors="replace"))
+    return error_of_status(what, ErrorStatus(status.message, status.reason, code), _seconds(retry_after))
+
+
+def error_of_status(what: str, status: ErrorStatus, retry_after_seconds: float = 0.0) -> StatusError:
+    """Return the error for the Status of an answer or of an ERROR event."""
+    kind = _CLASSES.get(status.code, ServerError if status.code >= 500 else StatusError)
+    if status.code == 403 and '"system:anonymous"' in status.message:
+        kind = UnauthorizedError
+    reason = " ".join(filter(None, (str(status.code), status.reason)))
+    return kind(f"{what}: {reason}: {trimmed(status.message) or 'no message'}", status.code, retry_after_seconds)
+
+
+def error_of_event(path: str, content: msgspec.Raw) -> StatusError | UnexpectedResponseError:
+    """Return the error that an ERROR event of a watch of `path` states."""
+    try:
+        return error_of_status(f"watch of {path}", _ERROR_STATUSES.decode(content))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return UnexpectedResponseError(f"watch of {path}: not an event: {error}")
+
+
+def trimmed(message: str) -> str:
+    """Return the message on one line, cut to `MESSAGE_LIMIT` characters."""
+    line = " ".join(message.split())
+    return line if len(line) <= MESSAGE_LIMIT else line[: MESSAGE_LIMIT - 1] + "…"
+
+
+def _seconds(retry_after: str | None) -> float:
+    # kube-apiserver sends whole seconds, never a date.
+    known = retry_after and retry_after.isascii() and retry_after.isdigit()
+    return min(float(retry_after), _LONGEST_RETRY_AFTER_SECONDS) if retry_after and known else 0.0
+
+
+def is_of_the_server(error: BaseException) -> bool:
+    """Whether a call failed because of the API server, the way to it or the credentials, not because of its object."""
+    faults = (
+        ConfigurationError,
+        UnreachableError,
+        UnknownOutcomeError,
+        UnexpectedResponseError,
+        UnauthorizedError,
+        ThrottledError,
+        ServerError,
+    )
+    return isinstance(error, faults)
+
+
+def fault_of(error: KubernetesError) -> Literal["credentials", "unreachable", "other"]:
+    """Return what is at fault if the API server does not answer."""
+    if isinstance(error, ConfigurationError | UnauthorizedError):
+        return "credentials"
+    return "unreachable" if isinstance(error, UnreachableError) else "other"

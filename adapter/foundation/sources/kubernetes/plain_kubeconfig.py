@@ -1,0 +1,165 @@
+"""Kubeconfigs and service accounts with plain credentials: a token, a file with one, a client certificate.
+
+Whatever else a kubeconfig has, and whatever is wrong with it or with a service account, is left to the package
+`kubernetes`, which reads it and says what is wrong. So this reader gives up at the first thing that it does not know.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.sources.kubernetes.errors import ConfigurationError
+from adapter.foundation.sources.kubernetes.transport import PlainAccess, TokenFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_CLUSTER_KEYS: Final = frozenset(
+    {
+        "server",
+        "certificate-authority",
+        "certificate-authority-data",
+        "insecure-skip-tls-verify",
+        "tls-server-name",
+        "extensions",
+    }
+)
+_USER_KEYS: Final = frozenset(
+    {
+        "token",
+        "tokenFile",
+        "client-certificate",
+        "client-certificate-data",
+        "client-key",
+        "client-key-data",
+        "extensions",
+    }
+)
+
+
+class _OtherError(Exception):
+    """The kubeconfig has something that is not plain, or is wrong."""
+
+
+def plain_access(path: str, context: str | None) -> PlainAccess | None:
+    """Return the access that a context of a kubeconfig describes; None if the package has to read it."""
+    file = Path(path).expanduser()
+    try:
+        content = _mapping(_read(file))
+        named = _entry(content, "contexts", "context", context or _text(content["current-context"]))
+        cluster = _entry(content, "clusters", "cluster", _text(named["cluster"]))
+        user = _entry(content, "users", "user", _text(named["user"]))
+        if not cluster.keys() <= _CLUSTER_KEYS or not user.keys() <= _USER_KEYS:
+            return None
+        return _access(file.parent, cluster, user)
+    except (_OtherError, OSError, ValueError, KeyError, RecursionError):
+        return None
+
+
+def _access(folder: Path, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> PlainAccess:
+    host = _text(cluster["server"]).rstrip("/")
+    if not host.startswith(("http://", "https://")):
+        raise _OtherError
+    skips = cluster.get("insecure-skip-tls-verify", False)
+    if not isinstance(skips, bool):
+        raise _OtherError
+    authority = _pem(folder, cluster, "certificate-authority")
+    certificate, key = _pem(folder, user, "client-certificate"), _pem(folder, user, "client-key")
+    if (certificate is None) is not (key is None):
+        raise _OtherError
+    return PlainAccess(
+        host=host,
+        token=_token(folder, user),
+        authorities=authority,
+        client_certificate=None if certificate is None or key is None else f"{certificate}\n{key}",
+        verifies=not skips,
+        server_name=_text(cluster["tls-server-name"]) if "tls-server-name" in cluster else None,
+    )
+
+
+def _token(folder: Path, user: Mapping[str, Any]) -> Callable[[], str] | None:
+    if "token" in user and "tokenFile" in user:
+        raise _OtherError
+    if "tokenFile" in user:
+        # Read again when it is refused, with the rest of the kubeconfig.
+        token = (folder / _text(user["tokenFile"])).read_text().strip()
+    elif "token" in user:
+        token = _text(user["token"])
+    else:
+        return None
+    if not token:
+        raise _OtherError
+    return lambda: f"Bearer {token}"
+
+
+def _pem(folder: Path, entry: Mapping[str, Any], key: str) -> str | None:
+    """Return a certificate or a key that stands in a file or in the kubeconfig itself; None if there is none."""
+    data = f"{key}-data"
+    if key in entry and data in entry:
+        raise _OtherError
+    if key in entry:
+        return (folder / _text(entry[key])).read_text()
+    if data not in entry:
+        return None
+    try:
+        return base64.b64decode(_text(entry[data]), validate=False).decode()
+    except binascii.Error as error:
+        raise _OtherError from error
+
+
+def _entry(content: Mapping[str, Any], key: str, inner: str, name: str) -> dict[str, Any]:
+    """Return what the one entry of that name holds."""
+    entries = content[key]
+    found = [each for each in entries if _mapping(each).get("name") == name] if isinstance(entries, list) else []
+    if len(found) != 1:
+        raise _OtherError
+    return _mapping(found[0][inner])
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _OtherError
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise _OtherError
+    return value
+
+
+def _read(file: Path) -> object:
+    if os.pathsep in str(file):
+        raise _OtherError
+    text = file.read_text()
+    if text.startswith("{"):
+        with suppress(ValueError):
+            return json.loads(text)
+    import yaml  # noqa: PLC0415 - stays unloaded where no kubeconfig is read, or one in JSON
+
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+    except yaml.YAMLError as error:
+        raise _OtherError from error
+
+
+def service_account_access(folder: str | Path, environ: Mapping[str, str]) -> PlainAccess | None:
+    """Return the access of a pod's service account; None if something is missing, which the package names."""
+    host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        return None
+    try:
+        authorities = Path(folder, "ca.crt").read_text()
+        token = TokenFile(f"{folder}/token", "bearer")
+    except (OSError, ValueError, ConfigurationError):
+        return None
+    if not authorities:
+        return None
+    named = f"[{host}]" if ":" in host or "%" in host else host
+    return PlainAccess(host=f"https://{named}:{port}", token=token, authorities=authorities)

@@ -1,0 +1,212 @@
+"""One request with one deadline: whether it may still be sent, whether it was sent, and the time limits of its reads.
+
+A time-out of urllib3 applies to one read, so an API server that answers one byte a second would block its caller for
+hours, and the caller would not know whether a write was sent at all. So the connections of this module get the time
+limit of each step from the request (`Sending`), and ask it for permission right before the first byte is sent.
+
+A write that must not be sent twice is `once`. When such a request is given up, its caller learns whether it was sent;
+if not, it never will be.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import struct
+import threading
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from adapter.foundation.sources.deadlines import DeadlinePassedError, Reading, TimedResponse
+from adapter.foundation.sources.kubernetes.errors import (
+    DeadlineError,
+    FencedError,
+    KubernetesError,
+    UnknownOutcomeError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from urllib3 import HTTPConnectionPool, PoolManager
+    from urllib3.connection import HTTPConnection
+
+    from adapter.foundation.sources.deadlines import Deadline
+
+    _Base = HTTPConnection
+else:
+    _Base = object
+
+T = TypeVar("T")
+
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+def _always(_seconds: float) -> bool:
+    return True
+
+
+class Sending:
+    """The state of one request. Thread-safe."""
+
+    def __init__(
+        self,
+        what: str,
+        deadline: Deadline,
+        *,
+        once: bool = False,
+        permit: Callable[[float], bool] = _always,
+        server_seconds: float = 0.0,
+    ) -> None:
+        """Begin a request, which is named `what` in errors and is never sent twice if it is `once`.
+
+        `permit` is called right before the request is sent, with the seconds after which it can no longer have an
+        effect: the time until the deadline, at which the connection is closed, plus `server_seconds`, for which a
+        server may process a request that it received at the last moment.
+        """
+        self.what = what
+        self.once = once
+        self._deadline = deadline
+        self._permit = permit
+        self._server_seconds = server_seconds
+        self._lock = threading.Lock()
+        self._sent = False
+        self._given_up = False
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether the request may be sent once more after a refusal."""
+        return not (self.once and self._sent)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether a write was sent, so that only its answer shows the outcome."""
+        return self.once and self._sent
+
+    def left(self, most: float | None = None) -> float:
+        """Return the seconds for the next step, more than 0 and no more than `most`. Raises DeadlineError."""
+        try:
+            left = self._deadline.remaining()
+        except DeadlinePassedError:
+            raise self.overdue() from None
+        return left if most is None else min(left, most)
+
+    def begin(self) -> None:
+        """Record that the request is about to be sent. Raises KubernetesError if it must not be."""
+        with self._lock:
+            if self._given_up or not self.may_repeat:
+                raise self.overdue()
+            seconds = self.left() + self._server_seconds
+            if not self._permit(seconds):
+                message = f"{self.what}: not sent: the permission to write does not last for {seconds:.3g} s more"
+                raise FencedError(message)
+            self._sent = True
+
+    def give_up(self) -> KubernetesError:
+        """Ensure that the request is not sent from now on; return the error that states whether it was."""
+        with self._lock:
+            self._given_up = True
+            return self.overdue()
+
+    def overdue(self) -> KubernetesError:
+        """Return the error for a request whose deadline has passed."""
+        seconds = f"{self._deadline.seconds:.3g} s"
+        if self.is_unknown:
+            return UnknownOutcomeError(
+                f"{self.what}: sent, but no answer in time ({seconds}): it may have taken effect"
+            )
+        if self._sent:
+            return DeadlineError(f"{self.what}: no answer in time ({seconds})")
+        return DeadlineError(f"{self.what}: could not be sent within {seconds}")
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """Apply the limits of this request to the connections that this thread uses."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    def in_time(self, work: Callable[[], T]) -> T:
+        """Run the work in a thread of its own, and return or raise its result, at the latest at the deadline.
+
+        This limits steps that no time-out of a socket applies to, such as DNS and programs that create tokens.
+        Raises KubernetesError.
+        """
+        outcome: Future[T] = Future()
+        threading.Thread(target=_into, args=(outcome, work), name=self.what, daemon=True).start()
+        try:
+            seconds = self.left()
+        except KubernetesError:
+            raise self.give_up() from None
+        try:
+            return outcome.result(seconds)
+        except TimeoutError:
+            raise self.give_up() from None
+
+
+_current: ContextVar[Sending | None] = ContextVar("sending", default=None)
+
+
+def _into(outcome: Future[T], work: Callable[[], T]) -> None:
+    try:
+        outcome.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - raised where the outcome is awaited
+        outcome.set_exception(error)
+
+
+def keep_to_deadlines(manager: PoolManager) -> None:
+    """Apply the limits of the present `Sending`, if any, to the connections that the manager creates from now on."""
+    manager.pool_classes_by_scheme = {
+        scheme: _kept_pool(pool) for scheme, pool in manager.pool_classes_by_scheme.items()
+    }
+
+
+def _kept_pool(pool: type[HTTPConnectionPool]) -> type[HTTPConnectionPool]:
+    return type(pool.__name__, (pool,), {"ConnectionCls": _deadline_class(pool.ConnectionCls)})
+
+
+def _deadline_class(connection: type) -> type:
+    return type(connection.__name__, (_Kept, connection), {})
+
+
+class _Kept(_Base):
+    """A connection of urllib3 that observes the deadline of a `Sending`; other requests are not affected."""
+
+    _unanswered = False
+
+    def connect(self) -> None:
+        sending = _current.get()
+        if sending is not None:
+            self.timeout = sending.left(self.timeout)
+        super().connect()
+
+    def request(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - handed through
+        sending = _current.get()
+        if sending is not None:
+            if self.is_closed:
+                self.connect()
+            sending.begin()
+            self._unanswered = True
+            self.timeout = sending.left(self.timeout)
+        super().request(*arguments, **options)
+
+    def getresponse(self) -> Any:  # noqa: ANN401 - urllib3's class, which is imported with the package alone
+        sending = _current.get()
+        timed = None if sending is None else partial(TimedResponse, reading=Reading(sending.left))
+        self.response_class = timed or http.client.HTTPResponse  # type: ignore[assignment]  # any callable
+        response = super().getresponse()
+        self._unanswered = False
+        return response
+
+    def close(self) -> None:
+        # The kernel would retry for minutes to send unacknowledged data to an unreachable server; a reset drops it.
+        if self._unanswered and self.sock is not None:
+            self._unanswered = False
+            with suppress(OSError):
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        super().close()

@@ -1,0 +1,165 @@
+"""Single objects of kube-apiserver as documents: read, created, patched, replaced, deleted, scaled, reviewed.
+
+Lists and watches are decoded piece by piece elsewhere. This module is for the rare calls with small answers: a Secret,
+an APIService, an access review, a Lease, the scale of a Deployment. Each call has one deadline, whatever the server or
+the network does.
+
+`replace` and `delete` carry out decisions that are valid for one version of an object. They are sent at most once. If
+the outcome of one is unknown, UnknownOutcomeError is raised, and the next step is to read the object.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adapter.foundation.sources.deadlines import Deadline
+from adapter.foundation.sources.kubernetes.client import KubernetesRequest, WholeAnswer
+from adapter.foundation.sources.kubernetes.errors import DeadlineError, UnexpectedResponseError, UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.sending import Sending
+from adapter.foundation.time.thread_limit import ThreadLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+
+MERGE_PATCH = "application/merge-patch+json"
+"""RFC 7386. With a resourceVersion in it, kube-apiserver applies it to that version or answers 409."""
+CONFLICT = 409
+"""Status of a conflict: the object has another version now, or the name is taken."""
+
+_MOST_AT_ONCE = 32
+"""Limit of concurrent calls, including those that were given up but are still waiting for DNS or a token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A 2xx answer."""
+
+    document: dict[str, Any]
+    date: str = ""
+    """The `Date` header (RFC 9110), by which clocks can be compared; empty if it is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The time limit of a write, and the condition under which it may be sent."""
+
+    seconds: float
+    """Time for the whole write: connection, credentials, and the answer to its last byte."""
+    permit: Callable[[float], bool]
+    """Called right before the request is sent, with the seconds after which it can no longer have an effect, even in
+    the server: at most one and a half times `seconds`. If it returns False, the request is not sent."""
+
+
+class ObjectClient:
+    """Calls to one API server that read or change a single object. Thread-safe."""
+
+    def __init__(self, client: KubernetesClient, seconds: float = 10.0) -> None:
+        """`seconds` is the default time limit of a whole call."""
+        self._client = client
+        self._seconds = seconds
+        self._limit = ThreadLimit(_MOST_AT_ONCE)
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
+        """Return the object at the path. Raises KubernetesError."""
+        request = KubernetesRequest("GET", path, query or {})
+        answer = self._answer(request, self._sending(request, seconds))
+        return Reply(_document(request.what, answer.body), answer.headers.get("Date", ""))
+
+    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float | None = None) -> dict[str, Any]:
+        """POST an object to its collection, or a review; return the created object.
+
+        Raises KubernetesError, which is ConflictError if the name is taken.
+        """
+        request = KubernetesRequest("POST", collection, body=document)
+        return _document(request.what, self._answer(request, self._sending(request, seconds)).body)
+
+    def merge(self, path: str, patch: Mapping[str, Any], *, seconds: float | None = None) -> dict[str, Any]:
+        """Apply a JSON merge patch; return the changed object.
+
+        Raises KubernetesError, which is ConflictError if the patch names an old resourceVersion.
+        """
+        request = KubernetesRequest("PATCH", path, body=patch, content_type=MERGE_PATCH)
+        return _document(request.what, self._answer(request, self._sending(request, seconds)).body)
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence | None = None) -> dict[str, Any]:
+        """PUT an object, or a subresource such as `scale`, in place of the version that its resourceVersion names.
+
+        Returns the changed object. The request is sent at most once. Raises ValueError for a document without a
+        resourceVersion, and KubernetesError: ConflictError if the object has another version now, FencedError if the
+        fence did not permit the write, UnreachableError (DeadlineError after its deadline) if it was not sent,
+        UnknownOutcomeError if it was sent and may have taken effect.
+        """
+        if not (document.get("metadata") or {}).get("resourceVersion"):
+            raise ValueError(
+                f"PUT {path}: metadata.resourceVersion is missing: read the object first, and replace that version"
+            )
+        request, sending = self._once("PUT", path, document, fence)
+        return self._write_object(request, sending)
+
+    def delete(
+        self, path: str, *, uid: str = "", resource_version: str = "", fence: Fence | None = None
+    ) -> dict[str, Any]:
+        """Delete an object if it still has this UID and this version, as far as they are given.
+
+        Returns the server's answer: a Status, or the object that is being deleted. The request is sent at most once.
+        Raises the errors of `replace`, and NotFoundError.
+        """
+        given = {"uid": uid, "resourceVersion": resource_version}
+        preconditions = {key: value for key, value in given.items() if value}
+        if not preconditions:
+            raise ValueError(f"DELETE {path}: name the UID or the resourceVersion of the object")
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        request, sending = self._once("DELETE", path, options, fence)
+        return self._write_object(request, sending)
+
+    def _sending(self, request: KubernetesRequest, seconds: float | None) -> Sending:
+        return Sending(request.what, Deadline(self._seconds if seconds is None else seconds))
+
+    def _once(
+        self, method: str, path: str, document: Mapping[str, Any], fence: Fence | None
+    ) -> tuple[KubernetesRequest, Sending]:
+        """Return a request that states its time limit, so that the server does not process it later."""
+        limits = fence or Fence(self._seconds, lambda _: True)
+        server_seconds = limits.seconds / 2
+        request = KubernetesRequest(method, path, {"timeout": f"{math.ceil(server_seconds * 1000)}ms"}, document)
+        deadline = Deadline(limits.seconds)
+        sending = Sending(request.what, deadline, once=True, permit=limits.permit, server_seconds=server_seconds)
+        return request, sending
+
+    def _write_object(self, request: KubernetesRequest, sending: Sending) -> dict[str, Any]:
+        answer = self._answer(request, sending)
+        try:
+            return _document(request.what, answer.body)
+        except UnexpectedResponseError as error:
+            raise UnknownOutcomeError(f"{error}: it may have taken effect") from error
+
+    def _answer(self, request: KubernetesRequest, sending: Sending) -> WholeAnswer:
+        crowded = f"{request.what}: not sent: {_MOST_AT_ONCE} calls are already in progress"
+        inside = ExitStack()
+        inside.enter_context(self._limit.entered(sending.left(), lambda: DeadlineError(crowded)))
+
+        def exchanged() -> WholeAnswer:
+            with inside:  # Until its end, even if the call is given up before.
+                return self._client.exchange(request, sending)
+
+        try:
+            return sending.in_time(exchanged)
+        except RuntimeError:  # No thread could be started.
+            inside.close()
+            raise
+
+
+def _document(what: str, body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as e:
+        raise UnexpectedResponseError(f"{what}: the answer is not JSON") from e
+    if not isinstance(document, dict):
+        raise UnexpectedResponseError(f"{what}: the answer is not an object")
+    return document

@@ -1,0 +1,34 @@
+"""Determines whether Prometheus's clock and ours agree, by the `Date` of its answers (RFC 9110).
+
+Queries contain our time. If our clock is an hour slow, Prometheus correctly returns the values of an hour ago, which
+would be served as current. The limit is a minute, which is the default of the largest age of an answer, and far more
+than synchronized clocks differ.
+"""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_CLOCK_DIFFERENCE_SECONDS = 60.0
+
+
+def refuse_other_time(query: str, headers: Mapping[str, str], now: float) -> None:
+    """Raise UnexpectedAnswerError if the answer has a `date` that is not about `now` (Unix seconds)."""
+    try:
+        theirs = parsedate_to_datetime(headers["date"]).timestamp()
+    except (KeyError, ValueError, OverflowError):
+        return
+    difference = theirs - now
+    if abs(difference) > MOST_CLOCK_DIFFERENCE_SECONDS:
+        behind = "behind" if difference > 0 else "ahead of"
+        raise UnexpectedAnswerError(
+            query,
+            f"this machine's clock is {abs(difference):.0f} s {behind} Prometheus's, so the values are of another time:"
+            " synchronize both clocks with NTP",
+        )

@@ -1,0 +1,105 @@
+"""The errors of queries, with a class for each case that callers distinguish.
+
+    PrometheusError
+    ├── PrometheusUnreachableError     no server, no TLS, cut off, or a gateway without a server: it may work later
+    ├── PrometheusTimeoutError         not answered within the time limit, by our clock or by Prometheus's
+    ├── QueryRefusedError              Prometheus refused the request: a narrower query may work
+    ├── AuthenticationRefusedError     401 or 403: credentials are missing or wrong
+    ├── AnswerTooLargeError            more bytes or samples than the caller allows: a narrower query may work
+    ├── UnexpectedAnswerError          the answer is not in the format of Prometheus's API
+    └── UnreadableForMatchersError     matchers are set, and they cannot be put into the query: it was not sent
+
+The transport's own errors are only chained (`raise … from`). Messages contain the shortened query and the cause, but no
+credentials, and at most a few words of another program's answer. `SettingsError` is raised before any request.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+_SHOWN_CHARACTERS = 200
+
+
+class SettingsError(ValueError):
+    """A setting of the connection is invalid. The message says which one, and what to write instead."""
+
+
+class PrometheusError(Exception):
+    """A query has no answer."""
+
+    result: ClassVar[str] = "failed"
+    """Name of the error in counters."""
+
+    def __init__(self, query: str, cause: str) -> None:
+        super().__init__(query, cause)
+        self.query = query
+        """The whole PromQL expression, series selector or API path of the request."""
+        self.cause = cause
+        """The reason, without the query."""
+
+    def __str__(self) -> str:
+        return f"query {shortened(self.query)}: {self.cause}"
+
+
+class PrometheusUnreachableError(PrometheusError):
+    """No server answered: not resolved, not connected, TLS refused, cut off, or HTTP 5xx (also of a gateway)."""
+
+    result = "unreachable"
+
+
+class PrometheusTimeoutError(PrometheusError):
+    """The answer did not arrive in time."""
+
+    result = "timeout"
+
+
+class QueryRefusedError(PrometheusError):
+    """Prometheus refused the query."""
+
+    result = "refused"
+
+    def __init__(self, query: str, error_type: str, message: str) -> None:
+        super().__init__(query, f"Prometheus refused it ({error_type}): {shortened(message)}")
+        self.error_type = error_type
+        """Type of the error in Prometheus's API, such as `bad_data`; `http_414` if there is only an HTTP status."""
+        self.message = message
+
+
+class AuthenticationRefusedError(PrometheusError):
+    """The credentials are missing or wrong (HTTP 401 or 403)."""
+
+    result = "unauthenticated"
+
+
+class AnswerTooLargeError(PrometheusError):
+    """The answer has more bytes or samples than the limit."""
+
+    result = "too_large"
+
+
+class UnexpectedAnswerError(PrometheusError):
+    """The answer is not one of Prometheus's API: HTML, a redirect, broken JSON, a matrix."""
+
+    result = "unexpected"
+
+
+class UnreadableForMatchersError(PrometheusError):
+    """The configured matchers cannot be put into every selector of the query with certainty, so it was not sent."""
+
+    result = "unreadable"
+
+    def __init__(self, query: str, matchers: str, reason: str) -> None:
+        super().__init__(
+            query,
+            f"it was not sent, because the matchers {matchers} cannot be added to each of its selectors ({reason}): "
+            "write it in another way",
+        )
+
+
+def shortened(text: str) -> str:
+    """Return the text on one line of at most 200 characters, without its middle if it is longer."""
+    line = " ".join(text.split())
+    if len(line) <= _SHOWN_CHARACTERS:
+        return line
+    half = _SHOWN_CHARACTERS // 2
+    return f"{line[:half]} … {line[-half:]}"

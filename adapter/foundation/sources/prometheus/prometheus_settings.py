@@ -1,0 +1,172 @@
+"""The address of Prometheus and the credentials for it, which are validated before the first request."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from adapter.foundation.sources.prometheus.errors import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from adapter.foundation.promql.narrowing import Matchers
+
+Verb = Literal["POST", "GET"]
+
+OWN_PARAMETERS = frozenset({"query", "time", "timeout", "match[]", "start", "end", "limit"})
+"""Parameters that each request sets; a base URL with one of them would change every request."""
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OWN_HEADERS = frozenset(
+    {"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The parts of the base URL."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    """Path without a trailing slash; empty for the root."""
+    parameters: tuple[tuple[str, str], ...]
+    """Query of the base URL, which is sent with every request."""
+
+    @property
+    def shown(self) -> str:
+        """The address without credentials and parameters, for messages and metrics."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.path}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether requests stay on this machine."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusSettings:
+    """The connection to one Prometheus (or Thanos, Mimir, VictoriaMetrics). Raises SettingsError if it is invalid.
+
+    The client reads the files, and follows their changes. The representation contains no secret.
+    """
+
+    url: str = field(repr=False)
+    """Base URL: its path is a prefix, its query is sent with every request, its user and password are basic auth."""
+    verb: Verb = "POST"
+    """HTTP method; `POST` falls back to `GET` if the server refuses it."""
+    ca_file: Path | None = None
+    """Certificate authorities of the server's certificate; None for those of the system."""
+    client_cert_file: Path | None = None
+    client_key_file: Path | None = None
+    token_file: Path | None = None
+    """File with the bearer token."""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Headers that are sent with every request, such as that of a tenant."""
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    password_file: Path | None = None
+    connect_timeout_seconds: float = 2.0
+    """Time limit of connecting, and again of TLS, if the request's deadline is not earlier."""
+    read_timeout_seconds: float = 30.0
+    """Longest time without data while waiting for or reading an answer, if the request's deadline is not earlier."""
+    matchers: Matchers | None = None
+    """Conditions on every series that is read, which are put into each selector of each query."""
+    pool_size: int = 30
+    """Limit of concurrent requests; others wait for their turn, at most until their deadline."""
+
+    def __post_init__(self) -> None:
+        endpoint_of(self.url)
+        self._check_request()
+        self._check_credentials()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return endpoint_of(self.url)
+
+    @property
+    def basic_credentials(self) -> tuple[str, str | None] | None:
+        """User and password, possibly from the URL; the password is None if it is in `password_file`."""
+        if self.username is not None:
+            return self.username, self.password
+        parts = urlsplit(self.url)
+        if parts.username is None:
+            return None
+        return unquote(parts.username), unquote(parts.password or "")
+
+    def _check_request(self) -> None:
+        if self.verb not in {"POST", "GET"}:
+            raise SettingsError(f"Prometheus verb {self.verb!r}: write POST or GET")
+        for name, seconds in (("connect", self.connect_timeout_seconds), ("read", self.read_timeout_seconds)):
+            if not 0 < seconds < float("inf"):
+                raise SettingsError(f"Prometheus {name} timeout of {seconds} s: it must be above 0 and finite")
+        if self.pool_size < 1:
+            raise SettingsError(f"Prometheus pool of {self.pool_size} connections: at least 1 is needed")
+        for name, value in self.headers:
+            _check_header(name, value)
+
+    def _check_credentials(self) -> None:
+        if (self.client_cert_file is None) != (self.client_key_file is None):
+            raise SettingsError("Prometheus client certificate and key belong together: name both files, or neither")
+        if self.endpoint.scheme == "http" and (self.ca_file or self.client_cert_file):
+            raise SettingsError(
+                f"Prometheus at {self.endpoint.shown} is queried without TLS, so CA and client certificate files would"
+                " go unused: write https:// or leave the files out"
+            )
+        if self.password is not None and self.password_file is not None:
+            raise SettingsError("the Prometheus password is given twice: as a value and as a file")
+        if self.username is None and (self.password is not None or self.password_file is not None):
+            raise SettingsError("Prometheus password without a user name: give both, or neither")
+        if self.username is not None and ":" in self.username:
+            raise SettingsError("Prometheus user name: basic auth cannot send a user name with a colon")
+        ways = (
+            self.token_file is not None,
+            self.basic_credentials is not None,
+            any(name.lower() == "authorization" for name, _ in self.headers),
+        )
+        if sum(ways) > 1:
+            raise SettingsError(
+                "Prometheus credentials are given in more than one way: choose one of token file, user and password"
+                " (also as part of the URL), and Authorization header"
+            )
+
+
+def endpoint_of(url: str) -> Endpoint:
+    """Return the parts of a base URL. Raises SettingsError, whose message never contains its user or password."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as e:
+        raise SettingsError("Prometheus URL: host or port cannot be read: write http(s)://HOST[:PORT][/PREFIX]") from e
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise SettingsError(
+            "Prometheus URL has no http:// or https:// or no host: write http(s)://HOST[:PORT][/PREFIX]"
+        )
+    if re.search(r"[\x00-\x20\x7f]", url):
+        raise SettingsError(f"Prometheus URL of host {parts.hostname!r} holds blanks or control characters")
+    if parts.fragment:
+        raise SettingsError(f"Prometheus URL of host {parts.hostname!r}: the part after # is never sent, leave it out")
+    parameters = tuple(parse_qsl(parts.query, keep_blank_values=True))
+    for name, _ in parameters:
+        if name in OWN_PARAMETERS:
+            raise SettingsError(f"Prometheus URL carries the parameter {name!r}, which every query sets: leave it out")
+    default_port = 443 if parts.scheme == "https" else 80
+    return Endpoint(parts.scheme, parts.hostname, port or default_port, parts.path.rstrip("/"), parameters)
+
+
+def _check_header(name: str, value: str) -> None:
+    if not _HEADER_NAME.fullmatch(name):
+        raise SettingsError(f"Prometheus header {name!r}: this is not a name of a header")
+    if name.lower() in _OWN_HEADERS:
+        raise SettingsError(f"Prometheus header {name!r} belongs to the connection and cannot be set")
+    if not value.isprintable() or not value.isascii():
+        raise SettingsError(f"Prometheus header {name!r}: its value holds characters that are not allowed in a header")

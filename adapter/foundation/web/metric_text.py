@@ -1,0 +1,34 @@
+"""Prometheus's text format, version 0.0.4, for families that no registry holds: those with very many samples.
+
+It needs the standard library alone, for the readiness sidecar.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+
+
+def family(name: str, about: str, samples: Iterable[str] = (), kind: str = "gauge") -> str:
+    """Return a family: its help, its kind, and its samples, each a line that `sample` returned."""
+    return "".join((f"# HELP {name} {about}\n# TYPE {name} {kind}\n", *samples))
+
+
+def sample(name: str, labels: str, value: float) -> str:
+    """Return the line of a sample; `labels` are joined by commas, and may be none."""
+    return f"{name}{{{labels}}} {value!r}\n" if labels else f"{name} {value!r}\n"
+
+
+def label(name: str, value: str) -> str:
+    """Return one label."""
+    return f'{name}="{escaped(value)}"'
+
+
+def escaped(value: str) -> str:
+    """Return the value of a label as it stands between its quotes."""
+    return value.translate(_ESCAPES)

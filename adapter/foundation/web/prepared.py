@@ -1,0 +1,105 @@
+"""Keeps the bytes of large answers, so that equal answers are made and compressed once.
+
+An answer for hundreds of pods takes milliseconds to write, in which nothing else is answered, and half a millisecond to
+look up. Values change with each refresh, so until the next one all who ask the same question get the same bytes.
+
+Whether the caller may have the answer is decided before, and its values are looked up for each request: the bytes are
+reused only if the present answer equals the one that they were made of.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from adapter.foundation.time.single_flight import SingleFlight
+from adapter.foundation.web.rendering import compressed_in_advance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FROM_ITEMS = 50
+"""Answers with fewer items are written anew: that costs less than keeping them."""
+MOST_BYTES = 16 << 20
+ITEM_BYTES = 128
+"""Memory that a name and a value need in addition to the bytes."""
+_WAIT_SECONDS = 1.0
+
+A = TypeVar("A", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The bytes of an answer."""
+
+    plain: bytes
+    gzipped: bytes | None = None
+    """The same, compressed; None for what is sent uncompressed or is compressed for each request."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept(Generic[A]):
+    answer: A
+    body: Body
+    size_bytes: int
+
+
+class PreparedBodies(Generic[A]):
+    """The bytes of the latest answer to each question, up to a limit. Thread-safe."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES, item_bytes: int = ITEM_BYTES) -> None:
+        """`item_bytes` is what an item of an answer takes beside the bytes that it is written as."""
+        self._most_bytes = most_bytes
+        self._item_bytes = item_bytes
+        self._lock = threading.Lock()
+        self._flights: SingleFlight[Body] = SingleFlight()
+        self._kept: OrderedDict[Hashable, _Kept[A]] = OrderedDict()
+        """The question that was asked longest ago comes first."""
+        self._held_bytes = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes are kept."""
+        return self._held_bytes
+
+    def body(self, question: Hashable, answer: A, items: int, make: Callable[[], bytes]) -> Body:
+        """Return the bytes of an answer with that many items.
+
+        `make` must depend on nothing but the question and the answer. Its errors are raised.
+        """
+        if items < FROM_ITEMS:
+            return Body(make())
+        with self._lock:
+            kept = self._kept.get(question)
+            if kept is not None:
+                self._kept.move_to_end(question)
+        # Compared outside of the lock: an answer may have thousands of values.
+        if kept is not None and kept.answer == answer:
+            return kept.body
+        made = self._flights.join((question, answer), lambda: _make_body(make), _WAIT_SECONDS) or _make_body(make)
+        self._keep(question, answer, made, items)
+        return made
+
+    def _keep(self, question: Hashable, answer: A, body: Body, items: int) -> None:
+        size = len(body.plain) + len(body.gzipped or b"") + items * self._item_bytes
+        with self._lock:
+            self._drop(question)
+            if size > self._most_bytes:
+                return
+            self._kept[question] = _Kept(answer, body, size)
+            self._held_bytes += size
+            while self._held_bytes > self._most_bytes:
+                self._drop(next(iter(self._kept)))
+
+    def _drop(self, question: Hashable) -> None:
+        gone = self._kept.pop(question, None)
+        if gone is not None:
+            self._held_bytes -= gone.size_bytes
+
+
+def _make_body(make: Callable[[], bytes]) -> Body:
+    plain = make()
+    return Body(plain, compressed_in_advance(plain))

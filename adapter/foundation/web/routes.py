@@ -1,0 +1,55 @@
+"""Routes as values: which handler answers which paths and methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.foundation.web.http import TEXT, RefusedRequestError, Request, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Handle: TypeAlias = Callable[[Request], Response]
+"""Answers a request; never raises."""
+Admit: TypeAlias = Callable[[Request], Response | None]
+"""Returns the refusal of a request, whose body has not been read; None if it may be answered. Never raises."""
+Refuse: TypeAlias = Callable[[Request, RefusedRequestError], Response]
+"""Makes the answer to a request that no handler sees; never raises."""
+
+BELOW = "/*"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One path rule and the handler for it."""
+
+    path: str
+    """Matched against the raw path, so `%2F` is no slash. `<name>` stands for one segment, `<path:name>` for several;
+    both arrive in `Request.path_values`. A rule that ends with `/*` matches every path below, if no other rule does."""
+    handle: Handle
+    methods: tuple[str, ...] = ()
+    """Any other method is answered with 405. Empty: the handler decides."""
+    largest_body_bytes: int = 0
+    """A larger body is answered with 413. 0: the body is not read."""
+    admit: Admit | None = None
+    """Who may ask. It is called before the body is read, so that strangers send none."""
+    is_frequent: bool = False
+    """Whether its GETs and POSTs bypass Flask, which would cost them more than the answer does. Only for a path without
+    variables."""
+
+
+def select(routes: Sequence[Route], method: str) -> Route:
+    """Return the route, of those for one path rule, that accepts the method. Raises RefusedRequestError 405."""
+    for route in routes:
+        if not route.methods or method in route.methods:
+            return route
+    allowed = tuple(dict.fromkeys(name for route in routes for name in route.methods))
+    raise RefusedRequestError(405, f"{method} is not allowed here: use {' or '.join(allowed)}", allow=allowed)
+
+
+def plain_refusal(_request: Request, error: RefusedRequestError) -> Response:
+    """Return the refusal as plain text, for programs whose clients expect no other form."""
+    headers = (("Allow", ", ".join(error.allow)),) if error.allow else ()
+    return Response(error.status, f"{error.message}\n".encode(), TEXT, headers)

@@ -1,0 +1,1 @@
+"""The custom, external and resource metrics APIs: rules, readings, callers and answers."""

@@ -1,0 +1,129 @@
+"""Records who requested which metric, when and how often, so that one can see whether an autoscaler reads it at all.
+
+Every request for values is recorded, so a repeated one costs a dictionary look-up and takes no lock. The record is
+bounded: the oldest requests that nobody repeats are dropped first. Only authorized requests are recorded.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MOST_ASKED = 10_000
+LONGEST_CHARACTERS = 512
+"""Longest request that is recorded; no autoscaler uses longer names."""
+MOST_TOLD = 5
+_MOST_MOVED = 16
+"""Most repeated requests that are examined, and kept, to find one to drop."""
+
+
+class RequestLog(NamedTuple):
+    """One kind of request: what a caller asks for."""
+
+    group: str
+    resource: str
+    """Spelled as in the path; empty for external metrics."""
+    namespace: str | None
+    metric: str
+    caller: str
+
+
+class _Times:
+    """When and how often a request came. There is no lock: two simultaneous requests may be counted as one."""
+
+    __slots__ = ("first", "last", "number", "queued")
+
+    def __init__(self, now: float) -> None:
+        self.first = self.last = self.queued = now
+        self.number = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """One caller, and when it requested one metric in one namespace."""
+
+    name: str
+    first: float
+    """Unix seconds."""
+    last: float
+    number: int
+
+
+class Askers:
+    """Records recent requests. Safe to use from many threads."""
+
+    def __init__(self, most: int = MOST_ASKED, wall: Callable[[], float] = time.time) -> None:
+        self._most = most
+        self._wall = wall
+        self._times: dict[RequestLog, _Times] = {}
+        self._lock = threading.Lock()
+
+    def note(self, asked: RequestLog) -> None:
+        """Record a request."""
+        times, now = self._times.get(asked), self._wall()
+        if times is not None:
+            times.last = now
+            times.number += 1
+        elif sum(len(part) for part in asked if part) <= LONGEST_CHARACTERS:
+            with self._lock:
+                self._make_room()
+                self._times[asked] = _Times(now)
+
+    def of(
+        self, group: str, namespace: str | None, metric: str, is_meant: Callable[[str], bool] = lambda _: True
+    ) -> list[Asker]:
+        """Return who requested the metric in the namespace, the latest first; `is_meant` says which kinds count."""
+        with self._lock:
+            known = list(self._times.items())
+        found: dict[str, Asker] = {}
+        for asked, times in known:
+            if (asked.group, asked.namespace, asked.metric) == (group, namespace, metric) and is_meant(asked.resource):
+                found[asked.caller] = _join_asker(found.get(asked.caller), asked.caller, times)
+        return sorted(found.values(), key=lambda asker: asker.last, reverse=True)
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def _make_room(self) -> None:
+        """Drop the oldest request; those that were repeated since move to the end of the queue, a few at a time."""
+        for attempt in range(_MOST_MOVED):
+            if len(self._times) < self._most:
+                return
+            oldest = next(iter(self._times))
+            times = self._times.pop(oldest)
+            if times.last > times.queued and attempt < _MOST_MOVED - 1:
+                times.queued = times.last
+                self._times[oldest] = times
+
+
+def steps_of(askers: list[Asker], now: float) -> Iterator[ExplanationStep]:
+    """Yield the steps of an explanation that name the callers."""
+    for asker in askers[:MOST_TOLD]:
+        times = "once" if asker.number == 1 else f"{asker.number} times since {_moment(asker.first)}"
+        detail = f"{asker.name} asked last {max(0.0, now - asker.last):.0f} s ago, {times}"
+        yield ExplanationStep("asked", Outcome.OK, detail)
+    if len(askers) > MOST_TOLD:
+        yield ExplanationStep("asked", Outcome.INFO, f"and {len(askers) - MOST_TOLD} others before")
+    if not askers:
+        yield ExplanationStep(
+            "asked", Outcome.INFO, "no caller has asked this process for it, as far back as it remembers"
+        )
+
+
+def _join_asker(known: Asker | None, name: str, times: _Times) -> Asker:
+    """Return one asker for several spellings of the same kind."""
+    if known is None:
+        return Asker(name, times.first, times.last, times.number)
+    return Asker(name, min(known.first, times.first), max(known.last, times.last), known.number + times.number)
+
+
+def _moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,214 @@
+"""`/debug/explain`: why a metric has a value or has none, from the process that serves it.
+
+A caller needs the right to read a metric to have it explained. kube-apiserver never passes this path on, so requests
+that arrive through a front proxy have not been authorized for it. Each caller is therefore reviewed here, for the path
+by which the API would serve the metric.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from adapter.foundation.objects.percent import EncodingError, decoded
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.time.thread_limit import ThreadLimit
+from adapter.foundation.web.http import Response
+from adapter.metrics.apis.askers import steps_of
+from adapter.metrics.apis.routing import CUSTOM, EXTERNAL, RESOURCE, VERSIONS
+from adapter.metrics.apis.status import ApiError
+from adapter.metrics.identity.attributes import attributes_of
+from adapter.metrics.identity.callers import DeniedError, Peer
+from adapter.metrics.readings.errors import ReadingError
+from adapter.metrics.readings.explain.questions import QuestionError, Texts, question_of
+from adapter.metrics.readings.explain.rules import unnamed_usage
+from adapter.metrics.rulebook.model import Api
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from adapter.foundation.objects.resources import ResolveResource, Resource
+    from adapter.foundation.web.http import Request
+    from adapter.metrics.apis.askers import Askers
+    from adapter.metrics.apis.authorizer import RequestAuthorizer
+    from adapter.metrics.apis.hints.hints import Hints
+    from adapter.metrics.apis.provider import MetricsProvider
+    from adapter.metrics.identity.callers import Caller
+    from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
+
+MOST_AT_ONCE = 1
+"""Largest number of concurrent explanations: each occupies a thread that autoscalers need for seconds."""
+PARAMETERS = ("metric", "namespace", "object", "selector", "api")
+ANY = "*"
+_PASSED_OVER = frozenset({"pretty"})
+
+
+class Explanations:
+    """Answers questions about metrics; safe to call from many threads."""
+
+    def __init__(
+        self,
+        authorizer: RequestAuthorizer,
+        provider: MetricsProvider,
+        resolve: ResolveResource,
+        hints: Hints,
+        askers: Askers,
+        wall: Callable[[], float],
+    ) -> None:
+        self._authorizer = authorizer
+        self._provider = provider
+        self._resolve = resolve
+        self._hints = hints
+        self._askers = askers
+        self._wall = wall
+        self._limit = ThreadLimit(MOST_AT_ONCE, _busy)
+
+    def get(self, request: Request) -> Response:
+        """Return the `Explanation` document. Raises IdentityError and ApiError."""
+        caller = self._authorizer.identify(Peer(request.peer_chain), request.headers)
+        if request.method != "GET":
+            raise ApiError(405, f"{request.method} is not allowed here: use GET")
+        asked = _texts(request.query)
+        # What is explained, and so which right it takes, depends on which metrics there are.
+        with suppress(ReadingError):
+            self._provider.complete_catalogue(asked.namespace or None)
+        try:
+            candidates = list(self._candidates(question_of(asked, self._resolve)))
+        except QuestionError as e:
+            raise ApiError(400, f"the parameter {e.name}: {e.message}") from e
+        question = self._first_permitted(caller, candidates)
+        with self._limit.entered():
+            found = self._provider.explain(question, self._notes(question))
+        return Response(200, found.as_json() + b"\n")
+
+    def _candidates(self, question: Question) -> Iterator[Question]:
+        """Yield what may be meant, the likeliest first; without an API the metric may be in two of them."""
+        if question.api is not None:
+            yield self._of(question, question.api)
+            return
+        known = tuple(self._serving_apis(question))
+        likely = (Api.CUSTOM,) if question.resource else (Api.CUSTOM, Api.EXTERNAL)
+        for api in known or likely:
+            yield self._of(question, api)
+
+    def _serving_apis(self, question: Question) -> Iterator[Api]:
+        """Yield the APIs that serve the metric; the one for CPU and memory comes last."""
+        catalogue, name, resource = self._provider.catalogue, question.name, question.resource
+        if resource is None:
+            if self._hints.likeliest(name) is not None:
+                yield Api.CUSTOM
+            if catalogue.find_external(name) is not None:
+                yield Api.EXTERNAL
+        elif catalogue.find_custom(resource.qualified, resource.namespaced, name) is not None:
+            yield Api.CUSTOM
+        if unnamed_usage(catalogue.resource, question):
+            yield Api.RESOURCE
+
+    def _of(self, question: Question, api: Api) -> Question:
+        if api is Api.EXTERNAL:
+            return _with_namespace(replace(question, api=api))
+        if api is Api.RESOURCE:
+            return _with_namespace(replace(question, api=api, resource=question.resource or self._pods()))
+        likeliest = self._hints.likeliest(question.name)
+        resource = question.resource or (likeliest.resource if likeliest else None) or self._pods()
+        return _with_namespace(replace(question, api=api, resource=resource))
+
+    def _pods(self) -> Resource:
+        try:
+            return self._resolve("", "pods")
+        except UnknownResourceError as e:
+            raise QuestionError("metric", str(e)) from e
+
+    def _first_permitted(self, caller: Caller, candidates: Sequence[Question]) -> Question:
+        """Return the first candidate that the caller is allowed to read. Raises IdentityError."""
+        refusals: list[DeniedError] = []
+        for question in candidates:
+            try:
+                self._authorizer.authorize_unrouted(caller, attributes_of("GET", path_of(question)))
+            except DeniedError as e:
+                refusals.append(e)
+            else:
+                return question
+        raise refusals[0]
+
+    def _notes(self, question: Question) -> list[ExplanationStep]:
+        group = {Api.EXTERNAL: EXTERNAL, Api.RESOURCE: RESOURCE}.get(question.api or Api.CUSTOM, CUSTOM)
+        namespace = ANY if group == EXTERNAL and question.namespace is None else question.namespace
+        metric = "" if group == RESOURCE else question.name
+        askers = self._askers.of(group, namespace, metric, lambda kind: self._is_kind(kind, question.resource))
+        return list(steps_of(askers, self._wall()))
+
+    def _is_kind(self, kind: str, resource: Resource | None) -> bool:
+        if resource is None or kind in {resource.qualified, resource.singular}:
+            return True
+        name, _, group = kind.partition(".")
+        try:
+            return self._resolve(group, name) == resource
+        except UnknownResourceError:
+            return False
+
+
+def path_of(question: Question) -> str:
+    """Return the path by which the API serves the metric for one object or all; the right to it is what counts."""
+    named = question.object or ANY
+    resource = question.resource
+    if resource is None:
+        return _path(EXTERNAL, "namespaces", question.namespace or ANY, question.name)
+    if question.api is Api.RESOURCE:
+        return _path(RESOURCE, *_inside(question), resource.plural, *([question.object] if question.object else []))
+    if resource.qualified == "namespaces":
+        return _path(CUSTOM, "namespaces", named, "metrics", question.name)
+    return _path(CUSTOM, *_inside(question), resource.qualified, named, question.name)
+
+
+def _path(group: str, *segments: str) -> str:
+    return "/".join(("/apis", group, VERSIONS[group][0], *(quote(segment, safe="") for segment in segments)))
+
+
+def _inside(question: Question) -> tuple[str, ...]:
+    return () if question.namespace is None else ("namespaces", question.namespace)
+
+
+def _with_namespace(question: Question) -> Question:
+    """Return the question for the namespace that it can have; raises QuestionError if none is named."""
+    resource, namespace = question.resource, question.namespace
+    if resource is not None and not resource.namespaced:
+        return replace(question, namespace=None)
+    if namespace is None:
+        raise QuestionError("namespace", "it is missing: write that of the objects, or of the autoscaler")
+    if namespace != ANY:
+        return question
+    if resource is not None:
+        raise QuestionError("namespace", f"{resource.qualified} are in namespaces: name one instead of *")
+    return replace(question, namespace=None)
+
+
+def _busy() -> ApiError:
+    return ApiError(429, "another explanation is in progress, and only one is made at a time: try again in a moment")
+
+
+def _texts(query: str) -> Texts:
+    """Return the parameters. Raises ApiError 400 for one that is unknown, repeated or cannot be decoded."""
+    found: dict[str, str] = {}
+    for pair in filter(None, query.split("&")):
+        raw, _, value = pair.partition("=")
+        try:
+            name, text = decoded(raw.replace("+", " ")), decoded(value.replace("+", " "))
+        except EncodingError as e:
+            raise ApiError(400, f"a parameter {e}") from e
+        if name in found:
+            raise ApiError(400, f"the parameter {name} is given twice")
+        if name not in PARAMETERS and name not in _PASSED_OVER:
+            raise ApiError(400, f"unknown parameter {name!r}: write {', '.join(PARAMETERS[:-1])} or {PARAMETERS[-1]}")
+        found[name] = text
+    return _texts_of(found)
+
+
+def _texts_of(found: Mapping[str, str]) -> Texts:
+    if not found.get("metric"):
+        raise ApiError(
+            400, "the parameter metric is missing: write metric=NAME or metric=KIND/NAME, as in pods/http_rps"
+        )
+    return Texts(**{name: found.get(name, "") for name in PARAMETERS})

@@ -1,0 +1,249 @@
+"""Answers requests: identity first, then what the path asks for.
+
+Every request gets a response, and it is a Kubernetes `Status` where something went wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.web.http import JSON, TEXT, YAML, Response, json_line
+from adapter.foundation.web.metric_text import METRICS_TYPE
+from adapter.foundation.web.negotiation import accepts_objects, served_type
+from adapter.foundation.web.rendering import rendered
+from adapter.foundation.web.routes import Route
+from adapter.metrics.apis import routing
+from adapter.metrics.apis.askers import Askers, RequestLog
+from adapter.metrics.apis.compatibility import OURS
+from adapter.metrics.apis.discovery.groups import api_group, groups_response
+from adapter.metrics.apis.discovery.lists import ResourceLists
+from adapter.metrics.apis.explain import Explanations
+from adapter.metrics.apis.hints.hints import Hints
+from adapter.metrics.apis.openapi.documents import schemas_response
+from adapter.metrics.apis.status import REASONS, ApiError, status_response
+from adapter.metrics.apis.values.custom import CustomMetrics
+from adapter.metrics.apis.values.external import ExternalMetrics
+from adapter.metrics.apis.values.resource import ResourceMetrics
+from adapter.metrics.apis.warning_header import warning_headers
+from adapter.metrics.identity.callers import DeniedError, IdentityError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.web.http import RefusedRequestError, Request
+    from adapter.metrics.apis.apis_telemetry import Telemetry
+    from adapter.metrics.apis.authorizer import RequestAuthorizer
+    from adapter.metrics.apis.compatibility import Compatibility
+    from adapter.metrics.apis.provider import MetricsProvider
+    from adapter.metrics.apis.slices import Slices
+    from adapter.metrics.apis.values.answered import AnswerValues
+    from adapter.metrics.identity.callers import Caller
+
+NOT_HERE = "the server could not find the requested resource"
+
+_APIS = "/apis"
+
+GET = ("GET",)
+GET_OR_HEAD = ("GET", "HEAD")
+"""Kubernetes API servers also answer HEAD, which load balancers send, on paths outside the APIs."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of a handler."""
+
+    authorizer: RequestAuthorizer
+    provider: MetricsProvider
+    resolve: ResolveResource
+    """Returns a kind of objects by its group and name."""
+    health: Callable[[str, str], tuple[int, str] | None]
+    """Returns the HTTP status and text for the path and raw query of a health check; None if there is no such check."""
+    metrics: Callable[[], bytes]
+    """Returns the metrics of this process in Prometheus's text format."""
+    telemetry: Telemetry
+    version: str
+    explain_command: str
+    """The command that explains a metric, to be completed with its arguments in error messages."""
+    empty_is_error: bool = False
+    """Whether an answer without values is a 404 (`--on-no-data=error`)."""
+    compatibility: Compatibility = OURS
+    """Which form answers have where prometheus-adapter's is as safe as ours (`--compatibility`)."""
+    wall: Callable[[], float] = time.time
+    """Returns Unix seconds, from which the age of answers is computed."""
+    timer: Callable[[], float] = time.perf_counter
+    """Returns seconds since an arbitrary moment, to measure the duration of requests."""
+
+
+class Handler:
+    """Answers requests; safe to call from many threads at once."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        provider = parts.provider
+        catalogue = provider.catalogue
+        self._hints = Hints(catalogue, provider.look_ups, parts.wall, provider.refused)
+        self._askers = Askers(wall=parts.wall)
+        self._explanations = Explanations(
+            parts.authorizer, provider, parts.resolve, self._hints, self._askers, parts.wall
+        )
+        self._documents: dict[routing.Document, bytes] = {
+            routing.Index(): json_line({"paths": routing.PATHS}),
+            routing.Version(): json_line({"gitVersion": parts.version}),
+        }
+        self._documents |= {routing.GroupPath(group): api_group(group) for group in routing.VERSIONS}
+        self._lists = ResourceLists(catalogue)
+        self._custom = CustomMetrics(
+            provider,
+            parts.resolve,
+            self._hints,
+            explain_command=parts.explain_command,
+            empty_is_error=parts.empty_is_error,
+            compatibility=parts.compatibility,
+            wall=parts.wall,
+        )
+        self._external = ExternalMetrics(
+            provider,
+            self._hints,
+            explain_command=parts.explain_command,
+            empty_is_error=parts.empty_is_error,
+            compatibility=parts.compatibility,
+        )
+        self._resource = ResourceMetrics(provider, parts.wall)
+
+    def prepare(self, slices: Slices) -> None:
+        """Rebuild the lists and hints if the catalogue has changed; call it often, in the background.
+
+        Until then, lists and hints come from the previous catalogue. Values always come from the current one.
+        """
+        catalogue = self._parts.provider.catalogue
+        self._hints.prepare(catalogue, slices)
+        self._lists.prepare(catalogue, slices)
+
+    def is_prepared(self) -> bool:
+        """Return whether lists and hints are those of the current catalogue."""
+        return self._lists.catalogue is self._parts.provider.catalogue
+
+    def handle(self, request: Request) -> Response:
+        """Return the response to a request for an API, or for a path that does not exist; never raises."""
+        return self._respond(self._answer, request)
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes of what is not authorized by its path: health checks and explanations."""
+        health = functools.partial(self._respond, self._health)
+        checks = tuple(Route(path, health, GET_OR_HEAD) for check in routing.HEALTH for path in (check, f"{check}/*"))
+        # All methods, because only authenticated callers learn that a method is not allowed.
+        return (*checks, Route(routing.EXPLAIN, functools.partial(self._respond, self._explanations.get)))
+
+    def refuse(self, request: Request, error: RefusedRequestError) -> Response:
+        """Return the response to a request whose method or body its route does not accept; never raises."""
+
+        def refused(_: Request) -> Response:
+            raise ApiError(error.status, error.message, allow=error.allow)
+
+        return self._respond(refused, request)
+
+    def _respond(self, answer: Callable[[Request], Response], request: Request) -> Response:
+        started = self._parts.timer()
+        response = rendered(self._response(answer, request), request)
+        seconds = self._parts.timer() - started
+        self._parts.telemetry.answered(routing.group_of(request.path), request.method, response.status, seconds)
+        return response
+
+    def _response(self, answer: Callable[[Request], Response], request: Request) -> Response:
+        try:
+            return answer(request)
+        except ApiError as e:
+            return status_response(self._parts.compatibility.error(e))
+        except IdentityError as e:
+            # The refusal of an access review is worded as Kubernetes words it, and clients and people search for that.
+            message = e.message if isinstance(e, DeniedError) else f"{REASONS[e.code]}: {e.message}"
+            return status_response(ApiError(e.code, message))
+        except Exception:  # noqa: BLE001 - the last line of defence: a bug in the program must not hang a caller
+            return _internal_error(request)
+
+    def _answer(self, request: Request) -> Response:
+        caller = self._parts.authorizer.check(request)
+        try:
+            asked = routing.route(request.path)
+        except routing.PathError as e:
+            raise ApiError(400, str(e)) from e
+        if asked is None:
+            raise ApiError(404, NOT_HERE)
+        _require(request, GET_OR_HEAD if isinstance(asked, routing.Index | routing.OwnMetrics) else GET)
+        _require_type(asked, request)
+        return self._dispatch(asked, request, caller)
+
+    def _dispatch(self, asked: routing.Route, request: Request, caller: Caller) -> Response:
+        match asked:
+            case routing.CustomValues():
+                self._note(routing.CUSTOM, asked.resource, asked.namespace, asked.metric, caller)
+                response = self._values(routing.CUSTOM, self._custom.get(asked, request.query), request)
+            case routing.ExternalValues():
+                self._note(routing.EXTERNAL, "", asked.namespace, asked.metric, caller)
+                response = self._values(routing.EXTERNAL, self._external.get(asked, request.query), request)
+            case routing.UsageValues():
+                self._note(routing.RESOURCE, asked.resource, asked.namespace, "", caller)
+                answered = self._resource.get(asked, request.query, request.header("Accept"))
+                response = self._values(routing.RESOURCE, answered, request)
+            case routing.ResourceList():
+                response = self._lists.get(asked.group, asked.version)
+            case routing.GroupList():
+                response = groups_response(request.header("Accept"), request.header("If-None-Match"))
+            case routing.OpenApi2() | routing.OpenApi3():
+                response = schemas_response(asked, request.header("If-None-Match"))
+            case routing.OwnMetrics():
+                response = Response(200, self._parts.metrics(), METRICS_TYPE)
+            case routing.Index() | routing.Version() | routing.GroupPath():
+                response = Response(200, self._documents[asked])
+        return response
+
+    def _note(self, group: str, resource: str, namespace: str | None, metric: str, caller: Caller) -> None:
+        """Remember who asks for values, for explanations."""
+        self._askers.note(RequestLog(group, resource, namespace, metric, caller.name))
+
+    def _health(self, request: Request) -> Response:
+        answer = self._parts.health(request.path, request.query)
+        if answer is None:
+            raise ApiError(404, NOT_HERE)
+        code, text = answer
+        return Response(code, text.encode(), TEXT)
+
+    def _values(self, group: str, answered: AnswerValues, request: Request) -> Response:
+        self._parts.telemetry.served(group, self._parts.wall() - answered.evaluated_at)
+        if not answered.warnings:
+            return Response(200, answered.body, gzipped=answered.gzipped)
+        headers = warning_headers(answered.warnings, request.header("User-Agent"))
+        return Response(200, answered.body, headers=headers, gzipped=answered.gzipped)
+
+
+def _require(request: Request, allowed: Sequence[str]) -> None:
+    if request.method not in allowed:
+        raise ApiError(405, f"{request.method} is not allowed here: use {' or '.join(allowed)}", allow=allowed)
+
+
+def _require_type(asked: routing.Route, request: Request) -> None:
+    """Raise ApiError 406 if a request for an API accepts none of the forms that are served.
+
+    Values of metrics have no metadata and no columns, so there are no other forms of them.
+    """
+    accept = request.header("Accept")
+    is_metric = isinstance(asked, routing.CustomValues | routing.ExternalValues)
+    if request.path.startswith(_APIS) and not (accepts_objects(accept) if is_metric else served_type(accept)):
+        raise ApiError(406, f"only the following media types are accepted: {JSON}, {YAML}")
+
+
+def _internal_error(request: Request) -> Response:
+    """Log the current exception and return a response that names its log line."""
+    request_id = secrets.token_hex(8)
+    about = {"request_id": request_id, "method": request.method, "path": request.path}
+    _log.exception("a request failed: internal error", extra={"fields": about})
+    message = f"Internal error occurred: logged with request_id {request_id}"
+    return status_response(ApiError(500, message))

@@ -1,0 +1,289 @@
+"""Hints in errors about metrics that do not exist: the most similar metric, or the rule that does not make it.
+
+A hint is one short clause, since it becomes the text of an autoscaler's event, and names the command that explains
+more.
+"""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+import itertools
+import operator
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from adapter.metrics.apis.slices import in_one_piece
+from adapter.metrics.rulebook.lint.examples import distance_from_pods
+from adapter.metrics.rulebook.near_misses import Closeness, near_miss, selecting
+from adapter.metrics.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from adapter.metrics.apis.slices import Slices
+    from adapter.metrics.readings.catalogue.catalogue import Catalogue
+    from adapter.metrics.readings.catalogue.look_ups import LookUp
+    from adapter.metrics.rulebook.model import Metric, RefusedRule, Rule
+    from adapter.metrics.rulebook.near_misses import NearMiss, Selecting
+    from adapter.metrics.rulebook.reload.refused_misses import RefusedMiss
+
+MOST_NAMED = 5
+LONGEST_CHARACTERS = 240
+"""Limit on a clause that quotes rules or Prometheus, without the command that explains more."""
+MOST_REMEMBERED = 1000
+"""Limit on the names whose near misses are cached, since autoscalers repeat their requests."""
+_COMMAND = re.compile(r"[A-Za-z0-9_:./ -]{1,190}")
+"""Commands that a message may name: a shell takes each of their characters literally."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    catalogue: Catalogue
+    places: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Metric name to everything that it is served for."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Series name to the name under which a metric made of it is served."""
+    likeliest: dict[str, Metric] = field(default_factory=dict)
+    """Name of a custom metric to the metric that is meant if no kind of object is named."""
+    by_length: dict[int, list[str]] = field(default_factory=dict)
+    """Length to the names of metrics."""
+    meant: dict[str, str | None] = field(default_factory=dict)
+    """Requested unknown name to the most similar metric name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Missed:
+    in_force: NearMiss | None
+    refused: RefusedRule | None
+    is_refused: bool
+    """Whether the refused rule would make exactly this metric, so that it takes precedence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    rules: tuple[Rule, ...] = ()
+    selecting: tuple[Selecting, ...] = ()
+    refused: tuple[RefusedRule, ...] = ()
+    refusals: tuple[RefusedMiss, ...] = ()
+    missed: dict[str, _Missed] = field(default_factory=dict)
+    """Requested name to the rules that come closest to making it."""
+
+
+class Hints:
+    """Hints from one catalogue and its rules, indexed in advance; `prepare` changes to another catalogue.
+
+    `look_ups` returns the rules in force with the results of their last look-ups, and `refused` the refused rules;
+    `wall` returns Unix seconds.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        look_ups: Callable[[], Sequence[LookUp]] = tuple,
+        wall: Callable[[], float] = time.time,
+        refused: Callable[[], Sequence[RefusedRule]] = tuple,
+    ) -> None:
+        self._look_ups = look_ups
+        self._wall = wall
+        self._refused = refused
+        self._index = _index(catalogue, in_one_piece)
+        self._rules = _Rules()
+        self._prepare_rules(in_one_piece)
+
+    def prepare(self, catalogue: Catalogue, slices: Slices) -> None:
+        """Index this catalogue and the rules, unless they are indexed already."""
+        if self._index.catalogue is not catalogue:
+            self._index = _index(catalogue, slices)
+        self._prepare_rules(slices)
+
+    def for_missing(self, name: str, command: str = "") -> str:
+        """Return one clause that says where a metric of this name is served, or why there may be none.
+
+        `command` is the command that explains more; empty if there is none.
+        """
+        return f"{self._clause(name)}{more(command)}"
+
+    def likeliest(self, name: str) -> Metric | None:
+        """Return the custom metric that the name means if no kind is named; None if none is known."""
+        return self._index.likeliest.get(name)
+
+    def _clause(self, name: str) -> str:
+        index = self._index
+        if places := index.places.get(name):
+            return f"a metric of this name is served {_joined_places(places)}"
+        if renamed := index.renamed.get(name):
+            places = index.places[renamed]
+            return f"the series of this name is served as the metric {renamed}, {_joined_places(places)}"
+        return cut(self._of_rules(name) or self._of_look_ups(name))
+
+    def _of_rules(self, name: str) -> str | None:
+        """Return a clause about the rule that nearly serves the metric; None if no rule is similar."""
+        missed = self._near_misses_of(name)
+        miss, refused = missed.in_force, missed.refused
+        if refused is not None and (missed.is_refused or miss is None):
+            place = f"{PurePath(refused.file).name}:{refused.line}"
+            return f"{refused.id} ({place}) would provide it, but is refused: see the adapter's log"
+        return None if miss is None else self._of_miss(miss)
+
+    def _near_misses_of(self, name: str) -> _Missed:
+        rules = self._rules
+        if name not in rules.missed:
+            if len(rules.missed) >= MOST_REMEMBERED:
+                rules.missed.clear()
+            closeness, refused = refused_for(rules.refusals, name) or (Closeness.NONE, None)
+            rules.missed[name] = _Missed(near_miss(rules.selecting, name), refused, closeness is Closeness.EXACT)
+        return rules.missed.get(name) or _Missed(None, None, is_refused=False)
+
+    def _of_miss(self, miss: NearMiss) -> str:
+        rule = miss.rule.id
+        if miss.obstacle is not None:
+            return f"{rule} does not serve it: {miss.obstacle}"
+        look_up = next((one for one in self._look_ups() if one.rule is miss.rule), None)
+        if look_up is not None and look_up.failure is not None:
+            return f"{rule} would provide it from the series {miss.series}, but {self._failure_text(look_up)}"
+        return (
+            f"{rule} would provide it from the series {miss.series}, but found none whose labels name an object "
+            "and its "
+            f"namespace{self._looked_up(look_up)}"
+        )
+
+    def _of_look_ups(self, name: str) -> str:
+        look_ups, number = self._look_ups(), len(self._rules.refused)
+        refused = f"; {number} rule{' is' if number == 1 else 's are'} refused: see the adapter's log" if number else ""
+        if not look_ups and not self._index.places:
+            return f"no rule for custom or external metrics is in force{refused or ': the rule files hold none'}"
+        for look_up in look_ups:
+            if look_up.failure is not None:
+                return f"no metric of this name is known, and {look_up.rule.id} {self._failure_text(look_up)}"
+        newest = max(look_ups, key=lambda one: one.succeeded_at or 0.0, default=None)
+        when = self._looked_up(newest)
+        if not self._index.places:
+            return f"no metric is known yet: no rule has found a series in Prometheus{when}{refused}"
+        meant = self._similar_name(name)
+        if meant is not None:
+            return f"did you mean {meant}? No rule provides a metric of this name{refused}"
+        return f"no rule provides a metric of this name, or none of its series is in Prometheus{when}{refused}"
+
+    def _similar_name(self, name: str) -> str | None:
+        """Return the metric with the most similar name."""
+        index = self._index
+        if name not in index.meant:
+            if len(index.meant) >= MOST_REMEMBERED:
+                index.meant.clear()
+            index.meant[name] = nearest(name, index.by_length)
+        return index.meant.get(name)
+
+    def _failure_text(self, look_up: LookUp) -> str:
+        before = "" if look_up.succeeded_at is None else f", which last succeeded {self._ago(look_up)}"
+        return f"cannot look up its series{before}: {look_up.failure}"
+
+    def _looked_up(self, look_up: LookUp | None) -> str:
+        if look_up is None or look_up.succeeded_at is None:
+            return ""
+        return f" (looked up {self._ago(look_up)})"
+
+    def _ago(self, look_up: LookUp) -> str:
+        return f"{max(0.0, self._wall() - (look_up.succeeded_at or 0.0)):.0f} s ago"
+
+    def _prepare_rules(self, slices: Slices) -> None:
+        rules = tuple(look_up.rule for look_up in self._look_ups())
+        refused = refused_of_names(self._refused())
+        known = self._rules
+        if _are(rules, known.rules) and _are(refused, known.refused):
+            return
+        # One rule a slice: reading its query takes a tenth of a millisecond.
+        read = [selecting(rule) for one in rules for part in slices((one,)) for rule in part]
+        refusals = [refusal(rule) for one in refused for part in slices((one,)) for rule in part]
+        self._rules = _Rules(rules, tuple(read), refused, tuple(refusals))
+
+
+def more(command: str) -> str:
+    """Return where to learn more, to be appended to a clause; empty if the command is not safe to type, or is empty."""
+    return f" (more: {command})" if _COMMAND.fullmatch(command) else ""
+
+
+def _are(these: Sequence[object], those: Sequence[object]) -> bool:
+    return len(these) == len(those) and all(map(operator.is_, these, those))
+
+
+def cut(clause: str) -> str:
+    """Return the clause on one line, short enough for an autoscaler's event."""
+    line = " ".join(clause.split())
+    return line if len(line) <= LONGEST_CHARACTERS else f"{line[: LONGEST_CHARACTERS - 1]}…"
+
+
+def _index(catalogue: Catalogue, slices: Slices) -> _Index:
+    index = _Index(catalogue)
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for part in slices(_all(catalogue)):
+        for metric in part:
+            places = (*index.places.get(metric.name, ()), _place(metric))
+            # Most metrics are served for the same kinds: one tuple for all of them.
+            if metric.name not in index.places:
+                index.by_length.setdefault(len(metric.name), []).append(metric.name)
+            index.places[metric.name] = shared.setdefault(places, places)
+            if metric.series != metric.name:
+                index.renamed[metric.series] = metric.name
+            if metric.resource is not None:
+                known = index.likeliest.get(metric.name, metric)
+                index.likeliest[metric.name] = min(known, metric, key=distance_from_pods)
+    return index
+
+
+def _all(catalogue: Catalogue) -> Iterator[Metric]:
+    yield from catalogue.custom
+    yield from catalogue.external
+
+
+def _place(metric: Metric) -> str:
+    if metric.resource is None:
+        return "as external metric"
+    scope = "namespaced" if metric.namespaced else "not namespaced"
+    return f"for {metric.resource.qualified} ({scope})"
+
+
+def _joined_places(places: tuple[str, ...]) -> str:
+    if len(places) > MOST_NAMED:
+        return f"{', '.join(places[:MOST_NAMED])} and {len(places) - MOST_NAMED} more"
+    *first, last = places
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+MOST_COMPARED = 1000
+_MOST_LIKE = 10
+_LONGEST = 100
+_LETTERS_APART = (0, 1, -1, 2, -2)
+_LIKENESS = 0.85
+"""Lowest ratio of `difflib`: two different letters in a name of fifteen."""
+
+
+def nearest(name: str, by_length: Mapping[int, Sequence[str]]) -> str | None:
+    """Return the most similar name; None if none is similar. `by_length` has the names by their length.
+
+    This is done within a request. So only names of about the same length are compared: all of them by their common
+    beginnings and ends, which takes microseconds, and the few that remain letter by letter.
+    """
+    if len(name) > _LONGEST:
+        return None
+    like = (by_length.get(len(name) + apart, ()) for apart in _LETTERS_APART)
+    candidates = itertools.islice(itertools.chain.from_iterable(like), MOST_COMPARED)
+    closest = heapq.nlargest(_MOST_LIKE, candidates, key=lambda candidate: _equal_ends(name, candidate))
+    return next(iter(difflib.get_close_matches(name, closest, n=1, cutoff=_LIKENESS)), None)
+
+
+def _equal_ends(one: str, other: str) -> int:
+    """Return the total length of the common beginning and the common end."""
+    return _equal_start(one, other) + _equal_start(one[::-1], other[::-1])
+
+
+def _equal_start(one: str, other: str) -> int:
+    length = 0
+    for letter, counterpart in zip(one, other, strict=False):
+        if letter != counterpart:
+            break
+        length += 1
+    return length

@@ -1,0 +1,183 @@
+"""`custom.metrics.k8s.io`: metrics of objects, one by its name or all that selectors choose."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.names import is_namespace_name, is_object_name
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.objects.selectors import SelectorError
+from adapter.foundation.promql.quoting import go_quoted
+from adapter.foundation.web.prepared import PreparedBodies
+from adapter.metrics.apis.compatibility import OURS
+from adapter.metrics.apis.failures import NOT_LISTED, empty_is_error, fetching, no_data, not_found
+from adapter.metrics.apis.routing import ALL_OBJECTS
+from adapter.metrics.apis.status import ApiError
+from adapter.metrics.apis.values.answered import AnswerValues
+from adapter.metrics.apis.values.parameters import parameters, refuse_fields, selector
+from adapter.metrics.apis.values.value_lists import metric_value_list
+from adapter.metrics.readings.answers import ByName, BySelector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.objects.resources import ResolveResource, Resource
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.web.prepared import Body
+    from adapter.metrics.apis.compatibility import Compatibility
+    from adapter.metrics.apis.hints.hints import Hints
+    from adapter.metrics.apis.provider import MetricsProvider
+    from adapter.metrics.apis.routing import CustomValues
+    from adapter.metrics.readings.answers import ObjectsAnswer
+    from adapter.metrics.readings.catalogue.catalogue import Catalogue
+    from adapter.metrics.rulebook.model import Metric
+
+
+class CustomMetrics:
+    """Values of custom metrics.
+
+    `resolve` finds a kind of objects by every name that a path may use. `explain_command` begins the command that error
+    messages name. With `empty_is_error` an answer without any value is a 404. `wall` returns Unix seconds, for answers
+    that state when they were given.
+    """
+
+    def __init__(
+        self,
+        provider: MetricsProvider,
+        resolve: ResolveResource,
+        hints: Hints,
+        *,
+        explain_command: str,
+        empty_is_error: bool,
+        compatibility: Compatibility = OURS,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._provider = provider
+        self._resolve = resolve
+        self._hints = hints
+        self._explain_command = explain_command
+        self._empty_is_error = empty_is_error
+        self._compatibility = compatibility
+        self._wall = wall
+        self._bodies: PreparedBodies[ObjectsAnswer] = PreparedBodies()
+
+    def get(self, asked: CustomValues, query: str) -> AnswerValues:
+        """Return a `MetricValueList`. Raises ApiError."""
+        given = parameters(query)
+        refuse_fields(given, asked.name)
+        which = _which(asked, given)
+        metric_selector = selector(given, "metricLabelSelector")
+        metric, resource = self._find(asked)
+        what, command = _metric_text(asked), self._command(asked)
+        if metric.narrowed:
+            _require_name(asked, resource)
+            # `explain` explains the values of all such objects, not those that are restricted to one namespace.
+            command = ""
+        with fetching(what, command, beside=_narrowing(metric, asked)):
+            answer = self._provider.objects(metric, asked.namespace, which, metric_selector)
+        if not answer.values and empty_is_error(metric, otherwise=self._empty_is_error):
+            raise no_data(what, command)
+        body = self._body(asked, metric, resource, which, metric_selector, answer)
+        return AnswerValues(body.plain, answer.evaluated_at, answer.warnings, body.gzipped)
+
+    def _body(
+        self,
+        asked: CustomValues,
+        metric: Metric,
+        resource: Resource,
+        which: ByName | BySelector,
+        metric_selector: Selector,
+        answer: ObjectsAnswer,
+    ) -> Body:
+        compatibility, name, namespace = self._compatibility, metric.name, asked.namespace
+        # Whole seconds are what an answer states.
+        moment = float(int(compatibility.moment(answer.evaluated_at, self._wall())))
+        stated = replace(answer, evaluated_at=moment)
+        question = (asked.version, resource, namespace, name, which, metric_selector)
+
+        def make() -> bytes:
+            return metric_value_list(asked.version, resource, namespace, name, metric_selector, stated, compatibility)
+
+        try:
+            return self._bodies.body(question, stated, len(answer.values), make)
+        except SelectorError as e:
+            raise ApiError(400, f"unable to use the metric's selector: {e}") from e
+
+    def _find(self, asked: CustomValues) -> tuple[Metric, Resource]:
+        metric = self._find_metric(self._provider.catalogue, asked)
+        if metric is None:
+            with fetching(_metric_text(asked)):
+                catalogue = self._provider.complete_catalogue(asked.namespace)
+            metric = self._find_metric(catalogue, asked)
+        if metric is None or metric.resource is None:
+            why = self._hints.for_missing(asked.metric, self._command(asked))
+            raise not_found(_metric_text(asked), why, formerly=_without_name(asked))
+        return metric, metric.resource
+
+    def _find_metric(self, catalogue: Catalogue, asked: CustomValues) -> Metric | None:
+        namespaced = asked.namespace is not None
+        metric = catalogue.find_custom(asked.resource, namespaced, asked.metric)
+        if metric is None:
+            # Paths may use any name of a kind, such as the singular: kube-apiserver's clients map names as they like.
+            metric = catalogue.find_custom(self._qualified_kind(asked), namespaced, asked.metric)
+        return metric
+
+    def _command(self, asked: CustomValues) -> str:
+        """Return the command that explains the metric; empty if its name would be read as a part of a path."""
+        if "/" in asked.metric:
+            return ""
+        where = "" if asked.namespace is None else f" -n {asked.namespace}"
+        named = "" if asked.name == ALL_OBJECTS else f" --object {asked.resource}/{asked.name}"
+        return f"{self._explain_command} {asked.resource}/{asked.metric}{where}{named}"
+
+    def _qualified_kind(self, asked: CustomValues) -> str:
+        name, _, group = asked.resource.partition(".")
+        try:
+            return self._resolve(group, name).qualified
+        except UnknownResourceError as e:
+            # prometheus-adapter lists the objects first if none is named.
+            former = NOT_LISTED if asked.name == ALL_OBJECTS else None
+            raise not_found(_metric_text(asked), str(e), formerly=_without_name(asked), former=former) from e
+
+
+def _which(asked: CustomValues, given: Mapping[str, str]) -> ByName | BySelector:
+    """Return which objects are meant; raises ApiError 400 for names that no object can have.
+
+    A selector must be one, but says nothing about an object that is requested by its name.
+    """
+    label_selector = selector(given, "labelSelector")
+    if asked.namespace is not None and not is_namespace_name(asked.namespace):
+        raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
+    if asked.name == ALL_OBJECTS:
+        return BySelector(label_selector)
+    if not is_object_name(asked.name):
+        raise ApiError(400, f"{asked.name!r} cannot be the name of an object")
+    return ByName(asked.name)
+
+
+def _metric_text(asked: CustomValues) -> str:
+    """Return the metric in prometheus-adapter's words: `metric M for pods`, with the name where one object is meant."""
+    named = "" if asked.name == ALL_OBJECTS else f" {asked.name}"
+    return f"{_without_name(asked)}{named}"
+
+
+def _without_name(asked: CustomValues) -> str:
+    """Return the metric in prometheus-adapter's words without the name of an object."""
+    return f"metric {asked.metric} for {asked.resource}"
+
+
+def _require_name(asked: CustomValues, resource: Resource) -> None:
+    """Raise ApiError 404 for a request for all cluster-scoped objects within a namespace."""
+    if asked.name == ALL_OBJECTS:
+        why = f"{resource.qualified} are not namespaced: name one of them, or leave the namespace out"
+        raise not_found(_metric_text(asked), why, former=NOT_LISTED)
+
+
+def _narrowing(metric: Metric, asked: CustomValues) -> str:
+    """Return the part of an error that says that only series of the requesting namespace count."""
+    if not metric.narrowed:
+        return ""
+    matcher = f"{metric.namespace_label}={go_quoted(asked.namespace or '')}"
+    return f"; within a namespace, only series with {matcher} count"

@@ -1,0 +1,113 @@
+"""`external.metrics.k8s.io`: metrics that describe no object of the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.names import is_namespace_name
+from adapter.foundation.web.prepared import PreparedBodies
+from adapter.metrics.apis.compatibility import OURS
+from adapter.metrics.apis.failures import empty_is_error, fetching, no_data, not_found
+from adapter.metrics.apis.status import ApiError
+from adapter.metrics.apis.values.answered import AnswerValues
+from adapter.metrics.apis.values.parameters import parameters, refuse_fields, refuse_watch, selector
+from adapter.metrics.apis.values.value_lists import external_metric_value_list
+
+if TYPE_CHECKING:
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.web.prepared import Body
+    from adapter.metrics.apis.compatibility import Compatibility
+    from adapter.metrics.apis.hints.hints import Hints
+    from adapter.metrics.apis.provider import MetricsProvider
+    from adapter.metrics.apis.routing import ExternalValues
+    from adapter.metrics.readings.answers import ExternalAnswer
+    from adapter.metrics.rulebook.model import Metric
+
+ANY_NAMESPACE = "*"
+_ROW_BYTES: Final = 1024
+"""A row of an answer that is kept: its value, and ten labels."""
+
+
+class ExternalMetrics:
+    """Values of external metrics.
+
+    `explain_command` begins the command that error messages name. With `empty_is_error` an answer without a value is a
+    404.
+    """
+
+    def __init__(
+        self,
+        provider: MetricsProvider,
+        hints: Hints,
+        *,
+        explain_command: str,
+        empty_is_error: bool,
+        compatibility: Compatibility = OURS,
+    ) -> None:
+        self._provider = provider
+        self._hints = hints
+        self._explain_command = explain_command
+        self._empty_is_error = empty_is_error
+        self._compatibility = compatibility
+        self._bodies: PreparedBodies[ExternalAnswer] = PreparedBodies(item_bytes=_ROW_BYTES)
+
+    def get(self, asked: ExternalValues, query: str) -> AnswerValues:
+        """Return an `ExternalMetricValueList`. Raises ApiError.
+
+        The metric's selector comes as `labelSelector` here.
+        """
+        given = parameters(query)
+        refuse_watch(given)
+        refuse_fields(given)
+        metric_selector = selector(given, "labelSelector")
+        if asked.namespace != ANY_NAMESPACE and not is_namespace_name(asked.namespace):
+            raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
+        what = f"metric {asked.metric} for external"
+        command = self._command(asked)
+        metric = self._provider.catalogue.find_external(asked.metric)
+        if metric is None:
+            with fetching(what):
+                catalogue = self._provider.complete_catalogue(asked.namespace)
+            metric = catalogue.find_external(asked.metric)
+        if metric is None:
+            why = self._hints.for_missing(asked.metric, command)
+            raise not_found(what, why, formerly=_formerly(asked))
+        _require_namespace(metric, asked.namespace)
+        with fetching(what, command):
+            answer = self._provider.external(metric, asked.namespace, metric_selector)
+        if not answer.rows and empty_is_error(metric, otherwise=self._empty_is_error):
+            raise no_data(what, command)
+        body = self._body(asked, metric, metric_selector, answer)
+        return AnswerValues(body.plain, answer.evaluated_at, answer.warnings, body.gzipped)
+
+    def _body(self, asked: ExternalValues, metric: Metric, metric_selector: Selector, answer: ExternalAnswer) -> Body:
+        # Whole seconds are what an answer states.
+        stated = replace(answer, evaluated_at=float(int(answer.evaluated_at)))
+        question = (asked.version, asked.namespace, metric.name, metric_selector)
+        return self._bodies.body(
+            question,
+            stated,
+            len(answer.rows),
+            lambda: external_metric_value_list(asked.version, metric.name, stated, self._compatibility),
+        )
+
+    def _command(self, asked: ExternalValues) -> str:
+        """Return the command that explains the metric."""
+        where = "" if asked.namespace == ANY_NAMESPACE else f" -n {asked.namespace}"
+        return f"{self._explain_command} {asked.metric} --api external{where}"
+
+
+def _formerly(asked: ExternalValues) -> str:
+    """Return what prometheus-adapter calls an unknown metric: one of namespaces in `default`, of nothing elsewhere."""
+    return f"metric {asked.metric} for {'namespaces' if asked.namespace == 'default' else ''}"
+
+
+def _require_namespace(metric: Metric, namespace: str) -> None:
+    """Raise ApiError 400 if all namespaces are requested and the metric is restricted to one.
+
+    prometheus-adapter's documentation asks for metrics of rules with `namespaced: false` as `namespaces/*/METRIC`.
+    """
+    if namespace == ANY_NAMESPACE and metric.namespace_label is not None:
+        message = f"the metric {metric.name} is restricted to the namespace of the request: name one instead of *"
+        raise ApiError(400, message)

@@ -1,0 +1,251 @@
+"""Compares plans with what they replace, while the program runs.
+
+A wider query is used only if its text proves that every answer stays the same. The proof may have a gap, or
+Prometheus may not be one (a store behind it may evaluate differently). So now and then both forms are asked for one
+asker, at one and the same instant, and compared. The instant lies a minute back, where no sample is still arriving. A
+metric whose forms differ in three consecutive checks is asked exactly from then on, until the next reload.
+
+The cost is bounded: one check at a time, at most two a second, each metric once a minute at the oftenest.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+from collections import Counter
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from adapter.foundation.sources.objects import ObjectsError
+from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.readings.asking.planning import planned_with_times
+from adapter.metrics.readings.asking.queries import Query, QueryKey
+from adapter.metrics.readings.errors import ObjectsNotKnownError, UnanswerableSelectorError
+from adapter.metrics.readings.failure import Failure
+from adapter.metrics.readings.samples.external_reading import ExternalReading
+from adapter.metrics.readings.samples.object_reading import ROOT
+from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.requests import Asked
+from adapter.metrics.rulebook.templates.matchers import RenderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.asking.changes import Trial
+    from adapter.metrics.readings.asking.demand import DemandEntry
+    from adapter.metrics.readings.asking.queries import Reading
+    from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
+    from adapter.metrics.readings.asking.refresher import Refresher
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
+    from adapter.metrics.readings.samples.object_reading import ObjectReading
+    from adapter.metrics.rulebook.requests import Row
+
+_log = logging.getLogger(__name__)
+
+_STEP_SECONDS = 0.5
+_TOLERANCE_RATIO = 1e-9
+_TOLERANCE = 1e-9
+"""Smallest difference that a client can see: values are served in thousandths."""
+_DIFFERENCES_IN_A_ROW = 3
+
+Values: TypeAlias = "Mapping[object, float | str]"
+"""The value, or the reason for having none, by object or by labels."""
+
+
+class CrossCheck:
+    """Checks all metrics with a wider plan in turn. Only one thread at a time may call `step`."""
+
+    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
+        self,
+        *,
+        scheduler: QueryScheduler,
+        refresher: Refresher,
+        objects: ObjectSource,
+        settings: ReadingSettings,
+        clock: Clock,
+        pace: Pace,
+        telemetry: ReadingsTelemetry,
+        choice: random.Random | None = None,
+    ) -> None:
+        self._scheduler = scheduler
+        self._refresher = refresher
+        self._objects = objects
+        self._settings = settings
+        self._clock = clock
+        self._pace = pace
+        self._telemetry = telemetry
+        self._choice = choice or random.Random()  # noqa: S311 - which asker is compared is no secret
+        self._round: list[DemandEntry] = []
+        self._next_round = clock.monotonic() + settings.cross_check_interval_seconds
+        self._next_step = self._next_round
+        self._differences: Counter[tuple[object, ...]] = Counter()
+
+    @property
+    def due(self) -> float:
+        """When to call `step` next, in monotonic seconds."""
+        return self._next_step
+
+    def step(self) -> None:
+        """Compare the plans of one metric, the next in the round; a new round begins once the interval is over."""
+        now = self._clock.monotonic()
+        if not self._round and now >= self._next_round:
+            self._next_round = now + self._settings.cross_check_interval_seconds
+            self._round = self._askers()
+        entry = self._round.pop() if self._round else None
+        pause = (self._next_round - now) / (len(self._round) + 1)
+        self._next_step = now + max(_STEP_SECONDS, pause)
+        if entry is not None:
+            self._check(entry)
+
+    def try_wider(self, trial: Trial) -> None:
+        """Try a refused plan again, and report to the scheduler whether it gives what the exact query gives.
+
+        The wider form goes first: where it is refused still, nothing else is asked.
+        """
+        failure: str | None = "internal error, see the adapter's log"
+        lasting = False
+        try:
+            failure, lasting = self._try_plan(trial)
+        finally:
+            self._scheduler.tried(trial, failure, lasting=lasting)
+
+    def _try_plan(self, trial: Trial) -> tuple[str | None, bool]:
+        """Return why the plan must not be used yet, or None if it may be, and whether that is permanent."""
+        rule = trial.entry.metric.rule.id
+        second = float(math.floor(self._clock.wall() - self._settings.trial_delay_seconds))
+        found = self._both(trial.entry, trial.wider, second, wider_first=True)
+        if isinstance(found, Failure):
+            self._telemetry.cross_checked(rule, "failed")
+            return found.message, found.lasting
+        difference = difference_of(*found)
+        self._telemetry.cross_checked(rule, "equal" if difference is None else "different")
+        return difference, False
+
+    def _askers(self) -> list[DemandEntry]:
+        """Return one request for each group with a wider plan, a different one each time."""
+        entries = self._scheduler.entries()
+        start = self._choice.randrange(len(entries)) if entries else 0
+        chosen: dict[tuple[object, ...], DemandEntry] = {}
+        for part in self._pace.slices(entries[start:] + entries[:start]):
+            for entry in part:
+                if entry.scope.group.kind is not PlanKind.EXACT:
+                    chosen.setdefault(entry.scope.group.key, entry)
+        # Clients choose the selectors of groups, so the counts of a group go with its last request.
+        self._differences = Counter({key: count for key, count in self._differences.items() if key in chosen})
+        return list(chosen.values())
+
+    def _check(self, entry: DemandEntry) -> None:
+        group, wider = entry.scope.group, entry.scope.query
+        if group.retired or group.kind is PlanKind.EXACT or wider.kind is PlanKind.EXACT:
+            return
+        rule = entry.metric.rule.id
+        second = float(math.floor(self._clock.wall() - self._settings.cross_check_delay_seconds))
+        found = self._both(entry, wider, second, wider_first=False)
+        if isinstance(found, Failure):
+            self._telemetry.cross_checked(rule, "failed")
+            _log.debug("%s (%s): its plan cannot be checked: %s", entry.metric.qualified, rule, found.message)
+            return
+        difference = difference_of(*found)
+        self._telemetry.cross_checked(rule, "equal" if difference is None else "different")
+        if difference is None:
+            del self._differences[group.key]
+            return
+        self._differences[group.key] += 1
+        if self._differences[group.key] >= _DIFFERENCES_IN_A_ROW:
+            del self._differences[group.key]
+            self._scheduler.distrust(
+                group, f"at {second:.0f} in {entry.request.namespace or 'no namespace'}: {difference}"
+            )
+
+    def _both(
+        self, entry: DemandEntry, wider: Query, second: float, *, wider_first: bool
+    ) -> tuple[Values, Values] | Failure:
+        """Return what the asker gets by the exact query and by the wider one."""
+        try:
+            names = self._names(entry)
+            if entry.metric.resource is not None and not names:
+                return Failure(ObjectsNotKnownError, "none of the objects exists")
+            exact = self._exact(entry, names)
+        except ObjectsError as error:
+            return Failure(ObjectsNotKnownError, str(error))
+        except RenderError as error:
+            return Failure(UnanswerableSelectorError, str(error))
+        values: dict[Query, Values] = {}
+        for query in (wider, exact) if wider_first else (exact, wider):
+            reading = self._refresher.ask(query, second)
+            if isinstance(reading, Failure):
+                return reading
+            values[query] = values_for(entry, names, reading)
+        return values[exact], values[wider]
+
+    def _names(self, entry: DemandEntry) -> tuple[str, ...]:
+        which, resource = entry.request.which, entry.metric.resource
+        if isinstance(which, BySelector) and resource is not None:
+            return tuple(self._objects.names(resource, entry.request.namespace, which.selector))
+        return (which.name,) if isinstance(which, ByName) else ()
+
+    @staticmethod
+    def _exact(entry: DemandEntry, names: tuple[str, ...]) -> Query:
+        metric, request = entry.metric, entry.request
+        planned, times = planned_with_times(metric, Asked(request.namespace, names, request.selector), PlanKind.EXACT)
+        namespace = request.namespace if metric.namespace_label else None
+        key = QueryKey(planned, namespace, metric.namespace_label, None, None, times)
+        return Query(key, metric, request.selector, 0.0)
+
+
+def values_for(entry: DemandEntry, names: Iterable[str], reading: Reading) -> Values:
+    """Return what a reading holds for an asker, values that are not finite included."""
+    namespace, selector = entry.request.namespace, entry.request.selector
+    if isinstance(reading, ExternalReading):
+        ages = {"age of its samples": reading.sample_age(namespace, selector)} if reading.times else {}
+        found = _by_labels(reading.rows(namespace, selector))
+    else:
+        ages = {f"age of the samples of {name}": reading.sample_age(namespace, name) for name in names if reading.times}
+        found = _by_name(namespace, names, reading)
+    return {**found, **{name: age for name, age in ages.items() if age is not None}}
+
+
+def difference_of(exact: Values, wider: Values) -> str | None:
+    """Return one place in which two answers differ, in words; None where they are equal.
+
+    Numbers are equal within a billionth: sums are added up in another order. NaN equals NaN.
+    """
+    for key in sorted(exact.keys() | wider.keys(), key=str):
+        one, other = exact.get(key), wider.get(key)
+        if not _equal(one, other):
+            name = key if isinstance(key, str) else dict(cast("frozenset[tuple[str, str]]", key))
+            return f"{name!r} is {_value_text(one)} when queried alone and {_value_text(other)} by the wider query"
+    return None
+
+
+def _equal(one: float | str | None, other: float | str | None) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        both_nan = math.isnan(one) and math.isnan(other)
+        return both_nan or math.isclose(one, other, rel_tol=_TOLERANCE_RATIO, abs_tol=_TOLERANCE)
+    return one == other
+
+
+def _value_text(value: float | str | None) -> str:
+    return "absent" if value is None else f"{value}"
+
+
+def _by_name(namespace: str | None, names: Iterable[str], reading: ObjectReading) -> Values:
+    values = reading.values.get(namespace or ROOT, {})
+    faults = reading.faults.get(namespace or ROOT, {})
+    found: dict[object, float | str] = {}
+    for name in (key for asked in names for key in reading.keys(namespace, asked)):
+        if name in values:
+            found[name] = values[name]
+        elif name in faults:
+            found[name] = "ambiguous" if faults[name].ambiguous else faults[name].reason
+        elif reading.foreign_of(namespace, name) is not None:
+            found[name] = "of another namespace"
+    return found
+
+
+def _by_labels(rows: Iterable[Row]) -> Values:
+    return {frozenset(row.labels.items()): row.value for row in rows}

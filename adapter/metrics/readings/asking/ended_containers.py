@@ -1,0 +1,67 @@
+"""Determines which containers have ended, by the memory that they no longer have.
+
+When a container ends, its series end with it. Its memory has no value from then on, but the rate of its CPU still has
+one for the range of the query: minutes in which an init container, or one that was restarted under another name, looks
+like a container that uses CPU and no memory. A container that runs and never had a sample of memory looks the same, and
+must not be left out: without it, the pod would seem to use less than it does.
+
+So a container counts as ended if its memory was seen, and is gone, no longer ago than its CPU can linger.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
+KEPT_SECONDS = 600.0
+"""Time for which a namespace is remembered that nobody asks for."""
+SLACK_SECONDS = 60.0
+"""Time that a scrape, a refresh and an asker's interval add to the range of the CPU's query."""
+
+
+class _Namespace(NamedTuple):
+    values: Mapping[str, float]
+    """The memory of each container at the last look."""
+    gone: Mapping[str, float]
+    """When a container that had memory was first seen without it, in monotonic seconds."""
+    looked_at: float
+
+
+class EndedContainers:
+    """Remembers whose memory was seen in each namespace. Thread-safe.
+
+    It keeps no more than the latest reading of each namespace, and the containers that ended a short time ago.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._namespaces: OrderedDict[str, _Namespace] = OrderedDict()
+        """The one that was looked at longest ago comes first."""
+
+    def look(self, namespace: str, values: Mapping[str, float], now: float, range_seconds: float) -> Container[str]:
+        """Return the containers that have ended and whose CPU may linger.
+
+        `values` is the memory of each container now, `range_seconds` the range of the CPU's query.
+        """
+        longest = range_seconds + SLACK_SECONDS
+        with self._lock:
+            last = self._namespaces.get(namespace)
+            gone: Mapping[str, float] = {}
+            if last is not None:
+                gone = last.gone
+                if last.values is not values:
+                    newly = dict.fromkeys(last.values.keys() - values.keys(), now)
+                    gone = {key: at for key, at in (newly | dict(gone)).items() if key not in values}
+            recent = {key: at for key, at in gone.items() if now - at <= longest} if gone else gone
+            self._namespaces[namespace] = _Namespace(values, recent, now)
+            self._namespaces.move_to_end(namespace)
+            self._forget(now)
+            return recent
+
+    def _forget(self, now: float) -> None:
+        while next(iter(self._namespaces.values())).looked_at < now - KEPT_SECONDS:
+            self._namespaces.popitem(last=False)

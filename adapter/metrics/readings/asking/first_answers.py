@@ -1,0 +1,152 @@
+"""Returns the reading that answers a request now: the newest in memory if it is young enough, or the first one.
+
+Requests only wait for a first reading, for the first list of a kind of objects, or for the first look-ups of series.
+Few may wait at once, and not for long, because a hanging Prometheus must not occupy all threads of the server.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+from adapter.foundation.sources.objects import ObjectsNotSyncedError
+from adapter.foundation.sources.prometheus.errors import shortened
+from adapter.metrics.readings.errors import AnswerTooOldError, FirstAnswerPendingError
+from adapter.metrics.readings.notices import reason_for_askers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.time.clock import Clock
+    from adapter.metrics.readings.asking.demand import DemandEntry
+    from adapter.metrics.readings.asking.queries import Reading
+    from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+
+T = TypeVar("T")
+
+
+class FirstAnswers:
+    """Returns readings to requests. Thread-safe."""
+
+    def __init__(self, scheduler: QueryScheduler, settings: ReadingSettings, clock: Clock) -> None:
+        self._scheduler = scheduler
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._waiting: Counter[str | None] = Counter()
+        """Number of waiting requests by namespace."""
+
+    def current(self, entry: DemandEntry, until: float) -> Reading:
+        """Return what answers a request now; a first reading is waited for until then, in monotonic seconds.
+
+        Raises AnswerTooOldError where the newest is too old, and what kept a first one from coming.
+        """
+        reading = entry.scope.query.reading or self._first_reading(entry, until)
+        age = self.age(reading)
+        if age > self._settings.max_answer_age_seconds:
+            raise AnswerTooOldError(self._too_old(entry, age))
+        return reading
+
+    def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
+        """Return what `look` returns; waits for the first list of that kind of objects until then.
+
+        Raises ObjectsError, also where the list does not arrive in time or too many requests wait for one already.
+        """
+        try:
+            return look()
+        except ObjectsNotSyncedError:
+            # A list serves all namespaces, so the requests that wait for one are counted together.
+            if not self._has_joined(None):
+                raise
+        try:
+            objects.await_first_list(resource, max(0.0, until - self._clock.monotonic()))
+        finally:
+            self._leave(None)
+        return look()
+
+    def all_looked_up(self, namespace: str | None, looked_up: Callable[[float], bool]) -> None:
+        """Wait for the first look-ups of series, so that a metric of theirs is not taken for one that does not exist.
+
+        `looked_up` waits for some seconds and returns whether they have ended. Raises FirstAnswerPendingError, also
+        where too many requests wait already.
+        """
+        if looked_up(0.0):
+            return
+        joined = self._has_joined(namespace)
+        try:
+            if joined and looked_up(self._settings.first_answer_wait_seconds):
+                return
+        finally:
+            if joined:
+                self._leave(namespace)
+        raise FirstAnswerPendingError(
+            "it is not known, and the series of some rules are still being looked up for the first time: try again in "
+            "a moment"
+        )
+
+    def age(self, reading: Reading) -> float:
+        """Return the age of a reading in seconds."""
+        return reading.evaluated.age(self._clock.wall(), self._clock.monotonic())
+
+    def _first_reading(self, entry: DemandEntry, until: float) -> Reading:
+        """Wait for the running query; raises at once if it has failed before."""
+        query = self._scheduler.query_of(entry)
+        if query.settled.is_set() and query.failure is not None:
+            raise query.failure.raised()
+        self._enter(entry)
+        try:
+            return self._wait(entry, until)
+        finally:
+            self._leave(entry.request.namespace)
+
+    def _enter(self, entry: DemandEntry) -> None:
+        settings = self._settings
+        if self._has_joined(entry.request.namespace):
+            return
+        raise FirstAnswerPendingError(
+            f"{entry.request.metric}: Prometheus is queried for it for the first time, and at most "
+            f"{settings.max_waiting_requests} requests wait at once, {settings.max_waiting_requests_per_namespace} of "
+            "each namespace: try again in a moment"
+        )
+
+    def _has_joined(self, namespace: str | None) -> bool:
+        """Return whether one more request of the namespace may wait; it is counted from then on, until it leaves."""
+        settings = self._settings
+        with self._lock:
+            if self._waiting[namespace] >= settings.max_waiting_requests_per_namespace:
+                return False
+            if self._waiting.total() >= settings.max_waiting_requests:
+                return False
+            self._waiting[namespace] += 1
+            return True
+
+    def _leave(self, namespace: str | None) -> None:
+        with self._lock:
+            self._waiting[namespace] -= 1
+            if not self._waiting[namespace]:
+                del self._waiting[namespace]
+
+    def _wait(self, entry: DemandEntry, until: float) -> Reading:
+        while True:
+            query = self._scheduler.query_of(entry)
+            if query.reading is not None:
+                return query.reading
+            if query.failure is not None:
+                raise query.failure.raised()
+            if not query.settled.wait(max(0.0, until - self._clock.monotonic())):
+                wait = self._settings.first_answer_wait_seconds
+                raise FirstAnswerPendingError(
+                    f"{entry.request.metric}: Prometheus did not answer within {wait:g} s, and the query continues: "
+                    f"{shortened(query.key.planned.text)}"
+                )
+
+    def _too_old(self, entry: DemandEntry, age: float) -> str:
+        scope = entry.scope
+        query = scope.query if scope.query.failure else scope.wanted
+        reason = reason_for_askers(query.failure, query.kind) if query.failure else "the last refresh has not ended"
+        limit = self._settings.max_answer_age_seconds
+        return f"{reason}; the last good answer is {age:.0f} s old, and answers older than {limit:g} s are not served"

@@ -1,0 +1,230 @@
+"""Limits the values in memory, by namespace and in total, and decides which readings are dropped beyond the limits.
+
+Each reading counts once, however many ask for it, and equal answers that queries share count once together. The values
+of one namespace's queries count for it; those of a query that serves several namespaces count for none of them. Beyond
+the bound of a namespace its new requests are refused, and an answer of its own that would exceed it is not taken in.
+Beyond the bound of all together it is the namespace that holds the most which gives way, its newest queries first.
+Nothing is ever cut: a query has its whole answer, or an error that says why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.errors import TooMuchDemandError
+from adapter.metrics.readings.failure import Failure
+from adapter.metrics.readings.samples.object_reading import ObjectReading
+from adapter.metrics.rulebook.model import PlanKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.metrics.readings.asking.changes import Change
+    from adapter.metrics.readings.asking.fairness import Payer
+    from adapter.metrics.readings.asking.lanes import Lanes
+    from adapter.metrics.readings.asking.queries import Query, Reading
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+
+VALUES_OF_A_ROW = 8
+"""Weight of a row of an external metric, which has its own labels, in values of objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """The size and identity of a reading's values."""
+
+    key: int
+    """Equal for readings that share their values."""
+    values: int
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingVerdict:
+    """Whether an answer may be kept in memory."""
+
+    refusal: str | None = None
+    """Why the answer must not be kept."""
+    shed: tuple[Query, ...] = ()
+    """Queries of the namespace with the most values, whose readings must be dropped for the answer."""
+
+
+@dataclass(slots=True)
+class _Held:
+    owner: Payer
+    values: int
+    holders: int = 0
+
+
+_SHARED = "\0shared"
+"""Stands for the owner of what serves several namespaces; no namespace has such a name."""
+
+
+def parcel_of(reading: Reading) -> Parcel:
+    """Return how much a reading holds: values and faults of objects, times of samples, rows with their labels."""
+    if isinstance(reading, ObjectReading):
+        parts = (*reading.values.values(), *reading.faults.values(), *(reading.times or {}).values())
+        return Parcel(id(reading.values), sum(map(len, parts)))
+    return Parcel(id(reading), VALUES_OF_A_ROW * sum(map(len, reading.parts())))
+
+
+class Holdings:
+    """The values held for all queries. Not thread-safe: its owner locks."""
+
+    def __init__(self, most: int, most_per_namespace: int) -> None:
+        self._most = most
+        self._most_per_namespace = most_per_namespace
+        self._held: dict[int, _Held] = {}
+        self._parcels: dict[Query, Parcel] = {}
+        self._owned: Counter[Payer] = Counter()
+        self.total = 0
+        """Total number of values."""
+
+    def owned(self, namespace: Payer) -> int:
+        """Return the number of values of a namespace's own queries."""
+        return self._owned[namespace]
+
+    def check_room(self, namespace: Payer) -> None:
+        """Raise TooMuchDemandError where a namespace may ask for nothing new: its values are as many as may be.
+
+        So they are where all together are as many as may be, and no other namespace holds more.
+        """
+        if self._owned[namespace] >= self._most_per_namespace:
+            raise TooMuchDemandError(self._beyond_own(namespace))
+        if self.total >= self._most and self._owned[namespace] >= self._heaviest()[1]:
+            raise TooMuchDemandError(self.beyond_all())
+
+    def judge(self, query: Query, parcel: Parcel, owner: Payer, *, shared: bool) -> HoldingVerdict:
+        """Return whether a query may hold a parcel in place of what it holds, and what gives way.
+
+        `shared`: the query serves several namespaces, and `owner` means nothing.
+        """
+        growth = 0 if parcel.key in self._held else parcel.values
+        freed = self._freed_by(query)
+        own = 0 if shared else self._owned[owner] + growth - freed
+        if own > self._most_per_namespace and growth > freed:
+            return HoldingVerdict(self._beyond_own(owner))
+        excess = self.total + growth - freed - self._most
+        if excess <= 0 or growth <= freed:
+            return HoldingVerdict()
+        heaviest, held = self._heaviest()
+        if held <= own or (heaviest == owner and not shared):
+            return HoldingVerdict(self.beyond_all())
+        shed = self._newest(heaviest, excess)
+        return HoldingVerdict(shed=shed) if shed else HoldingVerdict(self.beyond_all())
+
+    def hold(self, query: Query, parcel: Parcel, owner: Payer, *, shared: bool) -> None:
+        """Enter what a query holds from now on, in place of what it held."""
+        held = self._held.get(parcel.key)
+        if held is None:
+            held = self._held[parcel.key] = _Held(_SHARED if shared else owner, parcel.values)
+            self.total += held.values
+            self._owned[held.owner] += held.values
+        held.holders += 1
+        former = self._parcels.get(query)
+        # One that is in already keeps its place in the order: the newest are the first to give way.
+        self._parcels[query] = parcel
+        self._let_go(former)
+
+    def release(self, query: Query) -> None:
+        """Forget the values of a query."""
+        self._let_go(self._parcels.pop(query, None))
+
+    def _let_go(self, parcel: Parcel | None) -> None:
+        if parcel is None:
+            return
+        held = self._held[parcel.key]
+        held.holders -= 1
+        if not held.holders:
+            del self._held[parcel.key]
+            self.total -= held.values
+            self._owned[held.owner] -= held.values
+            if not self._owned[held.owner]:
+                del self._owned[held.owner]
+
+    def _freed_by(self, query: Query) -> int:
+        parcel = self._parcels.get(query)
+        if parcel is None:
+            return 0
+        held = self._held[parcel.key]
+        return held.values if held.holders == 1 else 0
+
+    def _heaviest(self) -> tuple[Payer, int]:
+        owned = ((namespace, values) for namespace, values in self._owned.items() if namespace != _SHARED)
+        return max(owned, key=lambda pair: pair[1], default=(None, 0))
+
+    def _newest(self, namespace: Payer, excess: int) -> tuple[Query, ...]:
+        """Return the newest queries of a namespace whose readings free enough; none if all together do not."""
+        chosen: list[Query] = []
+        for query in reversed(self._parcels):
+            if excess <= 0:
+                break
+            if self._held[self._parcels[query].key].owner == namespace and (freed := self._freed_by(query)):
+                chosen.append(query)
+                excess -= freed
+        return tuple(chosen) if excess <= 0 else ()
+
+    def _beyond_own(self, namespace: Payer) -> str:
+        where = f"namespace {namespace!r}" if namespace else "cluster-scoped objects"
+        return (
+            f"{where}: the answers to its requests would hold more than {self._most_per_namespace} values "
+            "(--max-values-per-namespace): ask with fewer different selectors, or for fewer objects"
+        )
+
+    def beyond_all(self) -> str:
+        """Return why an answer is not held, or no longer, where all together are as many as may be."""
+        return (
+            f"the answers to all requests would hold more than {self._most} values (--max-values), and no namespace "
+            "holds more than this one: ask with fewer different selectors, or for fewer objects"
+        )
+
+
+TOO_MUCH_SECONDS = 30.0
+"""Shortest time until a query whose answer was too large is sent again."""
+
+
+class Keeping:
+    """Takes readings in, and lets others go for them as `Holdings` decides. Not thread-safe: its owner holds a lock."""
+
+    def __init__(self, settings: ReadingSettings, lanes: Lanes) -> None:
+        self.holdings = Holdings(settings.max_values, settings.max_values_per_namespace)
+        self._lanes = lanes
+
+    def take_in(self, change: Change, query: Query, reading: Reading, now: float) -> Reading | Failure:
+        """Enter what a query's new reading holds and return it; a Failure where that would be too much."""
+        owner, shared = owner_of(query)
+        parcel = parcel_of(reading)
+        verdict = self.holdings.judge(query, parcel, owner, shared=shared)
+        if verdict.refusal is not None:
+            change.gone.append(reading)
+            return Failure(TooMuchDemandError, verdict.refusal)
+        self._drop_queries(change, verdict.shed, now)
+        self.holdings.hold(query, parcel, owner, shared=shared)
+        return reading
+
+    def _drop_queries(self, change: Change, queries: Iterable[Query], now: float) -> None:
+        for query in queries:
+            self.holdings.release(query)
+            # Set before the reading goes, so that a request that finds none also finds the reason.
+            query.failure = Failure(TooMuchDemandError, self.holdings.beyond_all())
+            query.failures += 1
+            if query.reading is not None:
+                change.gone.append(query.reading)
+                query.reading = None
+            if not self._lanes.runs(query):
+                self._lanes.set(query, now + TOO_MUCH_SECONDS)
+
+
+def owner_of(query: Query) -> tuple[str | None, bool]:
+    """Return for which namespace a query's values count, and whether it serves several, so that they count for none."""
+    if query.kind is not PlanKind.WIDE and query.key.namespace is not None:
+        return query.key.namespace, False
+    askers = query.askers()
+    first = next(askers, None)
+    return first, any(other != first for other in askers)
+
+
+def is_too_much(failure: Failure) -> bool:
+    """Return whether it is not the rule that fails: what is requested is more than may be held."""
+    return failure.error is TooMuchDemandError

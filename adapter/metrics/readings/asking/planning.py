@@ -1,0 +1,349 @@
+"""Chooses the query that answers a request: by demand, and by the plans that Prometheus has refused.
+
+A plan that is proven may still be refused: by limits, or because the wider query joins series that the narrower keeps
+apart. The group then falls to the next narrower plan, one namespace alone where it was that namespace's query, until a
+trial shows that the wider one works again (`setbacks`). A time-out does not count: narrower plans ask more queries, and
+a server that is too slow for one needs no more of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.readings.asking.changes import Remark
+from adapter.metrics.readings.asking.demand import DemandedRequest
+from adapter.metrics.readings.asking.periods import longest_period
+from adapter.metrics.readings.asking.queries import Query, QueryGroup, QueryKey, QueryScope
+from adapter.metrics.readings.asking.setbacks import WIDE_PLACE, Setbacks
+from adapter.metrics.readings.errors import UnanswerableSelectorError
+from adapter.metrics.rulebook.model import Api, PlanKind
+from adapter.metrics.rulebook.plans import plan_of, planned_query
+from adapter.metrics.rulebook.plans.sample_age import times_of
+from adapter.metrics.rulebook.rendering import RenderError, exact_query
+from adapter.metrics.rulebook.requests import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.metrics.readings.asking.setbacks import Place
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.rulebook.model import Metric, Plan
+    from adapter.metrics.rulebook.requests import PlannedQuery
+
+_MOST_INDEXED = 16
+"""Labels of external metrics that rows are indexed by; who selects by yet others costs more when asking."""
+
+_WIDER = frozenset({PlanKind.WIDE, PlanKind.NAMESPACE})
+
+_ANY_NAME = "any"
+"""Stands for the names that are filled in with each refresh."""
+
+
+class Planner:
+    """All groups and queries. Not thread-safe: the owner must lock."""
+
+    def __init__(self, settings: ReadingSettings) -> None:
+        self.queries: dict[QueryKey, Query] = {}
+        self._settings = settings
+        self._groups: dict[tuple[object, ...], QueryGroup] = {}
+        self._plans: dict[tuple[object, ...], Plan] = {}
+        self._new: list[Query] = []
+        self._distrusted: dict[tuple[object, ...], str] = {}
+        self._remarks: list[Remark] = []
+
+    def bind(self, metric: Metric, request: DemandedRequest, now: float, former: Query | None = None) -> QueryScope:
+        """Return the scope of a request, which counts as standing from now on.
+
+        `former` may go on answering until the new query has a reading. Raises UnanswerableSelectorError, and then
+        nothing has changed.
+        """
+        try:
+            if request.which is None:
+                # The wide query leaves the selector out: what could not be asked exactly must not be answered widely.
+                exact_query(metric, Asked(request.namespace, (), request.selector))
+            return self._bind(metric, request, now, former)
+        except RenderError as error:
+            raise UnanswerableSelectorError(f"{metric.qualified}: {error}") from error
+
+    def release(self, request: DemandedRequest, scope: QueryScope, now: float) -> None:
+        """Remove a request; with fewer namespaces, a narrower plan may suffice."""
+        group = scope.group
+        _leave(group, request.namespace, scope)
+        if not group.asking and self._groups.get(group.key) is group:
+            del self._groups[group.key]
+            # Askers choose the labels of their selectors: what is known of those goes with the last who uses them.
+            self._plans.pop(group.key, None)
+        elif not group.retired:
+            self._adjust(group, request.selector, now)
+
+    def narrow(self, query: Query, now: float, *, lasting: bool = False) -> list[tuple[QueryGroup, PlanKind]]:
+        """Take a refused query out of use; return the groups that fall by it, and to which plan.
+
+        No other query is sent in its place before a request arrives: each request finds its narrower query by itself.
+        """
+        self.drop(query)
+        namespace = query.key.namespace
+        fallen = [group for group in query.groups if group.kind is query.kind and not group.retired]
+        for group in fallen:
+            if query.kind is PlanKind.WIDE or WIDE_PLACE not in group.setbacks:
+                # A query that is refused for one namespace would also be refused for all.
+                group.setbacks.fail(WIDE_PLACE, now, lasting=lasting)
+            if query.kind is PlanKind.WIDE:
+                group.kind = group.best_kind(self._namespace_limit(group))
+                _retire(group, list(group.scopes))
+            else:
+                group.setbacks.fail((PlanKind.NAMESPACE, namespace), now, lasting=lasting)
+                _retire(group, [namespace])
+        return [(group, group.kind_in(namespace)) for group in fallen]
+
+    def trial_places(self, group: QueryGroup, namespace: str | None) -> Iterator[Place]:
+        """Yield the plans, the widest first, that would answer a namespace if Prometheus had not refused them."""
+        if group.wanted_kind(self._namespace_limit(group)) is PlanKind.WIDE and WIDE_PLACE in group.setbacks:
+            yield WIDE_PLACE
+        if group.kind is PlanKind.NAMESPACE and (PlanKind.NAMESPACE, namespace) in group.setbacks:
+            yield (PlanKind.NAMESPACE, namespace)
+
+    def trial(self, group: QueryGroup, request: DemandedRequest, kind: PlanKind) -> Query:
+        """Return the query of a wider plan, which answers no request yet. Raises RenderError."""
+        query = Query(self._key(kind, group, request), group.metric, request.selector, 0.0)
+        query.labels = request.selector.keys if group.metric.resource is None else frozenset()
+        return query
+
+    def restore(self, group: QueryGroup, place: Place, selector: Selector, now: float) -> None:
+        """Use a plan again that a trial has shown to work."""
+        group.setbacks.lift(place, now)
+        namespaces = list(group.apart) if place == WIDE_PLACE else [place[1]]
+        for namespace in namespaces:
+            for scope in group.apart.pop(namespace, ()):
+                scope.retired = True
+        self._adjust(group, selector, now)
+
+    def distrust(self, metric: Metric, now: float) -> None:
+        """Use no wider plan for the metric until all is forgotten."""
+        self._distrusted[_identity(metric)] = metric.rule.id
+        for group in list(self._groups.values()):
+            if _identity(group.metric) == _identity(metric):
+                group.refused |= _WIDER
+                group.setbacks = Setbacks()
+                self._adjust(group, EVERYTHING, now)
+
+    def distrusts(self, metric: Metric) -> bool:
+        """Return whether the metric's wider plans were seen to give other values."""
+        return bool(self._distrusted) and _identity(metric) in self._distrusted
+
+    def distrusted_rules(self) -> Counter[str]:
+        """Return rule ids and how many of a rule's metrics are distrusted."""
+        return Counter(self._distrusted.values())
+
+    def forget(self) -> None:
+        """Start again after a reload: prove plans again and forget refusals. Queries keep their readings."""
+        for group in self._groups.values():
+            group.retired = True
+        for query in self.queries.values():
+            query.groups.clear()
+        self._groups.clear()
+        self._plans.clear()
+        self._distrusted.clear()
+
+    def drop(self, query: Query) -> None:
+        """Forget a query."""
+        if self.queries.get(query.key) is query:
+            del self.queries[query.key]
+
+    def take_remarks(self) -> list[Remark]:
+        """Return what is to be logged of all that was decided since the last call."""
+        remarks, self._remarks = self._remarks, []
+        return remarks
+
+    def take_new(self) -> list[Query]:
+        """Return the queries made since the last call: they are to be started."""
+        new, self._new = self._new, []
+        return new
+
+    def last_successes(self) -> dict[str, float]:
+        """Return rule ids, and unix seconds of the newest evaluation that is behind a reading of the rule."""
+        newest: dict[str, float] = {}
+        for query in self.queries.values():
+            if query.reading is not None:
+                rule_id = query.metric.rule.id
+                newest[rule_id] = max(query.reading.evaluated.wall, newest.get(rule_id, 0.0))
+        return newest
+
+    def groups(self) -> list[QueryGroup]:
+        """Return all groups with requests."""
+        return list(self._groups.values())
+
+    def _bind(self, metric: Metric, request: DemandedRequest, now: float, former: Query | None) -> QueryScope:
+        group = self._group_of(metric, request)
+        group.asking[request.namespace] += 1
+        try:
+            self._adjust(group, request.selector, now)
+            scope = group.scopes.get(request.namespace) or self._scope(group, request, now)
+        except RenderError:
+            _leave(group, request.namespace, None)
+            raise
+        self._groups[group.key] = group
+        scope.wanted.bound_at = now
+        if former is None or scope.query.reading is not None:
+            return scope
+        if scope.wanted.kind is PlanKind.EXACT:
+            scope.query = former
+            scope.aim(scope.wanted)
+            return scope
+        # What answered this request may hold no other's answer, so it cannot be put into a scope that others share.
+        private = QueryScope(group, former, scope.wanted, private=True)
+        private.aim(scope.wanted)
+        return private
+
+    def _scope(self, group: QueryGroup, request: DemandedRequest, now: float) -> QueryScope:
+        namespace = request.namespace
+        kind = group.kind_in(namespace)
+        query = self._query(kind, group, request, now)
+        query.rationed = kind is not group.wanted_kind(self._namespace_limit(group))
+        scope = QueryScope(group, query, query)
+        if kind is PlanKind.EXACT:
+            group.apart.setdefault(namespace, set()).add(scope)
+        else:
+            group.scopes[namespace] = scope
+        return scope
+
+    def _group_of(self, metric: Metric, request: DemandedRequest) -> QueryGroup:
+        """Return the group of the request; a new one is not entered yet."""
+        shared = request.selector.keys if request.which is None else request.selector
+        key = (*_identity(metric), shared)
+        group = self._groups.get(key)
+        if group is None:
+            refused = set(_WIDER) if self.distrusts(metric) else set[PlanKind]()
+            group = QueryGroup(key, metric, self._plan(metric, request), refused)
+        group.metric = metric
+        return group
+
+    def _plan(self, metric: Metric, request: DemandedRequest) -> Plan:
+        keys = request.selector.keys if request.which is None else frozenset()
+        key = (*_identity(metric), keys)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = plan_of(metric, keys)
+            # The wide plan is the rule; any other is worth logging with its reason.
+            level = logging.DEBUG if plan.kind is PlanKind.WIDE else logging.INFO
+            text = f"{metric.qualified} ({metric.rule.id}): {plan.kind} plan: {plan.reason}"
+            self._remarks.append(Remark(level, text))
+        return plan
+
+    def _adjust(self, group: QueryGroup, selector: Selector, now: float) -> None:
+        """Change to the best plan. Scopes keep their answers until the new queries have answers."""
+        kind = group.best_kind(self._namespace_limit(group))
+        if kind is group.kind:
+            return
+        if kind is PlanKind.EXACT:
+            _retire(group, list(group.scopes))
+        requests = [DemandedRequest(group.metric.qualified, namespace, None, selector) for namespace in group.scopes]
+        try:
+            queries = [self._query(kind, group, request, now) for request in requests]
+        except RenderError as error:
+            text = f"{group.metric.qualified} has no {kind} query: {error}"
+            self._remarks.append(Remark(logging.WARNING, text))
+            group.refused |= {kind, PlanKind.WIDE}
+            self._adjust(group, selector, now)
+            return
+        group.kind = kind
+        rationed = kind is not group.wanted_kind(self._namespace_limit(group))
+        for request, query in zip(requests, queries, strict=True):
+            query.rationed = rationed
+            group.scopes[request.namespace].aim(query)
+
+    def _namespace_limit(self, group: QueryGroup) -> int:
+        """Return up to how many namespaces are asked for singly.
+
+        None for the use of pods: clients list the pods of all namespaces, and so do autoscalers together.
+        """
+        return 0 if group.metric.rule.api is Api.RESOURCE else self._settings.namespace_plan_limit
+
+    def _key(self, kind: PlanKind, group: QueryGroup, request: DemandedRequest) -> QueryKey:
+        """Return what is sent for a request by a plan. Raises RenderError."""
+        metric, namespace, which = group.metric, request.namespace, request.which
+        names = () if metric.resource is None else (which.name,) if isinstance(which, ByName) else (_ANY_NAME,)
+        planned, times = planned_with_times(metric, Asked(namespace, names, request.selector), kind)
+        by_selector = which if kind is PlanKind.EXACT and isinstance(which, BySelector) else None
+        return QueryKey(
+            planned,
+            namespace if kind is not PlanKind.WIDE and metric.namespace_label else None,
+            metric.namespace_label,
+            by_selector,
+            metric.resource if by_selector else None,
+            times,
+        )
+
+    def _query(self, kind: PlanKind, group: QueryGroup, request: DemandedRequest, now: float) -> Query:
+        metric, key = group.metric, self._key(kind, group, request)
+        query = self.queries.get(key)
+        if query is None:
+            query = self.queries[key] = Query(key, metric, request.selector, longest_period(metric, self._settings))
+            self._new.append(query)
+        query.metric = metric
+        if metric.resource is None and len(query.labels) < _MOST_INDEXED:
+            query.labels |= request.selector.keys
+        query.groups.add(group)
+        if kind is PlanKind.EXACT:
+            query.payers.add(request.namespace)
+        query.bound_at = now
+        return query
+
+
+def render(query: Query, names: tuple[str, ...]) -> tuple[PlannedQuery, PlannedQuery | None]:
+    """Return what to send now: as planned, or for exactly these objects where the query is asked for names.
+
+    The second asks for the times of the samples; None where the rule does not limit their age. Raises RenderError.
+    """
+    if query.key.which is None:
+        return query.key.planned, query.key.times
+    return planned_with_times(query.metric, Asked(query.key.namespace, names, query.selector), PlanKind.EXACT)
+
+
+def planned_with_times(metric: Metric, asked: Asked, kind: PlanKind) -> tuple[PlannedQuery, PlannedQuery | None]:
+    """Return the query to send by this plan, and the one for the times of its samples where the rule limits their age.
+
+    Raises RenderError.
+    """
+    times = times_of(metric)
+    return planned_query(metric, asked, kind), None if times is None else planned_query(times, asked, kind)
+
+
+def _identity(metric: Metric) -> tuple[object, ...]:
+    return (
+        metric.rule.id,
+        metric.rule.api,
+        metric.qualified,
+        metric.series,
+        metric.object_label,
+        metric.namespace_label,
+        # A request that began before a reload may come in after it: what it asks for is not what the rule says now.
+        metric.rule.metrics_query.text,
+        metric.rule.times_query,
+    )
+
+
+def _retire(group: QueryGroup, namespaces: Iterable[str | None]) -> None:
+    """Let the requests of some namespaces look for other scopes when they come next."""
+    for namespace in namespaces:
+        scope = group.scopes.pop(namespace, None)
+        if scope is not None:
+            scope.retired = True
+
+
+def _leave(group: QueryGroup, namespace: str | None, scope: QueryScope | None) -> None:
+    group.asking[namespace] -= 1
+    if scope is not None and (apart := group.apart.get(namespace)):
+        apart.discard(scope)
+        if not apart:
+            del group.apart[namespace]
+    if not group.asking[namespace]:
+        del group.asking[namespace]
+        group.scopes.pop(namespace, None)
+        group.apart.pop(namespace, None)
+        group.setbacks.leave(namespace)

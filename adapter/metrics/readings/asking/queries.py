@@ -1,0 +1,221 @@
+"""Queries, and the path from a request to the query that answers it.
+
+    Entry ──> Scope ──> Query ──> reading
+              │
+              └──> Group: the plan that all of them share
+
+Many requests share a scope, many scopes a query. So a change of plan is made by setting a scope, not by touching ten
+thousand requests. All of it is changed under the lock of `QueryScheduler`; requests read it without.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from adapter.metrics.readings.asking.setbacks import WIDE_PLACE, Setbacks
+from adapter.metrics.rulebook.model import PlanKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.metrics.readings.answers import BySelector
+    from adapter.metrics.readings.failure import Failure
+    from adapter.metrics.readings.samples.external_reading import ExternalReading
+    from adapter.metrics.readings.samples.object_reading import ObjectReading
+    from adapter.metrics.rulebook.model import Metric, Plan
+    from adapter.metrics.rulebook.requests import PlannedQuery
+
+Reading: TypeAlias = "ObjectReading | ExternalReading"
+
+
+class Lane(Enum):
+    """Classes of queries by their duration."""
+
+    FIRST = "first"
+    """The query was never sent, and a request may be waiting for it."""
+    QUICK = "quick"
+    SLOW = "slow"
+
+
+class QueryKey(NamedTuple):
+    """The identity of a query: its text and how samples are assigned, but not the rule that it comes from.
+
+    So a reading outlives a reload that moves or renames its rule, and two rules that say the same are asked once.
+    """
+
+    planned: PlannedQuery
+    """Where names are filled in anew with each refresh: the query for a made-up name."""
+    namespace: str | None
+    """Namespace that the query is restricted to."""
+    namespace_label: str | None
+    which: BySelector | None
+    """Objects whose names are filled in; None if the text is fixed."""
+    resource: Resource | None
+    """Their kind: one label may hold the names of pods to one rule and of services to another."""
+    times: PlannedQuery | None = None
+    """Asked at the same instant: the times of the samples that the values are made of. None where no rule limits it."""
+
+
+class Query:
+    """One query, which is refreshed as long as a request needs it."""
+
+    __slots__ = (
+        "__weakref__",
+        "asleep",
+        "bound_at",
+        "failure",
+        "failures",
+        "groups",
+        "joining",
+        "key",
+        "labels",
+        "lane",
+        "mark",
+        "metric",
+        "paced",
+        "payers",
+        "period",
+        "rationed",
+        "reading",
+        "seconds",
+        "selector",
+        "settled",
+        "started_at",
+    )
+
+    def __init__(self, key: QueryKey, metric: Metric, selector: Selector, period: float) -> None:
+        self.key = key
+        self.metric = metric
+        """The metric; if several share the query, one of them."""
+        self.selector = selector
+        """The metric's selector, if the text is not fixed."""
+        self.period = period
+        """Seconds between refreshes."""
+        self.paced = False
+        """Whether the period follows from how often a request is repeated."""
+        self.rationed = False
+        """Whether it is sent only after a request: it replaces a wider query that was refused."""
+        self.asleep = False
+        """Whether it is rationed and not due before the next request."""
+        self.seconds: float | None = None
+        """Duration of the last run; None before the first one has ended."""
+        self.payers: set[str | None] = set()
+        """Namespaces whose requests the query answers, if it is exact."""
+        self.mark: int | None = None
+        """Hash of the answer, set by `SharedAnswers`."""
+        self.reading: Reading | None = None
+        """The last good reading."""
+        self.failure: Failure | None = None
+        """Why the last refresh failed; None if it succeeded."""
+        self.failures = 0
+        """Consecutive failures."""
+        self.settled = threading.Event()
+        """Event that is set once there is a reading or a failure."""
+        self.lane = Lane.FIRST
+        """The lane in which the query runs; only `Lanes` sets it."""
+        self.started_at = 0.0
+        self.bound_at = 0.0
+        """Time at which a scope was last bound to the query, in monotonic seconds."""
+        self.groups: set[QueryGroup] = set()
+        self.labels: frozenset[str] = frozenset()
+        """Labels by which requests for an external metric select rows."""
+        self.joining: list[QueryScope] = []
+        """Scopes that use another query's readings until this one has its first."""
+
+    @property
+    def kind(self) -> PlanKind:
+        """How widely it asks."""
+        return self.key.planned.kind
+
+    def askers(self) -> Iterator[str | None]:
+        """Yield the namespaces that ask for it; one may come twice."""
+        if self.kind is PlanKind.EXACT:
+            yield from self.payers
+            return
+        for group in self.groups:
+            yield from group.asking
+
+
+@dataclass(eq=False, slots=True)
+class QueryGroup:
+    """Requests that one wide query would answer.
+
+    Of one metric, with one selector; for external metrics, which are filtered afterwards, with one set of selector
+    labels.
+    """
+
+    key: tuple[object, ...]
+    metric: Metric
+    plan: Plan
+    refused: set[PlanKind] = field(default_factory=set)
+    """Plans that are proven and not to be used nevertheless until the next reload."""
+    setbacks: Setbacks = field(default_factory=Setbacks)
+    """Plans that Prometheus refused and that will be tried again."""
+    asking: Counter[str | None] = field(default_factory=Counter)
+    """Number of requests by namespace."""
+    scopes: dict[str | None, QueryScope] = field(default_factory=dict)
+    """By namespace, while the plan is not exact; exact requests have a scope each."""
+    apart: dict[str | None, set[QueryScope]] = field(default_factory=dict)
+    """Scopes of exact requests, by namespace."""
+    kind: PlanKind = PlanKind.EXACT
+    retired: bool = False
+    """A reload has taken its place: its requests must look for another group."""
+
+    def best_kind(self, namespace_limit: int) -> PlanKind:
+        """Return the plan to use: one query a namespace while few namespaces ask, one for all when more do."""
+        return self._best(
+            namespace_limit, self.refused | {PlanKind.WIDE} if WIDE_PLACE in self.setbacks else self.refused
+        )
+
+    def wanted_kind(self, namespace_limit: int) -> PlanKind:
+        """Return the plan that would be used if Prometheus had refused none."""
+        return self._best(namespace_limit, self.refused)
+
+    def kind_in(self, namespace: str | None) -> PlanKind:
+        """Return the plan that is used for a namespace: where its own query was refused that is the exact one."""
+        failed = self.kind is PlanKind.NAMESPACE and (PlanKind.NAMESPACE, namespace) in self.setbacks
+        return PlanKind.EXACT if failed else self.kind
+
+    def kinds(self) -> set[PlanKind]:
+        """Return the plans in use: two where some namespaces' own queries were refused."""
+        if self.kind is not PlanKind.NAMESPACE:
+            return {self.kind}
+        apart = sum(kind is PlanKind.NAMESPACE for kind, _ in list(self.setbacks))
+        return {kind for kind, used in ((self.kind, apart < len(self.asking)), (PlanKind.EXACT, apart)) if used}
+
+    def _best(self, namespace_limit: int, refused: set[PlanKind]) -> PlanKind:
+        usable = self.plan.proven - refused
+        if self.metric.namespace_label is None:
+            usable -= {PlanKind.NAMESPACE}
+        if PlanKind.NAMESPACE in usable and (len(self.asking) <= namespace_limit or PlanKind.WIDE not in usable):
+            return PlanKind.NAMESPACE
+        return PlanKind.WIDE if PlanKind.WIDE in usable else PlanKind.EXACT
+
+
+@dataclass(eq=False, slots=True)
+class QueryScope:
+    """Requests that are answered by the same query: those of one namespace in a group, or one request alone."""
+
+    group: QueryGroup
+    query: Query
+    """The query that answers now."""
+    wanted: Query
+    """Is to give them; the same as `query` except while a change of plan waits for its first reading."""
+    private: bool = False
+    """Of one request, which goes on with what answered it until the query that it shall share has a reading."""
+    retired: bool = False
+    """Whether its requests must look for another scope."""
+
+    def aim(self, query: Query) -> None:
+        """Want another query: at once if it has a reading or there is none to lose, else when it has one."""
+        self.wanted = query
+        if query.reading is not None or self.query.reading is None:
+            self.query = query
+        elif query is not self.query:
+            query.joining.append(self)

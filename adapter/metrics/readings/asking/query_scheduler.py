@@ -1,0 +1,330 @@
+"""Demand, its queries, and when they are due: the state that requests, refreshes and reloads share.
+
+A request that has been made before takes no lock: it finds its entry, notes its arrival and reads. The lock is for
+what changes the state. Nothing waits while it is held, and nothing is logged or started: a line for the log, or a query
+for a thread, is noted and carried out after the lock is released.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.asking.changes import Change, Remark
+from adapter.metrics.readings.asking.demand import Demand, DemandEntry
+from adapter.metrics.readings.asking.holdings import Keeping, is_too_much
+from adapter.metrics.readings.asking.lanes import Lanes
+from adapter.metrics.readings.asking.outcomes import QueryOutcomes
+from adapter.metrics.readings.asking.periods import Paces, longest_period, most_period, period_of
+from adapter.metrics.readings.asking.planning import Planner
+from adapter.metrics.readings.asking.rationing import Rations
+from adapter.metrics.readings.catalogue.catalogue import same_metric
+from adapter.metrics.readings.catalogue.rule_health import query_trouble
+from adapter.metrics.readings.errors import UnanswerableSelectorError
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterator
+
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.asking.changes import Trial
+    from adapter.metrics.readings.asking.demand import DemandedRequest
+    from adapter.metrics.readings.asking.queries import Query, QueryGroup, QueryScope, Reading
+    from adapter.metrics.readings.catalogue.catalogue import Catalogue
+    from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog, Trouble
+    from adapter.metrics.readings.failure import Failure
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
+    from adapter.metrics.rulebook.model import Metric
+
+_log = logging.getLogger(__name__)
+
+_WORTH_HASTENING = 0.9
+_ENTRIES_A_SLICE = 300
+
+
+class QueryScheduler:
+    """Holds all demand and all queries, and decides which query runs when."""
+
+    def __init__(
+        self,
+        *,
+        settings: ReadingSettings,
+        clock: Clock,
+        telemetry: ReadingsTelemetry,
+        states: RuleHealthLog,
+        launch: Callable[[Query], object],
+        launch_trial: Callable[[Trial], object],
+    ) -> None:
+        """`launch` passes a query to a thread, which calls `settle` at the end, or `tried` for a trial."""
+        self._settings = settings
+        self._clock = clock
+        self._launch = launch
+        self._launch_trial = launch_trial
+        self._lock = threading.Lock()
+        self._demand = Demand(settings)
+        self._planner = Planner(settings)
+        self._lanes = Lanes(settings)
+        keeping = Keeping(settings, self._lanes)
+        self._holdings = keeping.holdings
+        self._rations = Rations(self._planner, self._lanes, settings.max_answer_age_seconds)
+        self._outcomes = QueryOutcomes(
+            settings=settings,
+            telemetry=telemetry,
+            planner=self._planner,
+            lanes=self._lanes,
+            keeping=keeping,
+            rations=self._rations,
+        )
+        self._states = states
+
+    def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
+        """Count a request in and return its entry; what it needs is asked for already.
+
+        Raises TooMuchDemandError and UnanswerableSelectorError.
+        """
+        now = self._clock.monotonic()
+        entry = self._demand.find(request)
+        if entry is None:
+            return self._admit(metric, request)
+        interval = entry.arrivals.note(now)
+        scope = entry.scope
+        if entry.metric is not metric or scope.retired or scope.group.retired:
+            self.rebind(entry, metric)
+        elif scope.wanted.asleep or scope.group.setbacks:
+            with self._changing() as change:
+                self._rations.pay(change, entry, now)
+                self._begin(change, now)
+        if interval < math.inf:
+            query, period = entry.scope.query, period_of(metric, interval, self._settings)
+            if period < _WORTH_HASTENING * query.period:
+                with self._lock:
+                    self._hasten(query, period)
+        return entry
+
+    def query_of(self, entry: DemandEntry) -> Query:
+        """Return the query that answers a request now, also after its plan was given up."""
+        if entry.scope.retired or entry.scope.group.retired:
+            self.rebind(entry, entry.metric)
+        return entry.scope.query
+
+    def rebind(self, entry: DemandEntry, metric: Metric) -> None:
+        """Find the entry's query anew.
+
+        What answered it so far goes on until the new one does, unless the metric has changed. Raises
+        UnanswerableSelectorError, and then the request stands no longer.
+        """
+        with self._changing() as change:
+            now = self._clock.monotonic()
+            if not self._demand.holds(entry):
+                return
+            former = entry.scope
+            keep = former.query if same_metric(entry.metric, metric) and former.query.reading is not None else None
+            if self._planner.distrusts(metric):
+                # A value that may belong to another object is not served while the right one is on its way.
+                keep = None
+            try:
+                # Bound before it is released: a group that loses its last request is forgotten.
+                scope = self._planner.bind(metric, entry.request, now, keep)
+            except UnanswerableSelectorError:
+                self._remove(entry, now)
+                raise
+            self._planner.release(entry.request, former, now)
+            entry.metric, entry.scope = metric, scope
+            self._begin_for(change, scope, metric, now)
+
+    def take_due(self) -> None:
+        """Launch the due queries, as many as may run at once."""
+        with self._changing() as change:
+            self._begin(change, self._clock.monotonic())
+
+    def next_due(self) -> float | None:
+        """Return when to look again, in monotonic seconds; None where nothing is due, or no more may run at once.
+
+        Queries that are due but may not run yet do not count: a caller that came back for them at once would spin.
+        """
+        with self._lock:
+            return self._lanes.next_due()
+
+    def settle(self, query: Query, outcome: Reading | Failure) -> list[Reading]:
+        """Process the end of a query, and return the readings that are no longer needed."""
+        with self._changing() as change:
+            now = self._clock.monotonic()
+            self._lanes.end(query, now)
+            self._outcomes.enter(change, query, outcome, now)
+            self._begin(change, now)
+            query.settled.set()
+        return change.gone
+
+    def tried(self, trial: Trial, failure: str | None, *, lasting: bool = False) -> None:
+        """Enter how the trial of a wider plan ended: why it is not to be used yet, or None where it is used again."""
+        with self._changing() as change:
+            now = self._clock.monotonic()
+            self._rations.tried(change, trial, failure, now, lasting=lasting)
+            self._begin(change, now)
+
+    def sweep(self, pace: Pace) -> None:
+        """Forget expired demand and unneeded queries; set each query's period from its requests."""
+        with self._lock:
+            # Whatever is bound after this moment is bound at a later time: see `bound_at` below.
+            began, standing = self._clock.monotonic(), self._demand.entries()
+        paces: dict[Query, Paces] = {}
+        for entries in pace.slices(standing, _ENTRIES_A_SLICE):
+            now = self._clock.monotonic()
+            for entry in entries:
+                if self._demand.expired(entry, now):
+                    self._expire(entry)
+                    continue
+                for query in (entry.scope.query, entry.scope.wanted):
+                    paces.setdefault(query, Paces()).add(entry.metric, entry.arrivals, now, self._settings)
+        with self._lock:
+            # Without queries nothing would notice the end of an outage.
+            self._outcomes.source_failed &= bool(self._planner.queries)
+            for query in list(self._planner.queries.values()):
+                if query in paces:
+                    query.period, query.paced = paces[query].seconds, paces[query].known
+                elif query.bound_at < began:
+                    self._planner.drop(query)
+                    self._lanes.discard(query)
+                    self._holdings.release(query)
+
+    def replan(self, catalogue: Catalogue, pace: Pace) -> None:
+        """Prove all plans again and forget what was refused, as after a reload.
+
+        Demand for metrics that are gone is forgotten.
+        """
+        with self._lock:
+            self._planner.forget()
+        refused: list[str] = []
+        for entries in pace.slices(self._demand.entries(), _ENTRIES_A_SLICE):
+            for entry in entries:
+                metric = catalogue.current(entry.metric)
+                if metric is None:
+                    self._expire(entry)
+                    continue
+                try:
+                    self.rebind(entry, metric)
+                except UnanswerableSelectorError as error:
+                    refused.append(error.message)
+        with self._lock:
+            # Rules have other numbers now.
+            self._outcomes.last_success = self._planner.last_successes()
+        if refused:
+            _log.info("%d requests are no longer answered; the first: %s", len(refused), refused[0])
+
+    def entries(self) -> list[DemandEntry]:
+        """Return all requests in demand."""
+        return self._demand.entries()
+
+    def troubles(self, pace: Pace) -> list[Trouble]:
+        """Return the troubles of rules whose queries fail, one for each query."""
+        with self._lock:
+            standing = list(self._planner.queries.values())
+        return [
+            query_trouble(query.metric.rule, failure)
+            for queries in pace.slices(standing, _ENTRIES_A_SLICE)
+            for query in queries
+            if (failure := query.failure) is not None and not failure.of_source and not is_too_much(failure)
+        ]
+
+    @property
+    def source_failed(self) -> bool:
+        """Whether queries fail because Prometheus itself cannot be asked."""
+        return self._outcomes.source_failed
+
+    @property
+    def last_success(self) -> dict[str, float]:
+        """Unix seconds of the evaluation of the last reading by rule id. Must not be changed."""
+        return self._outcomes.last_success
+
+    @property
+    def values_held(self) -> int:
+        """Number of values in memory."""
+        return self._holdings.total
+
+    def distrust(self, group: QueryGroup, difference: str) -> None:
+        """Query a metric exactly until the next reload, because its wider plan gave other values."""
+        with self._changing() as change:
+            if group.retired or self._planner.distrusts(group.metric):
+                return
+            kind = group.kind
+            self._planner.distrust(group.metric, self._clock.monotonic())
+            text = (
+                f"{group.metric.qualified} ({group.metric.rule.id}): its {kind} plan gives other values than its exact "
+                f"query, so it is queried exactly until the next reload: {difference}"
+            )
+            change.remarks.append(Remark(logging.ERROR, text))
+
+    def distrusted(self) -> Counter[str]:
+        """Return rule ids and how many of a rule's metrics are asked exactly because their plan gave other values."""
+        with self._lock:
+            return self._planner.distrusted_rules()
+
+    def groups(self) -> list[QueryGroup]:
+        """Return what is requested, by metric and selector."""
+        with self._lock:
+            return self._planner.groups()
+
+    @contextmanager
+    def _changing(self) -> Iterator[Change]:
+        """Hold the lock for a change, and carry out its effects after the lock is released."""
+        change = Change()
+        with self._lock:
+            yield change
+            change.remarks += self._planner.take_remarks()
+        for query in change.begun:
+            self._launch(query)
+        for trial in change.trials:
+            self._launch_trial(trial)
+        for remark in change.remarks:
+            _log.log(remark.level, "%s", remark.text)
+        for rule, kind, text in change.of_rules:
+            self._states.remark(rule, kind, "%s", text)
+
+    def _admit(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
+        with self._changing() as change:
+            now = self._clock.monotonic()
+            entry = self._demand.find(request)
+            if entry is not None:
+                return entry
+            self._demand.check_room(request.namespace)
+            self._holdings.check_room(request.namespace)
+            entry = DemandEntry(request, metric, self._planner.bind(metric, request, now), now)
+            self._demand.add(entry)
+            self._begin_for(change, entry.scope, metric, now)
+        return entry
+
+    def _expire(self, entry: DemandEntry) -> None:
+        with self._changing() as change:
+            now = self._clock.monotonic()
+            if self._demand.holds(entry):
+                self._remove(entry, now)
+            self._begin(change, now)
+
+    def _remove(self, entry: DemandEntry, now: float) -> None:
+        self._demand.remove(entry)
+        self._planner.release(entry.request, entry.scope, now)
+
+    def _begin(self, change: Change, now: float) -> None:
+        """Note the queries to launch: new ones are due at once."""
+        for query in self._planner.take_new():
+            self._lanes.set(query, now)
+        change.begun += self._lanes.begin(now)
+
+    def _begin_for(self, change: Change, scope: QueryScope, metric: Metric, now: float) -> None:
+        """Note the queries to launch after a request was bound: one that others share may be due sooner by it."""
+        query = scope.wanted
+        longest = most_period(metric, self._settings) if query.paced else longest_period(metric, self._settings)
+        if longest < query.period:
+            self._hasten(query, longest)
+        self._lanes.reassign(query)
+        self._begin(change, now)
+
+    def _hasten(self, query: Query, period: float) -> None:
+        query.period = min(query.period, period)
+        if not query.failures:
+            self._lanes.hasten(query, query.started_at + query.period)

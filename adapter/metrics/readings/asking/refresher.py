@@ -1,0 +1,350 @@
+"""Sends one query and turns the answer into a reading, or into the reason for having none."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from adapter.foundation.sources.objects import ObjectsError
+from adapter.foundation.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+    UnreadableForMatchersError,
+    shortened,
+)
+from adapter.metrics.readings.asking.planning import render
+from adapter.metrics.readings.errors import (
+    ObjectsNotKnownError,
+    PartialAnswerError,
+    QueryRefusedByPrometheusError,
+    ReadingError,
+    SourceSlowError,
+    SourceUnreachableError,
+)
+from adapter.metrics.readings.failure import Failure
+from adapter.metrics.readings.notices import public_text, without_series
+from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
+from adapter.metrics.readings.samples.external_reading import ExternalReading
+from adapter.metrics.readings.samples.external_reading_builder import ExternalReadingBuilder
+from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS
+from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation, ObjectReading
+from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, Assignment, ObjectReadingBuilder
+from adapter.metrics.readings.samples.rule_policies import allows_foreign
+from adapter.metrics.readings.samples.silent_series import SilentSeries
+from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.rendering import RenderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sized
+
+    from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.sources.prometheus.decoding import InstantAnswer
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.asking.queries import Query, Reading
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.samples.shared_names import SharedNames
+    from adapter.metrics.rulebook.model import Rule
+    from adapter.metrics.rulebook.requests import PlannedQuery
+
+_MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
+    (PrometheusUnreachableError, SourceUnreachableError),
+    (PrometheusTimeoutError, SourceSlowError),
+    (QueryRefusedError, QueryRefusedByPrometheusError),
+    (AuthenticationRefusedError, SourceUnreachableError),
+    (AnswerTooLargeError, PartialAnswerError),
+    (UnexpectedAnswerError, SourceUnreachableError),
+    (UnreadableForMatchersError, QueryRefusedByPrometheusError),
+)
+_OF_SOURCE = (PrometheusUnreachableError, AuthenticationRefusedError, UnexpectedAnswerError)
+_OF_TEXT = "bad_data"
+"""Prometheus's error type for a query that it cannot parse."""
+_OF_PROMQL = "PromQL "
+"""How the query engine's own annotations begin: those that warn mean that samples were ignored."""
+_INFORMATION = "PromQL info"
+_FREED_A_SLICE = 2000
+_LEAST_RATIO = 0.1
+"""The share of the deadline that the second of two queries gets at least, however long the first took."""
+
+
+class Remarks(Protocol):
+    """Takes remarks on an answer beside its values. `RuleHealthLog` logs each of them once for a rule."""
+
+    def remark(self, rule: Rule, kind: str, message: str, *args: object) -> None:
+        """Take a remark, with arguments as in `logging`. Two remarks of one `kind` say the same."""
+        ...
+
+
+class Tally(Protocol):
+    """Counts samples. `ReadingsTelemetry` implements it."""
+
+    def dropped(self, tally: Counter[Dropped]) -> None:
+        """Count samples that are no object's value."""
+        ...
+
+
+class Presence(Protocol):
+    """Knows for how long Prometheus has been up. `PrometheusUptime` implements it."""
+
+    def answered(self) -> None:
+        """Note that Prometheus has answered just now."""
+        ...
+
+    def failed(self, error: PrometheusError, began: float) -> None:
+        """Note that a request failed; it was sent at `began`, in monotonic seconds."""
+        ...
+
+    def ask_start(self, seconds: float) -> None:
+        """Ask Prometheus when it started, if that may have changed; gives up after that many seconds."""
+        ...
+
+    def seconds_at(self, moment: float) -> float:
+        """Return for how many seconds it had been up at a moment, which is in monotonic seconds."""
+        ...
+
+
+class _LeftOutError(PartialAnswerError):
+    """The query engine ignored samples that it could not evaluate; a narrower query may not select them."""
+
+
+class Refresher:
+    """Turns queries into readings."""
+
+    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
+        self,
+        *,
+        prometheus: Prometheus,
+        objects: ObjectSource,
+        settings: ReadingSettings,
+        clock: Clock,
+        pace: Pace,
+        names: SharedNames,
+        telemetry: Tally,
+        remarks: Remarks,
+        uptime: Presence,
+        silent_series: SilentSeries | None = None,
+    ) -> None:
+        """`silent_series` is the memory of the process; with None the refresher has its own."""
+        self._silent_series = SilentSeries(settings.look_back_seconds) if silent_series is None else silent_series
+        self._uptime = uptime
+        self._prometheus = prometheus
+        self._objects = objects
+        self._settings = settings
+        self._clock = clock
+        self._pace = pace
+        self._names = names
+        self._telemetry = telemetry
+        self._remarks = remarks
+
+    def ask(self, query: Query, second: float | None = None) -> Reading | Failure:
+        """Send the query and return its reading; `second` (Unix seconds) evaluates it at another time than now."""
+        try:
+            outcome = self._ask(query, second)
+            return outcome if isinstance(outcome, Failure) else self._steady(outcome)
+        except PrometheusError as error:
+            return failure_of(error)
+        except _LeftOutError as error:
+            # A fault in one namespace's series must not make the query of all namespaces fail permanently.
+            return Failure(
+                PartialAnswerError,
+                error.message,
+                narrows=query.kind is PlanKind.WIDE,
+                public_message=error.public_message,
+            )
+        except ReadingError as error:
+            return Failure(type(error), error.message, public_message=error.public_message)
+        except ObjectsError as error:
+            return Failure(ObjectsNotKnownError, str(error))
+        except RenderError as error:
+            return Failure(QueryRefusedByPrometheusError, f"{query.metric.qualified}: {error}")
+
+    def _ask(self, query: Query, at: float | None) -> Reading | Failure:
+        wall, monotonic = self._clock.wall(), self._clock.monotonic()
+        second = float(math.floor(wall if at is None else at))
+        evaluated = Evaluation(second, monotonic - (wall - second))
+        names = self._names_for(query)
+        if names is not None and not names:
+            # The query names the objects that exist, and there are none.
+            containers: dict[str, dict[str, str]] | None = None if query.metric.container_label is None else {}
+            return ObjectReading(evaluated, containers=containers, asked=frozenset())
+        planned, asking_times = render(query, names or ())
+        deadline = self._settings.query_deadline_seconds
+        if asking_times is None:
+            return self._read(query, planned, names, evaluated, deadline)
+        # The times come first: what arrives between the two queries may make the values younger, never older.
+        times = self._times(query, asking_times, names, evaluated)
+        if isinstance(times, Failure):
+            return times
+        left = max(_LEAST_RATIO * deadline, monotonic + deadline - self._clock.monotonic())
+        reading = with_times(self._read(query, planned, names, evaluated, left), times)
+        if at is None:
+            self._count_aged(query, reading)
+            if isinstance(reading, ExternalReading) and isinstance(times, ExternalReading):
+                reading.silent = self._silent_series.after(query.metric, times.all_rows(), second, self._pace)
+        return reading
+
+    def _steady(self, reading: Reading) -> Reading:
+        """Return the reading together with the time for which Prometheus had been up."""
+        self._uptime.ask_start(min(ASK_SECONDS, self._settings.query_deadline_seconds))
+        seconds = self._uptime.seconds_at(reading.evaluated.monotonic)
+        if isinstance(reading, ObjectReading):
+            return replace(reading, steady_seconds=seconds)
+        reading.steady_seconds = seconds
+        return reading
+
+    def _times(
+        self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation
+    ) -> Reading | Failure:
+        """Return the times of the samples of the query's series, or why they are not known."""
+        try:
+            return self._read(query, planned, names, evaluated, self._settings.query_deadline_seconds)
+        except PrometheusError as error:
+            failure = failure_of(error)
+        except ReadingError as error:
+            failure = Failure(type(error), error.message, public_message=error.public_message)
+        unknown = "the age of its samples (maxSampleAge) is not known: "
+        public_message = None if failure.public_message is None else f"{unknown}{failure.public_message}"
+        return replace(failure, message=f"{unknown}{failure.message}", public_message=public_message)
+
+    def _read(
+        self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation, seconds: float
+    ) -> Reading:
+        """Send one query and read the answer within that many seconds. Raises PrometheusError and ReadingError."""
+        began = self._clock.monotonic()
+        try:
+            answer = self._prometheus.instant(planned.text, timeout_seconds=seconds, at=evaluated.wall)
+        except PrometheusError as error:
+            self._uptime.failed(error, began)
+            raise
+        self._uptime.answered()
+        self._heed(query, answer.warnings)
+        oldest = evaluated.wall - self._settings.max_answer_age_seconds
+        if planned.object_label is None:
+            return self._file_rows(query, planned, answer, evaluated, oldest)
+        label = planned.namespace_label or query.key.namespace_label
+        known = None if names is None else frozenset(names)
+        assignment = Assignment(
+            planned.object_label,
+            label,
+            query.key.namespace,
+            known,
+            container_label=planned.container_label,
+            non_negative=planned.non_negative,
+        )
+        return self._file_objects(query, assignment, answer, evaluated, oldest)
+
+    def _count_aged(self, query: Query, reading: Reading) -> None:
+        """Count the values whose samples are older than the rule allows; rows are counted when they are requested."""
+        limit = query.metric.rule.policy.max_sample_age_seconds
+        if limit is not None and isinstance(reading, ObjectReading):
+            aged = sum(sum(part) for part in self._pace.timed(reading.aged(limit)))
+            self._telemetry.dropped(Counter({Dropped.STALE: aged}))
+
+    def _names_for(self, query: Query) -> tuple[str, ...] | None:
+        """Return the objects to ask for, None where the query's text is fixed."""
+        which, resource = query.key.which, query.key.resource
+        if which is None or resource is None:
+            return None
+        return tuple(self._objects.names(resource, query.key.namespace, which.selector))
+
+    def _heed(self, query: Query, warnings: Iterable[str]) -> None:
+        """Log informational annotations once for a rule; any other means that parts of the answer are missing."""
+        for warning in warnings:
+            what = shortened(query.key.planned.text)
+            if warning.startswith(_INFORMATION):
+                # The quoted part is the series that Prometheus saw first.
+                self._remark(query, warning.partition('"')[0], warning)
+            elif warning.startswith(_OF_PROMQL):
+                message = f"Prometheus left something out of {what}: "
+                raise _LeftOutError(message + warning, public_message=message + without_series(warning))
+            else:
+                message = f"Prometheus answered only a part of {what}: "
+                raise PartialAnswerError(message + warning, public_message=message + without_series(warning))
+
+    def _remark(self, query: Query, kind: str, text: str) -> None:
+        rule = query.metric.rule
+        self._remarks.remark(rule, kind, "%s (%s): %s", query.metric.qualified, rule.id, text)
+
+    def _file_objects(
+        self, query: Query, assignment: Assignment, answer: InstantAnswer, evaluated: Evaluation, oldest: float
+    ) -> ObjectReading:
+        # Where samples of other namespaces may be served, all of them are kept.
+        most = None if allows_foreign(query.metric, self._settings) else MOST_STRANGERS
+        builder = ObjectReadingBuilder(assignment, self._names, oldest, most)
+        for samples in answer.batches(self._pace):
+            builder.add(samples, answer.histograms)
+        builder.end(self._pace)
+        if builder.has_rivals:
+            for samples in answer.batches(self._pace):
+                builder.compare(samples, answer.histograms)
+        self._names.rotate()
+        self._heed_histograms(query, answer)
+        self._telemetry.dropped(builder.dropped)
+        reading = builder.finish(evaluated, self._pace, is_exact=query.kind is PlanKind.EXACT)
+        for kind, text in (("ambiguous", builder.ambiguous_example), ("nameless", reading.note or reading.caution)):
+            if text is not None:
+                self._remark(query, kind, text)
+        return reading
+
+    def _file_rows(
+        self, query: Query, planned: PlannedQuery, answer: InstantAnswer, evaluated: Evaluation, oldest: float
+    ) -> ExternalReading:
+        builder = ExternalReadingBuilder(planned, query.key.namespace_label, oldest, query.labels)
+        for samples in answer.batches(self._pace):
+            builder.add(samples, answer.histograms)
+        self._heed_histograms(query, answer)
+        reading = builder.finish(evaluated)
+        self._telemetry.dropped(builder.dropped)
+        return reading
+
+    def _heed_histograms(self, query: Query, answer: InstantAnswer) -> None:
+        if answer.histograms_skipped:
+            self._remark(query, "histograms", HISTOGRAMS)
+
+
+def with_times(reading: Reading, times: Reading) -> Reading:
+    """Return the reading together with the times of its samples."""
+    if isinstance(reading, ObjectReading) and isinstance(times, ObjectReading):
+        return replace(reading, times=times.values)
+    if isinstance(reading, ExternalReading) and isinstance(times, ExternalReading):
+        reading.times = times
+        return reading
+    raise TypeError("values and their times are of one kind")
+
+
+def let_go(parts: list[Sized], pace: Pace) -> None:
+    """Free the parts of a reading in slices: 50,000 values at once would hold the interpreter for 3 ms.
+
+    Requests that still read it keep what they need.
+    """
+    while parts:
+        with pace.slice():
+            freed = 0
+            while parts and freed < _FREED_A_SLICE:
+                freed += len(parts.pop())
+
+
+def failure_of(error: PrometheusError) -> Failure:
+    """Return what an error of Prometheus means to an asker."""
+    meaning = next((meaning for kind, meaning in _MEANINGS if isinstance(error, kind)), SourceUnreachableError)
+    # A bare HTTP status comes from something in between, which treats narrower queries alike.
+    refused = isinstance(error, QueryRefusedError) and not error.error_type.startswith("http_")
+    too_large = isinstance(error, AnswerTooLargeError)
+    return Failure(
+        meaning,
+        str(error),
+        narrows=refused or too_large,
+        of_source=isinstance(error, _OF_SOURCE),
+        public_message=public_text(error),
+        lasting=too_large
+        or isinstance(error, UnreadableForMatchersError)
+        or (isinstance(error, QueryRefusedError) and error.error_type == _OF_TEXT),
+    )

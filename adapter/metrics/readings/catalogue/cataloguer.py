@@ -1,0 +1,183 @@
+"""Keeps the catalogue: looks up each rule's series when due, and swaps in another catalogue when metrics changed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from adapter.foundation.time.due_queue import DueQueue
+from adapter.metrics.readings.catalogue.catalogue import Catalogue
+from adapter.metrics.readings.catalogue.discovery import LookUpResult
+from adapter.metrics.readings.retries import retry_after
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.foundation.time.clock import Clock
+    from adapter.metrics.readings.catalogue.discovery import DiscoveredRule, SeriesDiscovery
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.rulebook.model import Rulebook
+
+_log = logging.getLogger(__name__)
+
+
+class Cataloguer:
+    """The rulebook in force and the catalogue made of it.
+
+    Any thread may call it. `next_due` and `take_due` never wait. Look-ups run side by side, and their results are
+    entered one after the other, in slices that leave the interpreter to requests.
+    """
+
+    def __init__(
+        self, *, discovery: SeriesDiscovery, rulebook: Rulebook, settings: ReadingSettings, clock: Clock
+    ) -> None:
+        self._discovery = discovery
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        """Lock for the schedule, which is never held for long."""
+        self._entering = threading.Lock()
+        """Lock for the states of the rules and the catalogue."""
+        self._schedule: DueQueue[str] = DueQueue()
+        self._failures: dict[str, int] = {}
+        self._running = 0
+        self._complete = threading.Event()
+        """Set while the catalogue holds what the look-ups of all rules brought."""
+        self.catalogue = Catalogue()
+        """The catalogue that is served now."""
+        self.rulebook = rulebook
+        """The rules of the catalogue."""
+        self._adopt(rulebook)
+
+    def replace(self, rulebook: Rulebook) -> None:
+        """Put another rulebook in force.
+
+        Series of rules that are new are looked up before, for as long as the settings allow, so that a changed rule
+        does not take its metrics from the API until the next look-up.
+        """
+        states = self._discovery.prepared(rulebook)
+        until = self._clock.monotonic() + self._settings.reload_discovery_seconds
+        findings: list[LookUpResult] = []
+        for series_query in _series_queries(state for state in states if not state.looked_up):
+            left = until - self._clock.monotonic()
+            if left <= 0:
+                break
+            findings.append(self._finding(series_query, states, left))
+        self._adopt(rulebook, findings)
+
+    def take_due(self) -> list[str]:
+        """Return the series queries to look up now, as many as may be at once; `look_up` is to be called for each."""
+        with self._lock:
+            due = self._schedule.pop_due(self._clock.monotonic(), self._free())
+            self._running += len(due)
+            return due
+
+    def next_due(self) -> float | None:
+        """Return when the next look-up is due, in monotonic seconds; None where none is, or no more may run at once."""
+        with self._lock:
+            return self._schedule.next_due() if self._free() else None
+
+    def look_up(self, series_query: str) -> None:
+        """Look up the series of all rules with that query, and swap the catalogue if that changed it."""
+        started = self._clock.monotonic()
+        finding = LookUpResult(series_query, failure="it was aborted by an internal error")
+        try:
+            deadline = self._settings.discovery_deadline_seconds
+            found = self._finding(series_query, self._discovery.states, deadline)
+            with self._entering:
+                self._enter(found)
+            finding = found
+        finally:
+            with self._lock:
+                self._running -= 1
+                if series_query in _series_queries(self._discovery.states):
+                    self._schedule.set(series_query, self._next(finding, started))
+
+    def states(self) -> tuple[DiscoveredRule, ...]:
+        """Return what is known of each rule."""
+        return self._discovery.states
+
+    def has_looked_up_all(self) -> bool:
+        """Return whether the series of every rule have been looked up once, with or without success.
+
+        The catalogue then holds what was found.
+        """
+        return self._complete.is_set()
+
+    def await_all(self, seconds: float) -> bool:
+        """Wait until the series of every rule have been looked up once; return whether they have."""
+        return self._complete.wait(seconds)
+
+    def _free(self) -> int:
+        return self._settings.max_concurrent_look_ups - self._running
+
+    def _finding(self, series_query: str, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
+        asking = [state for state in states if state.rule.series_query == series_query]
+        try:
+            return self._discovery.look_up(series_query, asking, timeout_seconds)
+        except Exception as error:  # noqa: BLE001 - see below
+            # The one place where a fault in one rule's look-up is kept from all others.
+            _log.exception("looking up %s failed: internal error", series_query)
+            return LookUpResult(series_query, failure=f"{type(error).__name__}: {error}")
+
+    def _next(self, finding: LookUpResult, started: float) -> float:
+        interval, now = self._settings.relist_interval_seconds, self._clock.monotonic()
+        if finding.failure is None and not self._looked_up(finding.series_query, self._discovery.states):
+            # A reload in between brought another rule with this query.
+            return started
+        if not finding.unreachable:
+            self._failures.pop(finding.series_query, None)
+            # Prometheus is not asked all the time: at least as long as the look-up took lies between two.
+            return max(started + interval, now + (now - started))
+        failures = self._failures[finding.series_query] = self._failures.get(finding.series_query, 0) + 1
+        return now + retry_after(failures, interval)
+
+    def _adopt(self, rulebook: Rulebook, findings: Iterable[LookUpResult] = ()) -> None:
+        with self._entering:
+            # Not before: other look-ups have been entered while those of the findings were made.
+            states = self._discovery.prepared(rulebook)
+            for finding in findings:
+                states, _ = self._discovery.take_in(finding, states)
+            self._serve(states, self._catalogue_of(states, rulebook), rulebook)
+            with self._lock:
+                self._schedule = self._schedule_look_ups(states)
+
+    def _schedule_look_ups(self, states: tuple[DiscoveredRule, ...]) -> DueQueue[str]:
+        now = self._clock.monotonic()
+        schedule: DueQueue[str] = DueQueue()
+        for series_query in _series_queries(states):
+            known = self._looked_up(series_query, states)
+            schedule.set(series_query, now + self._settings.relist_interval_seconds if known else now)
+        return schedule
+
+    @staticmethod
+    def _looked_up(series_query: str, states: Iterable[DiscoveredRule]) -> bool:
+        return all(state.looked_up for state in states if state.rule.series_query == series_query)
+
+    def _enter(self, finding: LookUpResult) -> None:
+        states, changed = self._discovery.take_in(finding, self._discovery.states)
+        catalogue = self._catalogue_of(states, self.rulebook) if changed else self.catalogue
+        self._serve(states, catalogue, self.rulebook)
+
+    def _serve(self, states: tuple[DiscoveredRule, ...], catalogue: Catalogue, rulebook: Rulebook) -> None:
+        """Put another catalogue in force, and only then say of its rules that they have been looked up.
+
+        In the opposite order a process would be ready, and its rules would be in order, while it answers that their
+        metrics do not exist.
+        """
+        self.rulebook = rulebook
+        self.catalogue = catalogue
+        self._discovery.adopt(states)
+        if all(state.looked_up or state.failure or not state.rule.series_query for state in states):
+            self._complete.set()
+        else:
+            self._complete.clear()
+
+    def _catalogue_of(self, states: tuple[DiscoveredRule, ...], rulebook: Rulebook) -> Catalogue:
+        metrics = self._discovery.metrics(states, rulebook.retained)
+        return Catalogue(metrics, self.catalogue.generation + 1, self._discovery.pace, rulebook.resource)
+
+
+def _series_queries(states: Iterable[DiscoveredRule]) -> list[str]:
+    return list(dict.fromkeys(state.rule.series_query for state in states if state.rule.series_query))

@@ -1,0 +1,262 @@
+"""Finds the metrics that the rules make of the series in Prometheus.
+
+Each rule is looked up by itself, so that one that fails does not affect others. Rules with the same series query share
+a look-up. What is found replaces what was; a metric whose series vanished stays for a time, since a job that pauses is
+no reason to take a metric from the API, and a rule that cannot be looked up keeps all it had. An answer that is known
+to be a part of the whole adds metrics, and neither removes nor changes any that came from a whole answer.
+
+Answers are folded into names and labels while they arrive, so what Prometheus holds decides how long a look-up takes,
+not how much memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusError,
+    PrometheusUnreachableError,
+    UnexpectedAnswerError,
+    shortened,
+)
+from adapter.metrics.readings.catalogue.catalogue import same_rule
+from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.rulebook.model import Metric, Retained, Rule, Rulebook
+
+MetricId = tuple[str, str, bool]
+
+_FIRST_PAUSE_SECONDS = 0.001
+"""Between slices of a rule's first look-up: its metrics are missing until then."""
+
+
+@dataclass(slots=True)
+class DiscoveredRule:
+    """The known series and metrics of one rule."""
+
+    rule: Rule
+    static: dict[MetricId, Metric]
+    """Metrics that the rule spells out: served whether series exist or not."""
+    found: dict[MetricId, Metric] = field(default_factory=dict)
+    vanished_at: dict[MetricId, float] = field(default_factory=dict)
+    """When the series of a metric in `found` were first missing, in monotonic seconds."""
+    looked_up: bool = False
+    failure: str | None = None
+    unreachable_since: float | None = None
+    """Unix seconds since which its look-ups failed because nothing answered."""
+    succeeded_at: float | None = None
+    """Unix seconds of the last look-up that succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpResult:
+    """The result of a look-up: metrics by rule, the reason for having none, or both for a partial answer."""
+
+    series_query: str
+    metrics: tuple[tuple[Rule, dict[MetricId, Metric]], ...] = ()
+    failure: str | None = None
+    """Why there may be more: what is missing has not vanished."""
+    unreachable: bool = False
+    """Whether nothing answered, so that an early retry costs nothing."""
+
+
+class SeriesDiscovery:
+    """The state of all rules. `look_up` may run on any thread and changes nothing; the rest is under a lock."""
+
+    def __init__(
+        self,
+        *,
+        prometheus: Prometheus,
+        resolve: ResolveResource,
+        settings: ReadingSettings,
+        clock: Clock,
+        pace: Pace,
+        uptime: PrometheusUptime | None = None,
+    ) -> None:
+        """`uptime` is notified of how each look-up ended."""
+        self._uptime = uptime or PrometheusUptime(clock)
+        self._prometheus = prometheus
+        self._resolve = resolve
+        self._settings = settings
+        self._clock = clock
+        self.pace = pace
+        """For all that is done with what was found."""
+        self._first_pace = pace.with_pause(_FIRST_PAUSE_SECONDS)
+        self._states: tuple[DiscoveredRule, ...] = ()
+
+    @property
+    def states(self) -> tuple[DiscoveredRule, ...]:
+        """All rules in the order of the files."""
+        return self._states
+
+    def prepared(self, rulebook: Rulebook) -> tuple[DiscoveredRule, ...]:
+        """Return the states for another rulebook: rules that say what they said before keep what was found for them."""
+        before = list(self._states)
+        return tuple(self._prepare_rule(rule, before) for rule in rulebook.rules)
+
+    def adopt(self, states: tuple[DiscoveredRule, ...]) -> None:
+        """Let these be the rules from now on."""
+        self._states = states
+
+    def look_up(self, series_query: str, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
+        """Ask for the series and return the metrics that each of these rules makes of them."""
+        asking = tuple(states)
+        pace = self.pace if all(state.looked_up for state in asking) else self._first_pace
+        shapes = SeriesShapes()
+        unreachable = False
+        began = self._clock.monotonic()
+        try:
+            failure = self._fold(series_query, timeout_seconds, shapes, pace)
+            self._uptime.answered()
+        except PrometheusError as error:
+            self._uptime.failed(error, began)
+            failure, unreachable = str(error), isinstance(error, PrometheusUnreachableError)
+            if isinstance(error, UnexpectedAnswerError) or not shapes:
+                return LookUpResult(series_query, failure=failure, unreachable=unreachable)
+        metrics = tuple((state.rule, self._metrics_of(state.rule, shapes, pace)) for state in asking)
+        return LookUpResult(series_query, metrics, failure, unreachable)
+
+    def _fold(self, series_query: str, timeout_seconds: float, shapes: SeriesShapes, pace: Pace) -> str | None:
+        """Put the series into the shapes; return why they may not be all. Raises PrometheusError."""
+        start = self._clock.wall() - self._settings.metrics_max_age_seconds
+        answer = self._prometheus.series(series_query, start=start, timeout_seconds=timeout_seconds)
+        for series in answer.batches(pace):
+            shapes.add(series)
+        return what_is_missing(shapes, answer.warnings)
+
+    def _metrics_of(self, rule: Rule, shapes: SeriesShapes, pace: Pace) -> dict[MetricId, Metric]:
+        """Return what the rule makes of the series, a few names at a time."""
+        found: dict[MetricId, Metric] = {}
+        for part in pace.timed(metrics_by_name(rule, shapes, self._resolve)):
+            for metrics in part:
+                found.update(_by_id(metrics))
+        return found
+
+    def take_in(
+        self, finding: LookUpResult, states: tuple[DiscoveredRule, ...]
+    ) -> tuple[tuple[DiscoveredRule, ...], bool]:
+        """Return the states with what a look-up brought, and whether that changes which metrics there are.
+
+        The given states stay as they are, since they say what is served.
+        """
+        asked = finding.series_query
+        taken = tuple(self._take_finding(finding, each) if each.rule.series_query == asked else each for each in states)
+        return taken, any(new.found is not old.found for new, old in zip(taken, states, strict=True))
+
+    def _take_finding(self, finding: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
+        since = self._clock.wall() if known.unreachable_since is None else known.unreachable_since
+        state = replace(
+            known,
+            failure=finding.failure,
+            unreachable_since=since if finding.unreachable else None,
+            vanished_at=dict(known.vanished_at),
+        )
+        for rule, found in finding.metrics:
+            # A reload in between made another rule of the same query: the next look-up serves that one.
+            if rule is state.rule:
+                all_came = finding.failure is None
+                state.looked_up = state.looked_up or all_came
+                state.succeeded_at = self._clock.wall() if all_came else state.succeeded_at
+                self._renew(state, found, all_came=all_came)
+        return state
+
+    def metrics(self, states: Sequence[DiscoveredRule], retained: Mapping[str, Retained]) -> Iterator[Metric]:
+        """Yield all metrics so that the last of several with one name is the one to serve.
+
+        Those whose series exist come after all that are only spelled out: a rule for series yet to come does not take
+        the name from one that has them. Among each kind the last rule in the files wins, but a rule that is refused and
+        goes on as it last held (`retained`, by id) leaves the name to any that is newer.
+        """
+        yield from _in_order([(state.rule.id, state.static) for state in states], retained)
+        yield from _in_order([(state.rule.id, state.found) for state in states], retained)
+
+    def _prepare_rule(self, rule: Rule, before: list[DiscoveredRule]) -> DiscoveredRule:
+        for index, state in enumerate(before):
+            if state.rule.series_query == rule.series_query and same_rule(state.rule, rule):
+                # Each state is used once: two equal rules have a state each.
+                del before[index]
+                return replace(
+                    state,
+                    rule=rule,
+                    static=self._move_metrics(state.static, rule),
+                    found=self._move_metrics(state.found, rule),
+                    vanished_at=dict(state.vanished_at),
+                )
+        spelled_out = static_metrics(rule, self._resolve) if self._settings.serves_unseen_series else ()
+        return DiscoveredRule(rule, _by_id(spelled_out))
+
+    def _move_metrics(self, metrics: dict[MetricId, Metric], rule: Rule) -> dict[MetricId, Metric]:
+        moved: dict[MetricId, Metric] = {}
+        for part in self.pace.timed((key, replace(metric, rule=rule)) for key, metric in metrics.items()):
+            moved.update(part)
+        return moved
+
+    def _renew(self, state: DiscoveredRule, found: dict[MetricId, Metric], *, all_came: bool) -> None:
+        """Put what was found in the place of what was, and keep what has not been missing for long.
+
+        Where that changes nothing, `found` stays the same object.
+        """
+        renewed: dict[MetricId, Metric] = {}
+        changed = False
+        # By a part of the series another label may seem to hold the namespace: it says nothing of what is known whole.
+        came = _same_or_new(state, found, keeps_known=state.looked_up and not all_came)
+        for part in self.pace.timed(chain(self._kept_metrics(state, found, all_came=all_came), came)):
+            renewed.update(part)
+            changed = changed or any(state.found.get(key) is not metric for key, metric in part)
+        if changed or len(renewed) != len(state.found):
+            state.found = renewed
+
+    def _kept_metrics(
+        self, state: DiscoveredRule, found: dict[MetricId, Metric], *, all_came: bool
+    ) -> Iterator[tuple[MetricId, Metric]]:
+        now = self._clock.monotonic()
+        for key, metric in state.found.items():
+            if key in found:
+                state.vanished_at.pop(key, None)
+            elif not all_came or now - state.vanished_at.setdefault(key, now) <= self._settings.metric_grace_seconds:
+                yield key, metric
+            else:
+                del state.vanished_at[key]
+
+
+def what_is_missing(shapes: SeriesShapes, warnings: Sequence[str]) -> str | None:
+    """Return why there may be more series than those that were folded; None where all came."""
+    if shapes.left_out:
+        return f"it has too many names or labels, {shapes.left_out:,} series are left out: narrow the query"
+    return f"Prometheus warns: {shortened(warnings[0])}" if warnings else None
+
+
+def _in_order(
+    rules: Sequence[tuple[str, Mapping[MetricId, Metric]]], retained: Mapping[str, Retained]
+) -> Iterator[Metric]:
+    for rule_id, metrics in rules:
+        held = retained.get(rule_id)
+        taken: set[tuple[str, bool]] = set()
+        if held is not None:
+            newer = (metric for other_id, others in rules if other_id in held.newer for metric in others.values())
+            taken = {(metric.qualified, metric.namespaced) for metric in newer}
+        yield from (metric for metric in metrics.values() if (metric.qualified, metric.namespaced) not in taken)
+
+
+def _by_id(metrics: Iterable[Metric]) -> dict[MetricId, Metric]:
+    return {(metric.qualified, metric.series, metric.namespaced): metric for metric in metrics}
+
+
+def _same_or_new(
+    state: DiscoveredRule, found: dict[MetricId, Metric], *, keeps_known: bool
+) -> Iterator[tuple[MetricId, Metric]]:
+    """Yield what was found; equal metrics stay the same objects, which is how a request sees that nothing changed."""
+    for key, metric in found.items():
+        known = state.found.get(key)
+        yield key, known if known is not None and (keeps_known or known == metric) else metric

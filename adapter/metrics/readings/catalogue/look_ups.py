@@ -1,0 +1,20 @@
+"""Records the result of the last look-up of each rule's series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adapter.metrics.rulebook.model import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """The last look-up of one rule's series."""
+
+    rule: Rule
+    succeeded_at: float | None = None
+    """Unix seconds of the last look-up that brought all series; None: none did yet."""
+    failure: str | None = None
+    """Why the last look-up failed; None where it did not."""

@@ -1,0 +1,228 @@
+"""Logs whether each rule works: one line per change, however many queries and clients the rule has.
+
+A rule with an exact plan may have a thousand queries. Every few seconds all of them together decide whether it works,
+and a rule whose state flaps is logged once a minute, with the number of changes. An outage of Prometheus, which stops
+all rules at once, is not logged here.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.metrics.readings.errors import (
+    ObjectsNotKnownError,
+    PartialAnswerError,
+    QueryRefusedByPrometheusError,
+    ReadingError,
+    SourceSlowError,
+    UnanswerableSelectorError,
+)
+from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.reload.last_good import says
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
+    from adapter.metrics.readings.failure import Failure
+    from adapter.metrics.rulebook.model import Rule
+
+_log = logging.getLogger(__name__)
+
+_Identity: TypeAlias = "Rule | str"
+
+SECONDS_BETWEEN_LINES = 60.0
+_FAILURES_UNTIL_LOGGED = 3
+"""A look-up that failed is tried again within five seconds, so a failure that is over is not logged as new."""
+_MOST_REMARKS = 50
+"""Different remarks on one rule."""
+
+_REASONS: Mapping[type[ReadingError], str] = {
+    QueryRefusedByPrometheusError: "refused",
+    SourceSlowError: "slow",
+    PartialAnswerError: "partial",
+    ObjectsNotKnownError: "objects",
+    UnanswerableSelectorError: "selector",
+    ReadingError: "fault",
+}
+_SERIES = "series"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A failure of a rule."""
+
+    rule: Rule
+    reasons: frozenset[str]
+    """`refused`, `slow`, `partial`, `objects`, `selector`, `fault` for queries; `series` for the look-up."""
+    message: str
+    """The message of one of the failures."""
+    queries: int = 0
+    """How many queries fail; 0 where the look-up fails."""
+
+
+@dataclass(slots=True)
+class _LastLogged:
+    """The last log line about a rule."""
+
+    rule: Rule
+    reasons: frozenset[str] = frozenset()
+    """Why the rule fails; empty if it works."""
+    at: float | None = None
+    """Time of the log line in monotonic seconds; None if there was none."""
+    latest: frozenset[str] = frozenset()
+    changes: int = 0
+    """Changes since then."""
+
+
+class RuleHealthLog:
+    """Remembers what was logged about each rule. Safe for any number of threads."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._last_logged: dict[_Identity, _LastLogged] = {}
+        self._source_failed = 0
+        """Consecutive calls that reported a failure."""
+        self._remarked: defaultdict[str, set[str]] = defaultdict(set)
+        self.failing: frozenset[str] = frozenset()
+        """Ids of the rules that failed at the last call of `report`."""
+
+    def report(self, troubles: Iterable[Trouble], rules: Iterable[Rule]) -> None:
+        """Log what changed, each rule at most once a minute. `rules` are those in force."""
+        by_rule = _merge_troubles(troubles)
+        lines: list[Callable[[], None]] = []
+        with self._lock:
+            self.failing = frozenset(trouble.rule.id for trouble in by_rule.values())
+            if self._last_logged:
+                standing = {_identity(rule): rule for rule in rules}
+                self._last_logged = {key: last for key, last in self._last_logged.items() if key in standing}
+                for key, last in self._last_logged.items():
+                    last.rule = standing[key]
+            for key, trouble in by_rule.items():
+                self._last_logged.setdefault(key, _LastLogged(trouble.rule))
+            now = self._monotonic()
+            for key, last in list(self._last_logged.items()):
+                self._log_changes(last, by_rule.get(key), now, lines)
+                if not last.latest and not last.reasons and last.at is not None and not _is_recent(last, now):
+                    del self._last_logged[key]
+        # Written after the lock is released: others must not wait for a slow reader of the log.
+        for line in lines:
+            line()
+
+    def report_source(self, failure: str | None) -> None:
+        """Log that Prometheus cannot be asked for series, when that has lasted for some calls and when it ends."""
+        with self._lock:
+            times, self._source_failed = self._source_failed, 0 if failure is None else self._source_failed + 1
+        if failure is None and times >= _FAILURES_UNTIL_LOGGED:
+            _log.info("Prometheus can be asked for series again")
+        if failure is not None and times + 1 == _FAILURES_UNTIL_LOGGED:
+            _log.warning(
+                "queries to Prometheus fail; no series are looked up, and rules keep their metrics: %s", failure
+            )
+
+    def remark(self, rule: Rule, kind: str, message: str, *arguments: object) -> None:
+        """Log something about a rule that is not to be repeated before the next reload; once for each kind."""
+        with self._lock:
+            remarked = self._remarked[rule.id]
+            if kind in remarked or len(remarked) >= _MOST_REMARKS:
+                return
+            remarked.add(kind)
+        _log.warning(message, *arguments, extra=_fields(rule))
+
+    def forget_remarks(self) -> None:
+        """Forget everything, as after a reload."""
+        with self._lock:
+            self._remarked.clear()
+
+    @staticmethod
+    def _log_changes(last: _LastLogged, trouble: Trouble | None, now: float, lines: list[Callable[[], None]]) -> None:
+        reasons = trouble.reasons if trouble else frozenset[str]()
+        if reasons != last.latest:
+            last.latest = reasons
+            last.changes += 1
+        if not last.changes or _is_recent(last, now):
+            return
+        if reasons != last.reasons or last.changes > 1:
+            lines.append(partial(_log_state, replace(last), trouble, now))
+            last.reasons, last.at = reasons, now
+        last.changes = 0
+
+
+def query_trouble(rule: Rule, failure: Failure) -> Trouble:
+    """Return the trouble of a rule with a query that fails."""
+    reason = next((_REASONS[kind] for kind in failure.error.__mro__ if kind in _REASONS), "fault")
+    return Trouble(rule, frozenset((reason,)), failure.message, 1)
+
+
+def unreachable(states: Iterable[DiscoveredRule], answered_at: float) -> str | None:
+    """Return why Prometheus cannot be asked for series; None if it can.
+
+    `answered_at` is when it last answered anything, in unix seconds.
+    """
+    return next((state.failure for state in states if _is_of_all(state, answered_at)), None)
+
+
+def look_up_troubles(states: Iterable[DiscoveredRule], answered_at: float) -> Iterator[Trouble]:
+    """Yield what is wrong with rules whose series cannot be looked up, though Prometheus is there."""
+    for state in states:
+        if state.failure is not None and not _is_of_all(state, answered_at):
+            keeps = "its series cannot be looked up, or only in part, so it keeps the metrics that it has"
+            yield Trouble(state.rule, frozenset((_SERIES,)), f"{keeps}: {state.failure}")
+
+
+def _is_of_all(state: DiscoveredRule, answered_at: float) -> bool:
+    """Return whether nothing answers, and nothing has answered anything since."""
+    return state.unreachable_since is not None and answered_at <= state.unreachable_since
+
+
+def _identity(rule: Rule) -> _Identity:
+    """Return what stays of a rule when a reload moves it: what it says, or its name where it has one.
+
+    A resource rule says two things, one of containers and one of nodes.
+    """
+    return rule.id if rule.api is Api.RESOURCE else says(rule)
+
+
+def _merge_troubles(troubles: Iterable[Trouble]) -> dict[_Identity, Trouble]:
+    """Return the troubles of each rule together."""
+    by_id: dict[str, Trouble] = {}
+    reasons: defaultdict[str, set[str]] = defaultdict(set)
+    queries: Counter[str] = Counter()
+    for trouble in troubles:
+        rule_id = trouble.rule.id
+        by_id.setdefault(rule_id, trouble)
+        reasons[rule_id] |= trouble.reasons
+        queries[rule_id] += trouble.queries
+    return {
+        _identity(first.rule): replace(first, reasons=frozenset(reasons[rule_id]), queries=queries[rule_id])
+        for rule_id, first in by_id.items()
+    }
+
+
+def _is_recent(last: _LastLogged, now: float) -> bool:
+    return last.at is not None and now - last.at < SECONDS_BETWEEN_LINES
+
+
+def _log_state(last: _LastLogged, trouble: Trouble | None, now: float) -> None:
+    rule = last.rule
+    often = f", after {last.changes} changes in {now - last.at:.0f} s" if last.at and last.changes > 1 else ""
+    place = f"{rule.id} ({rule.file}:{rule.line})"
+    if trouble is None:
+        _log.info("%s works again%s", place, often, extra=_fields(rule, state="ok", changes=last.changes))
+        return
+    what = f"{trouble.queries} of its queries" if trouble.queries > 1 else "a query" if trouble.queries else "look-up"
+    about = _fields(
+        rule, state="failing", reason=",".join(sorted(trouble.reasons)), queries=trouble.queries, changes=last.changes
+    )
+    _log.warning("%s fails (%s)%s: %s", place, what, often, trouble.message, extra=about)
+
+
+def _fields(rule: Rule, **more: object) -> dict[str, object]:
+    """Return the `extra` of a log call about a rule."""
+    return {"fields": {"rule": rule.id, "file": rule.file, "line": rule.line, **more}}

@@ -1,0 +1,282 @@
+"""The way from a metric to its answer, gone as a request goes it, for one explanation.
+
+The queries are those that a request would wait for, asked now (`asked_now`); what they bring is filed by `Refresher`,
+and made an answer by `Answering` and `UsageReadings`, as for the API. This module notes what it meets on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, cast
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.objects import ObjectsError
+from adapter.metrics.readings.answering import Answering
+from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.readings.asking.demand import DemandedRequest
+from adapter.metrics.readings.asking.usage import UsageReadings
+from adapter.metrics.readings.catalogue.catalogue import Catalogue
+from adapter.metrics.readings.errors import NoObjectsMatchError, ReadingError
+from adapter.metrics.readings.explain.asked_now import AskedNow, SeenObjects, Sources
+from adapter.metrics.readings.explain.explanation import ExplainedValue, ExplanationVerdict, Outcome
+from adapter.metrics.readings.explain.progress import Answered, count, shown
+from adapter.metrics.readings.explain.sample_ages import SampleAges
+from adapter.metrics.readings.explain.values import (
+    NO_SAMPLE,
+    names_in,
+    steps_of_nobodys,
+    steps_of_objects,
+    steps_of_rows,
+)
+from adapter.metrics.readings.samples.object_reading_builder import LATE
+from adapter.metrics.readings.samples.rule_policies import STANDS_IN
+from adapter.metrics.readings.samples.series import as_series
+from adapter.metrics.rulebook.model import Api, PlanKind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from adapter.foundation.objects.resources import Resource
+    from adapter.metrics.readings.answers import UsageAnswer
+    from adapter.metrics.readings.asking.demand import DemandEntry
+    from adapter.metrics.readings.explain.progress import Progress
+    from adapter.metrics.readings.samples.external_reading import ExternalReading
+    from adapter.metrics.readings.samples.object_reading import ObjectReading
+    from adapter.metrics.rulebook.model import Metric, ResourceRules
+
+_ALL = BySelector(EVERYTHING)
+_MOST_LOOKED_INTO = 10
+_LOOK_AT_TARGETS = "run the query in Prometheus, and check whether its targets are up"
+_LISTED = (
+    "the API only lists objects with values of CPU and memory: it leaves out a pod while one of its "
+    "containers has no CPU or no value of what it has samples of"
+)
+"""Clients would read what is missing as 0."""
+
+
+class AnswerSteps:
+    """Takes the steps for one metric. Raises Answered where there is no value, and the ReadingError of the API."""
+
+    def __init__(self, sources: Sources, progress: Progress, metric: Metric) -> None:
+        self._sources = sources
+        self._progress = progress
+        self._metric = metric
+        self._namespace = progress.question.namespace if metric.namespaced else None
+        self._seen = sources.objects if isinstance(sources.objects, SeenObjects) else None
+        """Where no cluster is at hand."""
+        objects, settings, clock = sources.objects, sources.settings, sources.clock
+        self._now = now = AskedNow(sources, progress, metric)
+        self._answering = Answering(objects=objects, settings=settings, clock=clock, dropped=now.dropped)
+        self._usage = UsageReadings(scheduler=now, objects=objects, current=now.current, settings=settings, clock=clock)
+
+    def take(self, rules: ResourceRules) -> None:
+        """Fill in the values of the way."""
+        metric = self._metric
+        if metric.namespaced and metric.namespace_label is not None and self._namespace is None:
+            raise self._progress.end(
+                "query",
+                ExplanationVerdict.ERROR,
+                "the metric is namespaced, and no namespace is given",
+                "set --namespace",
+            )
+        if metric.resource is None:
+            self._take_external()
+        elif metric.rule.api is Api.RESOURCE:
+            self._take_usage(metric.resource, rules)
+        else:
+            self._take_objects(metric.resource)
+
+    def _take_objects(self, resource: Resource) -> None:
+        progress, metric, namespace = self._progress, self._metric, self._namespace
+        which = self._which()
+        known = self._names(resource, which)
+        entry = self._entry(which)
+        if known is None and entry.scope.query.key.which is not None:
+            cause = f"which {resource.qualified} exist is not known, and their metric is queried by name"
+            raise progress.end("query", ExplanationVerdict.ERROR, cause, "name one of them")
+        reading = cast("ObjectReading", self._now.current(entry))
+        came = names_in(reading, namespace)
+        names = self._see(came) if known is None else known
+        self._note_came(count(len(came), "object") if came else "")
+        served: tuple[tuple[str, float], ...] = ()
+        try:
+            answer = self._answering.objects(metric, namespace, which, names, reading)
+            served = answer.values
+        finally:
+            steps = steps_of_objects(
+                reading,
+                namespace,
+                names,
+                dict(served),
+                limit_seconds=metric.rule.policy.max_sample_age_seconds,
+                name_strangers=self._may_name_strangers(entry),
+            )
+            progress.steps.extend((*steps, *steps_of_nobodys(self._now.nobodys)))
+        self._serve(served, answer.warnings)
+
+    def _take_external(self) -> None:
+        metric = self._metric
+        namespace, selector = self._namespace or "*", self._progress.question.selector
+        entry = self._entry(None, namespace)
+        reading = cast("ExternalReading", self._now.current(entry))
+        rows = reading.rows(namespace, selector)
+        self._note_came(count(len(rows), "row") if rows else "")
+        note = LATE if reading.is_late(namespace, selector) else None
+        self._progress.steps.extend((*steps_of_rows(rows, note), *steps_of_nobodys(self._now.nobodys)))
+        answer = self._answering.external(metric, namespace, selector, reading)
+        values = tuple((as_series(row.labels), row.value) for row in answer.rows)
+        self._serve(values, answer.warnings)
+
+    def _take_usage(self, kind: Resource, rules: ResourceRules) -> None:
+        progress, metric, which = self._progress, self._metric, self._which()
+        known = self._names(kind, which)
+        progress.note("listed", Outcome.INFO, _LISTED)
+        entry = self._entry(_ALL)
+        catalogue = Catalogue(resource=rules)
+        names = self._see(self._seen_of(catalogue.usage_of(kind))) if known is None else known
+        answer = self._usage.answer(catalogue, kind, self._namespace, which)
+        if (failure := entry.scope.query.failure) is not None:
+            raise failure.raised()
+        listing = {item.name for item in answer.items}
+        left_out = [name for name in names if name not in listing]
+        self._note_came(count(len(listing | set(left_out)), "object") if listing else "")
+        self._say_why(catalogue, kind, left_out)
+        progress.steps.extend(steps_of_nobodys(self._now.nobodys))
+        self._serve(_usage_values(answer, metric.name), answer.warnings)
+
+    def _say_why(self, catalogue: Catalogue, kind: Resource, left_out: list[str]) -> None:
+        """Note why objects are not listed, as the API says it for a request for one of them."""
+        for name in left_out[:_MOST_LOOKED_INTO]:
+            try:
+                self._usage.answer(catalogue, kind, self._namespace, ByName(name))
+            except ReadingError as error:
+                self._progress.note("values", Outcome.NO, f"{name} is left out: {error.public_message}")
+        if more := left_out[_MOST_LOOKED_INTO:]:
+            self._progress.note("values", Outcome.NO, f"{len(more)} more are left out")
+
+    def _seen_of(self, metrics: Iterable[Metric]) -> Iterable[str]:
+        """Return of which objects samples of these metrics came, where that is all that is known of objects."""
+        for metric in metrics:
+            request = DemandedRequest(metric.qualified, self._namespace, _ALL, EVERYTHING)
+            try:
+                reading = cast("ObjectReading", self._now.current(self._now.entry(metric, request)))
+            except ReadingError:
+                # The answer reports it.
+                continue
+            yield from names_in(reading, self._namespace)
+
+    def _see(self, names: Iterable[str]) -> list[str]:
+        """Let those objects be there that samples are of; return their names, ascending."""
+        seen = sorted(set(names))
+        if self._seen is not None:
+            self._seen.seen = seen
+        return seen
+
+    def _serve(self, values: tuple[tuple[str, float], ...], warnings: Iterable[str]) -> None:
+        """Take the values, with the ages of their samples. Raises Answered where there are none."""
+        progress, metric = self._progress, self._metric
+        stands_in = STANDS_IN in warnings
+        for warning in warnings:
+            progress.note("onNoData" if warning == STANDS_IN else "values", Outcome.INFO, warning)
+        if not values:
+            raise self._nothing()
+        progress.note("values", Outcome.OK, f"{len(values)} with a value")
+        if stands_in:
+            if progress.to_owner and self._sources.uptime.seconds_at(self._sources.clock.monotonic()) == math.inf:
+                needed = self._sources.settings.look_back_seconds + metric.rule.ranges_seconds
+                text = f"this holds once Prometheus has been up for {needed:g} s"
+                progress.note("onNoData", Outcome.INFO, text)
+            progress.values = tuple(ExplainedValue(name, value, None, None) for name, value in values)
+            return
+        names = [name for name, _ in values] if metric.object_label else ()
+        ages = SampleAges.asked(
+            self._sources.prometheus,
+            metric,
+            names,
+            progress.question,
+            self._sources.clock,
+            self._sources.pace,
+            progress.seconds_to_ask(),
+        )
+        progress.values = tuple(ages.of(name, name if metric.object_label else None, value) for name, value in values)
+
+    def _nothing(self) -> Answered:
+        """Return that there is no value and no error either, with the first thing that says why."""
+        reasons = [step.detail for step in self._progress.steps if step.step == "values" and step.outcome is Outcome.NO]
+        usable = [reason for reason in reasons if not reason.endswith(NO_SAMPLE)]
+        if usable:
+            return Answered(ExplanationVerdict.NO_VALUE, f"there is no usable sample: {usable[0]}", "")
+        return Answered(
+            ExplanationVerdict.NO_VALUE,
+            f"Prometheus has no sample for {shown(self._progress.question)} now",
+            _LOOK_AT_TARGETS,
+        )
+
+    def _which(self) -> ByName | BySelector:
+        name = self._progress.question.object
+        return _ALL if name is None else ByName(name)
+
+    def _entry(self, which: ByName | BySelector | None, namespace: str | None = None) -> DemandEntry:
+        """Return what is to be asked, and note how widely it could be."""
+        selector = self._progress.question.selector
+        request = DemandedRequest(self._metric.qualified, namespace or self._namespace, which, selector)
+        entry = self._now.entry(self._metric, request)
+        plan = entry.scope.group.plan
+        why = "" if plan.kind is PlanKind.WIDE else f": {plan.reason}"
+        self._progress.note("plan", Outcome.INFO, f"the widest that is proven is {plan.kind}{why}")
+        return entry
+
+    def _may_name_strangers(self, entry: DemandEntry) -> bool:
+        """Return whether objects that nobody asked about may be named.
+
+        Who asks about one object may not know the others, and a query that restricts nothing lets all namespaces' in.
+        """
+        own_alone = not self._metric.namespaced or PlanKind.NAMESPACE in entry.scope.group.plan.proven
+        return own_alone and self._progress.question.object is None
+
+    def _note_came(self, what: str) -> None:
+        text = (
+            f"Prometheus returned samples of {what}" if what else "Prometheus returned no sample that could be a value"
+        )
+        self._progress.note("query", Outcome.OK if what else Outcome.NO, text)
+
+    def _names(self, resource: Resource, which: ByName | BySelector) -> Collection[str] | None:
+        """Return the objects that should have a value; None where no cluster is at hand. Raises ReadingError."""
+        progress, namespace = self._progress, self._namespace
+        where = f" in {namespace}" if namespace else ""
+        if isinstance(which, ByName):
+            self._look_for(f"{resource.qualified}/{which.name}{where}", resource, which.name)
+        elif self._seen is not None:
+            return None
+        try:
+            names = self._answering.names(self._metric, namespace, which)
+        except NoObjectsMatchError as error:
+            cause = f"there are no {resource.qualified}{where}"
+            fix = "check whether they run, and whether the namespace is right"
+            raise progress.end("objects", ExplanationVerdict.NO_VALUE, cause, fix) from error
+        if not isinstance(which, ByName):
+            progress.note("objects", Outcome.OK, f"{len(names)} {resource.qualified}{where}")
+        return names
+
+    def _look_for(self, what: str, resource: Resource, name: str) -> None:
+        """Note whether the object is there. It is asked about either way: the API answers of what is gone, too."""
+        if self._seen is not None:
+            return
+        try:
+            if self._sources.objects.labels_of(resource, self._namespace, name) is None:
+                self._progress.absent = f"there is no {what}"
+                self._progress.note("objects", Outcome.NO, self._progress.absent)
+            else:
+                self._progress.note("objects", Outcome.OK, f"{what} is there")
+        except ObjectsError as error:
+            self._progress.note("objects", Outcome.ERROR, str(error))
+
+
+def _usage_values(answer: UsageAnswer, resource: str) -> tuple[tuple[str, float], ...]:
+    """Return what is used of one resource: by `POD/CONTAINER`, or by node."""
+    return tuple(
+        (f"{item.name}/{container}" if container else item.name, used[resource])
+        for item in answer.items
+        for container, used in item.used.items()
+        if resource in used
+    )

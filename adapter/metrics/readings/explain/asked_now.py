@@ -1,0 +1,229 @@
+"""The queries of one explanation: those that a request would wait for, asked now, beside what is in memory.
+
+Takes the place of `QueryScheduler` and `FirstAnswers`, so that code that reads through them works with it, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from adapter.foundation.promql.tree import UnreadableQueryError
+from adapter.foundation.sources.objects import ObjectsError
+from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.readings.asking.demand import DemandEntry
+from adapter.metrics.readings.asking.planning import planned_with_times, render
+from adapter.metrics.readings.asking.queries import Query, QueryGroup, QueryKey, QueryScope
+from adapter.metrics.readings.asking.refresher import Refresher
+from adapter.metrics.readings.errors import SourceSlowError, UnanswerableSelectorError
+from adapter.metrics.readings.explain.explanation import Outcome
+from adapter.metrics.readings.failure import Failure
+from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
+from adapter.metrics.readings.samples.shared_names import SharedNames
+from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.plans import plan_of
+from adapter.metrics.rulebook.rendering import RenderError
+from adapter.metrics.rulebook.requests import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from adapter.foundation.objects.resources import ResolveResource, Resource
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.asking.demand import DemandedRequest
+    from adapter.metrics.readings.asking.queries import Reading
+    from adapter.metrics.readings.explain.progress import Progress
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.samples.object_reading import Dropped
+    from adapter.metrics.readings.samples.silent_series import SilentSeries
+    from adapter.metrics.rulebook.model import Metric, Rule
+
+_OF_PROMQL = "PromQL "
+_SHARE = 2.1
+"""Of the time that is left: what two queries and the question when Prometheus began take of one query's deadline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The sources of answers."""
+
+    prometheus: Prometheus
+    objects: ObjectSource
+    settings: ReadingSettings
+    clock: Clock
+    pace: Pace
+    uptime: PrometheusUptime
+    silent_series: SilentSeries | None = None
+    """The series that fell silent, as a process that serves remembers them."""
+
+
+class AskedNow:
+    """Asks each query once. For one explanation and one thread."""
+
+    def __init__(self, sources: Sources, progress: Progress, metric: Metric) -> None:
+        """`metric` is the one whose query the explanation shows; others may be queried beside it."""
+        self.nobodys: Counter[Dropped] = Counter()
+        """Samples that are nobody's value; counted here alone, since an explanation is no refresh."""
+        self._sources = sources
+        self._progress = progress
+        self._metric = metric
+        self._entries: dict[str, DemandEntry] = {}
+
+    def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
+        """Return the metric's entry, which is not asked yet. Raises UnanswerableSelectorError."""
+        entry = self._entries.get(metric.qualified)
+        if entry is None:
+            plan = plan_of(metric, request.selector.keys if request.which is None else frozenset())
+            wider = isinstance(request.which, BySelector) and PlanKind.NAMESPACE in plan.proven
+            query = _query(metric, request, PlanKind.NAMESPACE if wider else PlanKind.EXACT)
+            group = QueryGroup((), metric, plan)
+            entry = DemandEntry(request, metric, QueryScope(group, query, query), self._sources.clock.monotonic())
+            self._entries[metric.qualified] = entry
+        return entry
+
+    def current(self, entry: DemandEntry, _until: float = 0.0) -> Reading:
+        """Return the reading of an entry, asking for it the first time. Raises ReadingError."""
+        query = entry.scope.query
+        if query.reading is None and query.failure is None:
+            outcome = self._ask(query)
+            if isinstance(outcome, Failure) and outcome.narrows and self._can_narrow(query):
+                text = "the query for the whole namespace fails, so only the requested objects are queried"
+                self._progress.note("query", Outcome.INFO, text)
+                query = _query(entry.metric, entry.request, PlanKind.EXACT)
+                entry.scope = QueryScope(entry.scope.group, query, query)
+                outcome = self._ask(query)
+            if isinstance(outcome, Failure):
+                query.failure = outcome
+            else:
+                query.reading = outcome
+        if query.failure is not None:
+            raise query.failure.raised()
+        return cast("Reading", query.reading)
+
+    def dropped(self, tally: Counter[Dropped]) -> None:
+        """Count samples that are nobody's value."""
+        self.nobodys.update(tally)
+
+    def remark(self, _rule: Rule, kind: str, _message: str, *_args: object) -> None:
+        """Note what Prometheus remarks on a query; whatever else is remarked shows in the reading."""
+        if kind.startswith(_OF_PROMQL):
+            self._progress.note("query", Outcome.INFO, f"Prometheus notes: {kind.rstrip(': ')}")
+
+    def _ask(self, query: Query) -> Reading | Failure:
+        left = self._progress.seconds_left()
+        if left <= 0:
+            text = f"{query.metric.qualified}: not queried: over the limit of {self._progress.patience.total:g} s"
+            return Failure(SourceSlowError, text)
+        if query.metric is self._metric:
+            self._progress.query = self._sent_query(self._text(query))
+        deadline = min(self._progress.patience.request, left / _SHARE)
+        sources, clock = self._sources, self._sources.clock
+        refresher = Refresher(
+            prometheus=sources.prometheus,
+            objects=sources.objects,
+            settings=replace(sources.settings, query_deadline_seconds=deadline),
+            clock=clock,
+            pace=sources.pace,
+            names=SharedNames(clock.monotonic),
+            telemetry=self,
+            remarks=self,
+            uptime=_Unblaming(sources.uptime),
+            silent_series=sources.silent_series,
+        )
+        return refresher.ask(query)
+
+    def _can_narrow(self, query: Query) -> bool:
+        """Return whether there is a narrower query: it asks for objects by their names, which are to be known."""
+        return query.kind is not PlanKind.EXACT and not isinstance(self._sources.objects, SeenObjects)
+
+    def _sent_query(self, text: str) -> str:
+        """Return a query with the matchers that every query gets; a query that cannot have them is not sent."""
+        matchers = self._sources.settings.matchers
+        if matchers is None:
+            return text
+        try:
+            return matchers.in_query(text)
+        except UnreadableQueryError:
+            return text
+
+    def _text(self, query: Query) -> str:
+        """Return the query as it is rendered; as planned where the objects whose names go into it are not known."""
+        which, resource = query.key.which, query.key.resource
+        try:
+            if which is not None and resource is not None:
+                names = tuple(self._sources.objects.names(resource, query.key.namespace, which.selector))
+                return render(query, names)[0].text
+        except (ObjectsError, RenderError):
+            pass
+        return query.key.planned.text
+
+
+class _Unblaming:
+    """Protects what a process knows about Prometheus's availability from the short timeouts of an explanation."""
+
+    def __init__(self, uptime: PrometheusUptime) -> None:
+        self.answered = uptime.answered
+        self.seconds_at = uptime.seconds_at
+        self._ask_start = uptime.ask_start
+
+    def failed(self, _error: PrometheusError, _began: float) -> None:
+        """Note nothing."""
+
+    def ask_start(self, seconds: float) -> None:
+        """Ask where there is as much time for it as for anybody else."""
+        if seconds >= ASK_SECONDS:
+            self._ask_start(seconds)
+
+
+class SeenObjects:
+    """The objects that samples are of, where there is no cluster to list them."""
+
+    def __init__(self, resolve: ResolveResource) -> None:
+        self.resource = resolve
+        self.seen: Sequence[str] = ()
+        """Ascending; to be set before they are asked for."""
+
+    def names(self, _resource: Resource, _namespace: str | None, _selector: Selector) -> Collection[str]:
+        """Return all that were seen."""
+        return self.seen
+
+    def labels_of(self, _resource: Resource, _namespace: str | None, _name: str) -> Mapping[str, str]:
+        """Return no labels; any object may exist."""
+        return {}
+
+    def namespaces_of(self, _resource: Resource) -> Collection[str]:
+        """Return none: one is asked about."""
+        return ()
+
+    def synced(self, _resource: Resource) -> bool:
+        """Return that they are not known."""
+        return False
+
+    def await_first_list(self, _resource: Resource, _seconds: float) -> None:
+        """Wait for nothing: there is no list."""
+
+    def unreadable(self, _resource: Resource, _namespace: str | None) -> int:
+        """Return 0: no object is read."""
+        return 0
+
+
+def _query(metric: Metric, request: DemandedRequest, kind: PlanKind) -> Query:
+    """Return the query that answers a request by this plan. Raises UnanswerableSelectorError."""
+    which = request.which
+    names = (which.name,) if isinstance(which, ByName) else () if which is None else ("any",)
+    try:
+        planned, times = planned_with_times(metric, Asked(request.namespace, names, request.selector), kind)
+    except RenderError as error:
+        raise UnanswerableSelectorError(f"{metric.qualified}: {error}") from error
+    filled_in = which if kind is PlanKind.EXACT and isinstance(which, BySelector) else None
+    namespace = request.namespace if metric.namespace_label else None
+    resource = metric.resource if filled_in else None
+    key = QueryKey(planned, namespace, metric.namespace_label, filled_in, resource, times)
+    return Query(key, metric, request.selector, 0.0)

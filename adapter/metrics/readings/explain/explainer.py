@@ -1,0 +1,183 @@
+"""Finds out why a metric has, or lacks, a value: by going the way that a request goes, and saying what it met.
+
+Values are asked of Prometheus anew: who explains must not believe what is in memory. The verdict is what the API
+answers to that: a value, none (an empty list, or 404), or an error. A running process knows which rule makes the
+metric, and adds what it has in memory; a command looks the series up by itself. Each query has a deadline, and
+so has the whole, so an explanation ends whatever Prometheus does.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from adapter.metrics.readings.errors import (
+    NoDataUncertainError,
+    NoObjectsMatchError,
+    NoSampleError,
+    ObjectsNotKnownError,
+    QueryRefusedByPrometheusError,
+    ReadingError,
+    SampleTooOldError,
+    SourceSlowError,
+    SourceUnreachableError,
+    UnanswerableSelectorError,
+)
+from adapter.metrics.readings.explain.answers import AnswerSteps
+from adapter.metrics.readings.explain.asked_now import SeenObjects, Sources
+from adapter.metrics.readings.explain.explanation import Explanation, ExplanationVerdict
+from adapter.metrics.readings.explain.progress import PATIENT, Answered, Progress, count, shown
+from adapter.metrics.readings.explain.rules import RuleSearch, chosen, note_refused
+from adapter.metrics.readings.prometheus_uptime import always_there
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
+    from adapter.metrics.readings.explain.progress import ExplainDeadlines
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.samples.silent_series import SilentSeries
+    from adapter.metrics.rulebook.model import Metric, Rulebook
+
+_log = logging.getLogger(__name__)
+
+_LOOK_AT_NAMES = "check whether it runs, and whether its name and the namespace are right"
+_FIXES: Mapping[type[ReadingError], tuple[str, str]] = {
+    QueryRefusedByPrometheusError: ("query", "change the rule's metricsQuery so that Prometheus can answer it"),
+    SourceSlowError: ("query", "make the query cheaper, for example with a recording rule"),
+    SourceUnreachableError: ("query", "check whether Prometheus runs, and its address and credentials"),
+    UnanswerableSelectorError: ("query", "change the request or the rule"),
+    ObjectsNotKnownError: ("objects", "check the rights to list and watch them"),
+    NoDataUncertainError: ("onNoData", ""),
+    SampleTooOldError: (
+        "maxSampleAge",
+        "check whether the targets are up, and how often they are scraped; or raise `maxSampleAge`",
+    ),
+}
+"""The step at which an answer ends that way, and what to do where the error does not say it itself."""
+
+
+class ProcessMemory(Protocol):
+    """The memory of a serving process."""
+
+    def metrics(self, question: Question) -> Sequence[Metric]:
+        """Return the metrics that are served under the name, those that come later in the files last."""
+        ...
+
+    def steps(self, metric: Metric, namespace: str | None) -> Iterable[ExplanationStep]:
+        """Return what is remembered of the metric, for one namespace."""
+        ...
+
+
+class Explainer:
+    """Answers questions; safe to call from any thread."""
+
+    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
+        self,
+        *,
+        prometheus: Prometheus,
+        objects: ObjectSource | None,
+        resolve: ResolveResource,
+        settings: ReadingSettings,
+        clock: Clock,
+        pace: Pace,
+        patience: ExplainDeadlines = PATIENT,
+        uptime: PrometheusUptime | None = None,
+        silent_series: SilentSeries | None = None,
+    ) -> None:
+        """`objects` is None without a cluster: then it is not known which objects lack a sample.
+
+        `uptime` knows for how long Prometheus has been up, `silent_series` which series fell silent; None: neither
+        is known.
+        """
+        self._silent_series = silent_series
+        self._prometheus = prometheus
+        self._objects = objects
+        self._resolve = resolve
+        self._settings = settings
+        self._clock = clock
+        self._pace = pace
+        self._uptime = uptime or always_there(clock)
+        self._patience = patience
+        self._search = RuleSearch(prometheus=prometheus, resolve=resolve, settings=settings, clock=clock, pace=pace)
+
+    def explain(
+        self,
+        question: Question,
+        rulebook: Rulebook,
+        notes: Iterable[ExplanationStep] = (),
+        memory: ProcessMemory | None = None,
+    ) -> Explanation:
+        """Return why; never raises for anything that Prometheus or the cluster does.
+
+        `notes` are steps that the caller knows already, such as who asked for the metric last. With `memory` the
+        rule is known without asking, and what is in memory is explained, too.
+        """
+        progress = Progress(question, self._patience, self._clock.monotonic, to_owner=memory is None)
+        try:
+            metric = self._metric(progress, rulebook, notes, memory)
+            AnswerSteps(self._sources(), progress, metric).take(rulebook.resource)
+            verdict, cause, fix = ExplanationVerdict.VALUE, f"{count(len(progress.values), 'value')} found", ""
+        except Answered as answered:
+            verdict, cause, fix = answered.verdict, answered.cause, answered.fix
+        except ReadingError as error:
+            ended = _answer_of_error(progress, error)
+            verdict, cause, fix = ended.verdict, ended.cause, ended.fix
+        return Explanation(
+            metric=shown(question),
+            namespace=question.namespace,
+            object=None if question.object is None else f"{_kind(question)}/{question.object}",
+            verdict=verdict,
+            cause=cause,
+            fix=fix,
+            rule=progress.rule,
+            query=progress.query,
+            steps=tuple(progress.steps),
+            values=progress.values,
+        )
+
+    def _sources(self) -> Sources:
+        objects = self._objects or SeenObjects(self._resolve)
+        return Sources(
+            self._prometheus, objects, self._settings, self._clock, self._pace, self._uptime, self._silent_series
+        )
+
+    def _metric(
+        self, progress: Progress, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: ProcessMemory | None
+    ) -> Metric:
+        """Return the metric that is meant; raises Answered where no rule makes it."""
+        note_refused(progress, rulebook)
+        known = list(memory.metrics(progress.question)) if memory else []
+        try:
+            metric = chosen(progress, known) if known else self._search.metric(progress, rulebook)
+        finally:
+            progress.steps.extend(notes)
+        if memory:
+            progress.steps.extend(memory.steps(metric, progress.question.namespace))
+        return metric
+
+
+def _answer_of_error(progress: Progress, error: ReadingError) -> Answered:
+    """Return what it means that the API answers with this error: 404 is no value, any other code an error."""
+    if isinstance(error, NoSampleError) and progress.absent:
+        return Answered(ExplanationVerdict.NO_VALUE, progress.absent, _LOOK_AT_NAMES)
+    verdict = (
+        ExplanationVerdict.NO_VALUE
+        if isinstance(error, NoSampleError | NoObjectsMatchError)
+        else ExplanationVerdict.ERROR
+    )
+    if error.public_message != error.message and not progress.to_owner:
+        _log.info("explaining %s: %s", shown(progress.question), error.message)
+    step, fix = next((_FIXES[kind] for kind in type(error).__mro__ if kind in _FIXES), ("values", ""))
+    # Not any subclass of it: only plain strings go into the document.
+    return progress.end(step, verdict, str(error.message if progress.to_owner else error.public_message), fix)
+
+
+def _kind(question: Question) -> str:
+    return question.resource.qualified if question.resource else "object"

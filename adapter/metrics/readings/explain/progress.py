@@ -1,0 +1,115 @@
+"""The findings of an explanation so far, on its way from the rule to the values."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
+from adapter.metrics.readings.notices import public_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
+    from adapter.metrics.readings.explain.explanation import ExplainedValue, Question
+    from adapter.metrics.rulebook.model import Rule
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainDeadlines:
+    """Time limits for Prometheus, in seconds."""
+
+    look_ups: float = 30.0
+    """For the look-ups of all rules together."""
+    request: float = 10.0
+    """For each query, and each look-up."""
+    total: float = 60.0
+    """For everything."""
+
+
+PATIENT = ExplainDeadlines()
+"""Time limits of a command."""
+HASTY = ExplainDeadlines(look_ups=3.0, request=2.5, total=5.0)
+"""Time limits of a process that serves other requests meanwhile."""
+
+
+class Answered(Exception):  # noqa: N818 - the end of the steps, good or bad
+    """The result of the steps."""
+
+    def __init__(self, verdict: ExplanationVerdict, cause: str, fix: str) -> None:
+        super().__init__(cause)
+        self.verdict, self.cause, self.fix = verdict, cause, fix
+
+
+@dataclass(slots=True)
+class Progress:
+    """The findings so far, and the time that is left."""
+
+    question: Question
+    patience: ExplainDeadlines
+    clock: Callable[[], float]
+    """Monotonic seconds."""
+    to_owner: bool = True
+    """Whether the reader has the rule files and Prometheus anyway; otherwise nothing from others' series is shown."""
+    began: float = field(init=False)
+    steps: list[ExplanationStep] = field(default_factory=list)
+    sees_all: bool = True
+    """Whether all series came that the rules are about."""
+    rule: str | None = None
+    query: str | None = None
+    values: tuple[ExplainedValue, ...] = ()
+    absent: str = ""
+    """That the one object that is asked about is not there; empty where it is, or where that is not known."""
+
+    def __post_init__(self) -> None:
+        """Begin now."""
+        self.began = self.clock()
+
+    def seconds_to_look_up(self) -> float:
+        """Return how long the next look-up may take; not above 0 where the time is used up."""
+        spent = self.clock() - self.began
+        return min(self.patience.request, self.patience.look_ups - spent, self.patience.total - spent)
+
+    def seconds_to_ask(self) -> float:
+        """Return how long the next query may take; not above 0 where the time is used up."""
+        return min(self.patience.request, self.seconds_left())
+
+    def seconds_left(self) -> float:
+        """Return how long everything may still take; not above 0 where the time is used up."""
+        return self.patience.total - (self.clock() - self.began)
+
+    def note(self, step: str, outcome: Outcome, detail: str) -> None:
+        """Take a step."""
+        self.steps.append(ExplanationStep(step, outcome, detail))
+
+    def reason(self, error: PrometheusError) -> str:
+        """Return why Prometheus did not answer, as far as the client may know it; the log has everything."""
+        text = None if self.to_owner else public_text(error)
+        if text is None:
+            return str(error)
+        _log.info("explaining %s: %s", shown(self.question), error)
+        return text
+
+    def end(self, step: str, verdict: ExplanationVerdict, cause: str, fix: str) -> Answered:
+        """Take the last step and return what to raise."""
+        self.note(step, Outcome.ERROR if verdict is ExplanationVerdict.ERROR else Outcome.NO, cause)
+        return Answered(verdict, cause, fix)
+
+
+def place(rule: Rule) -> str:
+    """Return the rule with its place, for people to find it."""
+    return f"{rule.id} ({rule.file}:{rule.line})"
+
+
+def shown(question: Question) -> str:
+    """Return the metric as it was asked for."""
+    return f"{question.resource.qualified}/{question.name}" if question.resource else question.name
+
+
+def count(number: int, what: str) -> str:
+    """Return `1 value`, `2 values`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

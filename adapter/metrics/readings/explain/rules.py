@@ -1,0 +1,251 @@
+"""Finds the rule that makes the requested metric, or nearly does, from the series in Prometheus.
+
+Look-ups of series are asked anew. Those of all rules together have one deadline, so an explanation ends, whatever
+Prometheus does.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
+from adapter.metrics.readings.catalogue.discovery import what_is_missing
+from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Outcome
+from adapter.metrics.readings.explain.progress import Answered, place, shown
+from adapter.metrics.readings.notices import without_series
+from adapter.metrics.rulebook.derivation import Trace, WantedMetric, passes, traces
+from adapter.metrics.rulebook.discover import SeriesShapes, static_metrics
+from adapter.metrics.rulebook.lint.examples import distance_from_pods
+from adapter.metrics.rulebook.model import Api, Severity
+from adapter.metrics.rulebook.near_misses import MOST_RULES, Closeness
+from adapter.metrics.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.explain.explanation import Question
+    from adapter.metrics.readings.explain.progress import Progress
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.rulebook.model import Metric, RefusedRule, ResourceRules, Rule, Rulebook
+
+
+_MOST_COMPARED = 1000
+"""Names of metrics that are compared with the requested one, letter by letter."""
+_LETTERS_APART = 6
+
+
+class RuleSearch:
+    """Finds the metric of a question; safe to call from any thread."""
+
+    def __init__(
+        self, *, prometheus: Prometheus, resolve: ResolveResource, settings: ReadingSettings, clock: Clock, pace: Pace
+    ) -> None:
+        self._prometheus = prometheus
+        self._resolve = resolve
+        self._settings = settings
+        self._clock = clock
+        self._pace = pace
+
+    def metric(self, progress: Progress, rulebook: Rulebook) -> Metric:
+        """Return the metric that is meant: the one of the last rule that makes it. Raises Answered where none does."""
+        question = progress.question
+        if question.api is Api.RESOURCE:
+            return _usage(progress, rulebook)
+        wanted = WantedMetric(question.name, question.resource.qualified if question.resource else None)
+        looked_up: dict[str, SeriesShapes | PrometheusError] = {}
+        found: list[Trace] = []
+        names: set[str] = set()
+        """Of other metrics that may be meant."""
+        rules = tuple(_of_api(rulebook.rules, question))
+        for rule in rules:
+            shapes = self._shapes(progress, rule, looked_up)
+            if isinstance(shapes, PrometheusError):
+                text = f"{place(rule)}: its series cannot be looked up: {progress.reason(shapes)}"
+                progress.note("series", Outcome.ERROR, text)
+                progress.sees_all = False
+                continue
+            found += traces(rule, self._near(progress, rule, shapes, names), wanted, self._resolve)
+        metrics = [trace.metric for trace in found if trace.metric] or list(self._static(rules, wanted))
+        metrics = metrics or unnamed_usage(rulebook.resource, question)
+        if not metrics:
+            raise _no_rule(progress, rulebook, found, names)
+        return chosen(progress, metrics)
+
+    def _near(self, progress: Progress, rule: Rule, shapes: SeriesShapes, names: set[str]) -> SeriesShapes:
+        """Return those of the series that could be meant, and enter what others are called that have similar names.
+
+        Beside requests: there may be 50,000, each of which is held against the patterns of the rule.
+        """
+        near, name = SeriesShapes(), progress.question.name
+        for part in self._pace.slices(shapes.names()):
+            if progress.seconds_to_look_up() <= 0:
+                progress.note(
+                    "series", Outcome.ERROR, f"{place(rule)}: its series are too many to look through in time"
+                )
+                progress.sees_all = False
+                break
+            for series in part:
+                served_as = rule.naming.name_for(series)
+                if name in {series, served_as}:
+                    near.add(({**dict.fromkeys(shapes.labels(series), ""), "__name__": series},))
+                elif served_as and len(names) < _MOST_COMPARED and abs(len(served_as) - len(name)) <= _LETTERS_APART:
+                    names.update((served_as,) if passes(rule, series) else ())
+        return near
+
+    def _static(self, rules: Iterable[Rule], wanted: WantedMetric) -> Iterator[Metric]:
+        """Yield the metrics that rules spell out, whose series need not exist."""
+        for rule in rules:
+            metric = wanted.among(static_metrics(rule, self._resolve))
+            if metric is not None:
+                yield metric
+
+    def _shapes(
+        self, progress: Progress, rule: Rule, known: dict[str, SeriesShapes | PrometheusError]
+    ) -> SeriesShapes | PrometheusError:
+        if rule.series_query not in known:
+            try:
+                known[rule.series_query] = self._looked_up(progress, rule)
+            except PrometheusError as error:
+                known[rule.series_query] = error
+        return known[rule.series_query]
+
+    def _looked_up(self, progress: Progress, rule: Rule) -> SeriesShapes:
+        """Return what Prometheus has for the rule; raises PrometheusError."""
+        shapes = SeriesShapes()
+        start = self._clock.wall() - self._settings.metrics_max_age_seconds
+        answer = self._prometheus.series(rule.series_query, start=start, timeout_seconds=_time_left(progress, rule))
+        for batch in answer.batches(self._pace):
+            shapes.add(batch)
+            _time_left(progress, rule)
+        if missing := what_is_missing(shapes, answer.warnings):
+            text = missing if progress.to_owner else without_series(missing)
+            progress.note(
+                "series", Outcome.INFO, f"{place(rule)}: Prometheus returned only a part of its series: {text}"
+            )
+            progress.sees_all = False
+        return shapes
+
+
+def chosen(progress: Progress, metrics: list[Metric]) -> Metric:
+    """Return the metric that is meant of several, and note what the others are.
+
+    Nobody who names no kind means all: of the likeliest kind, the last rule in the files wins.
+    """
+    metric = min(reversed(metrics), key=distance_from_pods)
+    progress.rule = metric.rule.id
+    source = f" from the series {metric.series}" if metric.series else ""
+    progress.note("rule", Outcome.OK, f"{place(metric.rule)} provides {metric.qualified}{source}")
+    for other in {other.rule.id: other for other in metrics if other.rule is not metric.rule}.values():
+        progress.note("rule", Outcome.INFO, f"{place(other.rule)} provides {_beside(other, metric)}")
+    return metric
+
+
+def of_usage(rules: ResourceRules, question: Question) -> list[Metric]:
+    """Return what `resourceRules` serve under the name: of the kind that is named, or of any."""
+    kinds = {question.resource} if question.resource else {metric.resource for metric in rules.metrics}
+    return [metric for metric in rules.metrics if metric.name == question.name and metric.resource in kinds]
+
+
+def unnamed_usage(rules: ResourceRules, question: Question) -> list[Metric]:
+    """Return what `resourceRules` serve under the name to who names no API: what the others give goes before."""
+    named = question.api is not None or question.selector != EVERYTHING
+    return [] if named else of_usage(rules, question)
+
+
+def _usage(progress: Progress, rulebook: Rulebook) -> Metric:
+    metrics = of_usage(rulebook.resource, progress.question)
+    if metrics:
+        return chosen(progress, metrics)
+    for rule in rulebook.refused:
+        if rule.id == f"resourceRules.{progress.question.name}":
+            raise _refused_rule_answer(progress, rulebook, rule)
+    served = ", ".join(metric.qualified for metric in rulebook.resource.metrics) or "nothing"
+    cause = f"no rule under `resourceRules` provides {shown(progress.question)}; they provide: {served}"
+    raise progress.end("rule", ExplanationVerdict.NO_VALUE, cause, "write resourceRules.cpu and resourceRules.memory")
+
+
+def note_refused(progress: Progress, rulebook: Rulebook) -> None:
+    """Note how many rules are in force, and which are not: with the reason for a reader who has the files anyway.
+
+    Others may read one metric, and what stands in other rules is not theirs to know.
+    """
+    reasons = {finding.rule: finding for finding in reversed(rulebook.findings) if finding.severity is Severity.ERROR}
+    for rule in rulebook.refused:
+        serves = "its last good version is served" if rule.id in rulebook.retained else "serves nothing"
+        why = f": {reasons[rule.id]}" if progress.to_owner and rule.id in reasons else f" ({rule.file}:{rule.line})"
+        progress.note("rules", Outcome.INFO, f"{rule.id} is refused and {serves}{why}")
+    number = len(rulebook.rules) + len(rulebook.resource.rules)
+    progress.note("rules", Outcome.OK, f"{number} rule{'' if number == 1 else 's'} in force")
+
+
+def _time_left(progress: Progress, rule: Rule) -> float:
+    """Return the seconds that the look-up may take; raises PrometheusTimeoutError where none is left."""
+    left = progress.seconds_to_look_up()
+    if left <= 0:
+        cause = f"not looked up: all look-ups together took more than {progress.patience.look_ups:g} s"
+        raise PrometheusTimeoutError(rule.series_query, cause)
+    return left
+
+
+def _refused_rule_answer(progress: Progress, rulebook: Rulebook, rule: RefusedRule) -> Answered:
+    """Return that it is this rule that would make the metric, with what is wrong with it."""
+    errors = (one for one in rulebook.findings if one.rule == rule.id and one.severity is Severity.ERROR)
+    finding = next(errors, None)
+    cause = f"{rule.id} ({rule.file}:{rule.line}) would provide {shown(progress.question)}, but is refused"
+    if finding is None:
+        return progress.end("rule", ExplanationVerdict.NO_VALUE, cause, "see the adapter's log for the reason")
+    return progress.end("rule", ExplanationVerdict.NO_VALUE, f"{cause}: {finding.message}", finding.fix)
+
+
+def _refused_for(rulebook: Rulebook, question: Question) -> tuple[Closeness, RefusedRule] | None:
+    """Return the refused rule that would make the metric, and how surely."""
+    rules = [rule for rule in refused_of_names(rulebook.refused) if _is_of_api(rule.api, question)]
+    return refused_for([refusal(rule) for rule in rules[:MOST_RULES]], question.name)
+
+
+def _no_rule(progress: Progress, rulebook: Rulebook, found: list[Trace], names: set[str]) -> Answered:
+    for trace in found:
+        progress.note("rule", Outcome.NO, f"{place(trace.rule)}: {trace.obstacle}")
+    metric = shown(progress.question)
+    refused = _refused_for(rulebook, progress.question)
+    if refused is not None and (refused[0] is Closeness.EXACT or not found):
+        return _refused_rule_answer(progress, rulebook, refused[1])
+    if not rulebook.rules and not rulebook.refused:
+        text = "the rule files hold no rule for custom or external metrics"
+        return progress.end(
+            "rule", ExplanationVerdict.NO_VALUE, f"no rule provides {metric}: {text}", "add a rule that provides it"
+        )
+    if found:
+        first = found[0]
+        cause = f"no rule provides {metric}: {place(first.rule)}: {first.obstacle}"
+        return Answered(ExplanationVerdict.NO_VALUE, cause, "change that rule")
+    if not progress.sees_all:
+        fix = "try again when Prometheus answers the look-ups that failed"
+        return progress.end("rule", ExplanationVerdict.ERROR, f"it is not known whether a rule provides {metric}", fix)
+    near = difflib.get_close_matches(progress.question.name, sorted(names), n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else "check whether Prometheus has such a series at all"
+    return progress.end(
+        "rule", ExplanationVerdict.NO_VALUE, f"no rule provides {metric} from the series that Prometheus has", hint
+    )
+
+
+def _of_api(rules: Iterable[Rule], question: Question) -> Iterator[Rule]:
+    return (rule for rule in rules if _is_of_api(rule.api, question))
+
+
+def _is_of_api(api: Api, question: Question) -> bool:
+    return (question.api or (Api.CUSTOM if question.resource else None)) in {None, api}
+
+
+def _beside(other: Metric, metric: Metric) -> str:
+    """Return what the other metric is to the one that is explained."""
+    if (other.rule.api, other.qualified) == (metric.rule.api, metric.qualified):
+        return "the same metric; the last rule in the files wins"
+    how = f"ask for {other.qualified}" if other.resource else "ask with --api=external"
+    return f"the {other.rule.api} metric {other.qualified}, which is another: {how} to explain that one"

@@ -1,0 +1,89 @@
+"""Determines the age of the samples behind values: Prometheus evaluates at any moment, from what it last scraped."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.prometheus.errors import PrometheusError
+from adapter.metrics.readings.explain.explanation import ExplainedValue
+from adapter.metrics.rulebook.templates.matchers import (
+    RenderError,
+    names_matcher,
+    presence_matcher,
+    selector_matchers,
+    value_matcher,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.explain.explanation import Question
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.rulebook.model import Metric
+
+
+_NO_MOMENT = 253_402_300_800.0
+"""The year 10000, in unix seconds: what answers in Prometheus's place may say anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleAges:
+    """When the newest sample of each object's series was taken, in unix seconds."""
+
+    asked_at: float
+    newest: Mapping[str, float]
+    """By object; the newest of all under the empty name."""
+
+    @classmethod
+    def asked(
+        cls,
+        prometheus: Prometheus,
+        metric: Metric,
+        names: Sequence[str] | None,
+        question: Question,
+        clock: Clock,
+        pace: Pace,
+        seconds: float,
+    ) -> SampleAges:
+        """Ask Prometheus for the time of the samples; what cannot be asked within the seconds is not known.
+
+        The series are taken as the rule names them. A rule that asks of others too is as old as these at the least.
+        """
+        second = float(math.floor(clock.wall()))
+        if seconds <= 0 or not metric.series:
+            return cls(second, {})
+        try:
+            query = timestamps_query(metric, names, question)
+            answer = prometheus.instant(query, timeout_seconds=seconds, at=second)
+            samples = [sample for batch in answer.batches(pace) for sample in batch]
+        except (PrometheusError, RenderError):
+            return cls(second, {})
+        label = metric.object_label
+        newest = {
+            "" if label is None else sample.labels.get(label, ""): sample.value
+            for sample in samples
+            if 0 <= sample.value < _NO_MOMENT
+        }
+        return cls(second, newest)
+
+    def of(self, shown: str, name: str | None, value: float) -> ExplainedValue:
+        """Return a value with the age of its newest sample."""
+        newest = self.newest.get(name or "")
+        return ExplainedValue(shown, value, newest, None if newest is None else max(0.0, self.asked_at - newest))
+
+
+def timestamps_query(metric: Metric, names: Sequence[str] | None, question: Question) -> str:
+    """Return the query for the time of the newest sample of each object's series. Raises RenderError."""
+    matchers = selector_matchers(question.selector)
+    if metric.namespace_label is not None and metric.namespaced and question.namespace is not None:
+        matchers.append(value_matcher(metric.namespace_label, question.namespace))
+    by = ""
+    if metric.object_label is not None:
+        by = f" by ({metric.object_label})"
+        label = metric.object_label
+        matchers.append(names_matcher(label, names) if names else presence_matcher(label))
+    return f"max{by} (timestamp({metric.series}{{{','.join(map(str, matchers))}}}))"

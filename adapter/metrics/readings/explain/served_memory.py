@@ -1,0 +1,118 @@
+"""Describes what a serving process has in memory about a metric, for explanations.
+
+Only the state that concerns one namespace is reported: a wide query serves many, so the words of Prometheus about its
+failure are not repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
+from adapter.metrics.readings.explain.rules import of_usage, unnamed_usage
+from adapter.metrics.readings.notices import reason_for_askers
+from adapter.metrics.rulebook.model import Api
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.asking.demand import DemandEntry
+    from adapter.metrics.readings.asking.queries import Query
+    from adapter.metrics.readings.catalogue.catalogue import Catalogue
+    from adapter.metrics.readings.catalogue.look_ups import LookUp
+    from adapter.metrics.readings.explain.explanation import Question
+    from adapter.metrics.rulebook.model import Metric
+
+_ENTRIES_A_SLICE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ServedMemory:
+    """The memory of a process at one moment."""
+
+    catalogue: Catalogue
+    look_ups: Sequence[LookUp]
+    entries: Sequence[DemandEntry]
+    clock: Clock
+    pace: Pace
+
+    def metrics(self, question: Question) -> Sequence[Metric]:
+        """Return the metrics that are served under the name: one of the kind that is named, or the external one."""
+        resource = question.resource
+        if question.api is Api.RESOURCE:
+            return of_usage(self.catalogue.resource, question)
+        if resource is None:
+            found = None if question.api is Api.CUSTOM else self.catalogue.find_external(question.name)
+        else:
+            found = self.catalogue.find_custom(resource.qualified, resource.namespaced, question.name)
+        return unnamed_usage(self.catalogue.resource, question) if found is None else (found,)
+
+    def steps(self, metric: Metric, namespace: str | None) -> Iterator[ExplanationStep]:
+        """Yield when the metric's series were looked up, and what is in memory for those who asked."""
+        yield from self._of_look_ups(metric)
+        entries = [
+            entry for entry in self._demand_entries(metric) if entry.request.namespace == _place(metric, namespace)
+        ]
+        if not entries:
+            text = "this process has no recent request for it, so nothing is in memory"
+            yield ExplanationStep("memory", Outcome.INFO, text)
+            return
+        now = self.clock.monotonic()
+        last = min(now - entry.arrivals.last for entry in entries)
+        text = f"{len(entries)} different request{'' if len(entries) == 1 else 's'}, the last {last:.0f} s ago"
+        yield ExplanationStep("memory", Outcome.INFO, text)
+        for query in {entry.scope.query for entry in entries}:
+            yield self._of_query(query)
+
+    def _demand_entries(self, metric: Metric) -> Iterable[DemandEntry]:
+        for entries in self.pace.slices(self.entries, _ENTRIES_A_SLICE):
+            for entry in entries:
+                if entry.metric.qualified == metric.qualified and entry.metric.rule.api is metric.rule.api:
+                    yield entry
+
+    def _of_look_ups(self, metric: Metric) -> Iterator[ExplanationStep]:
+        now = self.clock.wall()
+        for look_up in self.look_ups:
+            if look_up.rule is not metric.rule:
+                continue
+            if look_up.failure is not None:
+                text = f"the last look-up of its series failed: {look_up.failure}; the one before that succeeded: "
+                yield ExplanationStep("series", Outcome.ERROR, text + _moment(look_up.succeeded_at, now))
+            elif look_up.succeeded_at is not None:
+                yield ExplanationStep(
+                    "series", Outcome.OK, f"its series were looked up {_moment(look_up.succeeded_at, now)}"
+                )
+            elif look_up.rule.series_query:
+                yield ExplanationStep("series", Outcome.INFO, "its series have not been looked up yet")
+
+    def _of_query(self, query: Query) -> ExplanationStep:
+        """Return how a query that is asked again and again stands."""
+        reading, failure = query.reading, query.failure
+        text = f"queried by the {query.kind} plan every {query.period:g} s; "
+        if reading is None:
+            text += "no answer yet"
+        else:
+            age = reading.evaluated.age(self.clock.wall(), self.clock.monotonic())
+            text += f"the answer in memory is {age:.0f} s old"
+        if failure is None:
+            return ExplanationStep("memory", Outcome.INFO if reading is None else Outcome.OK, text)
+        reason = reason_for_askers(failure, query.kind)
+        return ExplanationStep("memory", Outcome.ERROR, f"{text}; the last refresh failed: {reason}")
+
+
+def _place(metric: Metric, namespace: str | None) -> str | None:
+    """Return the namespace under which requests for the metric stand: `*` for external ones of no namespace."""
+    if metric.resource is None:
+        return namespace or "*"
+    return namespace if metric.namespaced else None
+
+
+def _moment(at: float | None, now: float) -> str:
+    """Return unix seconds as a moment that people can find in a log, and how long ago that is."""
+    if at is None:
+        return "never"
+    return f"at {datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}, {max(0.0, now - at):.0f} s ago"

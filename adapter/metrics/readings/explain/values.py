@@ -1,0 +1,106 @@
+"""Describes the values of a reading for the requested objects, as the steps of an explanation (pure).
+
+It decides nothing: the answer that was made of the reading says which values are served.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
+from adapter.metrics.readings.explain.progress import count
+from adapter.metrics.readings.samples.object_reading import ROOT, Dropped
+from adapter.metrics.readings.samples.series import as_series
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+
+    from adapter.metrics.readings.samples.object_reading import ObjectReading
+    from adapter.metrics.rulebook.requests import Row
+
+_MOST_NAMED = 10
+NO_SAMPLE = "no sample"
+_NOBODYS: Mapping[Dropped, str] = {
+    Dropped.FOREIGN_NAMESPACE: (
+        "samples of other namespaces are left out: the rule's metricsQuery does not use <<.LabelMatchers>>"
+    ),
+    Dropped.UNKNOWN_OBJECT: "samples that were not requested, or that name no object or container, are left out",
+    Dropped.STALE: "samples that are too old for an answer are left out",
+}
+
+
+def names_in(reading: ObjectReading, namespace: str | None) -> list[str]:
+    """Return of which objects of a namespace samples came, ascending."""
+    if reading.containers is not None:
+        return sorted(reading.containers.get(namespace or ROOT, {}))
+    return sorted({*reading.values.get(namespace or ROOT, {}), *reading.faults.get(namespace or ROOT, {})})
+
+
+def steps_of_objects(
+    reading: ObjectReading,
+    namespace: str | None,
+    names: Collection[str],
+    served: Container[str],
+    *,
+    limit_seconds: float | None,
+    name_strangers: bool,
+) -> Iterator[ExplanationStep]:
+    """Yield why objects lack a value, and what came beside; `served` are those that get one.
+
+    Objects that are not asked about are named only with `name_strangers`: without, they may be those of another
+    namespace. `limit_seconds` is how old their samples may be by the rule.
+    """
+    values, faults = reading.values.get(namespace or ROOT, {}), reading.faults.get(namespace or ROOT, {})
+    lacking: defaultdict[str, list[str]] = defaultdict(list)
+    aged: list[str] = []
+    for name in names:
+        if name in faults:
+            lacking[f"no value: {faults[name].reason}"].append(name)
+        elif name not in values:
+            lacking[NO_SAMPLE].append(name)
+        elif name not in served and limit_seconds is not None:
+            aged.append(f"{name} ({_age(reading.sample_age(namespace, name))})")
+    for what, of in lacking.items():
+        yield ExplanationStep("values", Outcome.NO, f"{listed(of)} {_have(len(of))} {what}")
+    if aged:
+        too_old = f"the samples are older than the rule allows ({limit_seconds:g} s): {listed(aged)}"
+        yield ExplanationStep("maxSampleAge", Outcome.NO, too_old)
+    if reading.note:
+        yield ExplanationStep("values", Outcome.NO, reading.note)
+    strangers = sorted({*values, *faults}.difference(names))
+    if strangers:
+        what = listed(strangers) if name_strangers else count(len(strangers), "other object")
+        yield ExplanationStep("values", Outcome.NO, f"{what} {_have(len(strangers))} samples that were not requested")
+
+
+def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[ExplanationStep]:
+    """Yield what keeps an external metric's rows from being values."""
+    bad = [as_series(row.labels) for row in rows if not math.isfinite(row.value)]
+    if bad:
+        text = f"{len(bad)} of {len(rows)} series have no finite value: {listed(bad)}"
+        yield ExplanationStep("values", Outcome.NO, text)
+    if note:
+        yield ExplanationStep("values", Outcome.NO, note)
+
+
+def steps_of_nobodys(nobodys: Mapping[Dropped, int]) -> Iterator[ExplanationStep]:
+    """Yield which samples came that are nobody's value, where no other step shows it. Those of others are not shown."""
+    for reason, text in _NOBODYS.items():
+        if nobodys.get(reason):
+            yield ExplanationStep("values", Outcome.INFO, text)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def _age(seconds: float | None) -> str:
+    return "no current sample" if seconds is None else f"{seconds:.0f} s"

@@ -1,0 +1,34 @@
+"""Why a query gave no reading, as a value that can be kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adapter.metrics.readings.errors import ReadingError
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a query gave no reading.
+
+    A value rather than the exception: its traceback would keep the whole answer alive, and would grow each time that
+    the exception is raised for another request.
+    """
+
+    error: type[ReadingError]
+    message: str
+    """The full message, for the log."""
+    narrows: bool = False
+    """Whether a narrower query may succeed."""
+    of_source: bool = False
+    """Whether Prometheus itself cannot be asked, so that the query is not at fault."""
+    public_message: str | None = None
+    """The part of the message that any client may read; None if that is the whole message."""
+    lasting: bool = False
+    """Whether retrying alone does not help: the query cannot be parsed, or its answer is too large."""
+
+    def raised(self) -> ReadingError:
+        """Return an error to raise."""
+        return self.error(self.message, public_message=self.public_message)

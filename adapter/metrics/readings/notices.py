@@ -1,0 +1,127 @@
+"""Warnings that go with a good answer: its rule is refused now, or its refreshes fail.
+
+Any client may read them. So they quote nothing from Prometheus, which may name series of other namespaces, and do not
+say how Prometheus is reached; the log has both. Error messages for clients leave quoted series out, too.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.prometheus.errors import QueryRefusedError, shortened
+from adapter.metrics.readings.errors import (
+    AmbiguousSamplesError,
+    AnswerTooOldError,
+    ForeignNamespaceError,
+    NoSampleError,
+    ObjectsNotKnownError,
+    PartialAnswerError,
+    QueryRefusedByPrometheusError,
+    ReadingError,
+    SourceSlowError,
+    SourceUnreachableError,
+    TooMuchDemandError,
+    UnanswerableSelectorError,
+)
+from adapter.metrics.rulebook.model import Api, PlanKind
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Mapping
+
+    from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
+    from adapter.metrics.readings.failure import Failure
+    from adapter.metrics.rulebook.model import Metric, Rule, Rulebook
+
+_SERIES = re.compile(r"[{\[]")
+"""How a set of labels, or a list of sets, begins."""
+_QUOTES = re.compile(r'[{\["]')
+"""How a set of labels, a list of sets, or the value of a label begins."""
+_OF_TEXT = "bad_data"
+"""Prometheus's error type for a query that it did not evaluate: it then quotes the query, not series."""
+
+_CAUSES: Mapping[type[ReadingError], str] = {
+    SourceUnreachableError: "Prometheus cannot be asked",
+    SourceSlowError: "Prometheus does not answer in time",
+    QueryRefusedByPrometheusError: "Prometheus refuses the query",
+    PartialAnswerError: "Prometheus answers only a part",
+    AmbiguousSamplesError: "several samples claim to be the value",
+    ForeignNamespaceError: "the samples carry another namespace",
+    AnswerTooOldError: "the last good answer is too old",
+    NoSampleError: "Prometheus has no sample",
+    TooMuchDemandError: "too many different requests are in demand in this namespace",
+    UnanswerableSelectorError: "no query can be made for the request",
+    ObjectsNotKnownError: "the objects of this kind are not known at the moment",
+    ReadingError: "internal error, see the adapter's log",
+}
+
+
+def notices(rule: Rule, retained: Container[str], failure: Failure | None, age_seconds: float) -> Iterator[str]:
+    """Yield the warnings about an answer of this rule.
+
+    `retained` has the ids of rules whose last good version serves; `failure` is why the last refresh failed.
+    """
+    if rule.id in retained:
+        yield retained_notice(rule)
+    if failure is not None:
+        yield f"this answer is {age_seconds:.0f} s old: {cause_of(failure.error)}"
+
+
+def retained_notice(rule: Rule) -> str:
+    """Return the warning about a rule whose last good version serves."""
+    place = f"{PurePath(rule.file).name}:{rule.line}"
+    return f"the present version of this metric's rule is refused ({rule.id}, {place}): its last good version is used"
+
+
+def unreadable(resource: Resource, count: int) -> tuple[str, ...]:
+    """Return the warning about a list that may lack objects because the adapter could not read so many of this kind."""
+    if not count:
+        return ()
+    which = f"{count} of the {resource.qualified} cannot be read"
+    return (f"{which}, so objects that match may be missing here: the adapter's log says why",)
+
+
+def usage_notices(rulebook: Rulebook, metrics: Iterable[Metric]) -> Iterator[str]:
+    """Yield the warnings about the resource rules behind an answer: which are refused, and whether a version serves."""
+    for metric in metrics:
+        if metric.rule.id in rulebook.retained:
+            yield retained_notice(metric.rule)
+    for refused in rulebook.refused:
+        if refused.api is Api.RESOURCE and refused.id not in rulebook.retained:
+            place = f"{PurePath(refused.file).name}:{refused.line}"
+            yield f"{refused.id} ({place}) is refused, so that resource is missing"
+
+
+def cause_of(error: type[ReadingError]) -> str:
+    """Return why there is no newer value, in words that any client may read."""
+    return next((_CAUSES[kind] for kind in error.__mro__ if kind in _CAUSES), _CAUSES[ReadingError])
+
+
+def reason_for_askers(failure: Failure, kind: PlanKind) -> str:
+    """Return why a query of this plan failed, in words that any client may read.
+
+    A wide query serves many namespaces, so nothing that Prometheus said about its failure is repeated.
+    """
+    if kind is PlanKind.WIDE and not failure.of_source:
+        return f"the query for all namespaces fails: {cause_of(failure.error)}"
+    return failure.message if failure.public_message is None else failure.public_message
+
+
+def public_text(error: PrometheusError) -> str | None:
+    """Return the part of an error that any client may read; None where that is all of it."""
+    if not isinstance(error, QueryRefusedError):
+        return None
+    said = _up_to(_SERIES if error.error_type == _OF_TEXT else _QUOTES, error.message)
+    return f"query {shortened(error.query)}: Prometheus refused it ({error.error_type}): {said}"
+
+
+def without_series(text: str) -> str:
+    """Return what Prometheus said, up to the first series or label value that it quotes."""
+    return _up_to(_QUOTES, text)
+
+
+def _up_to(mark: re.Pattern[str], text: str) -> str:
+    plain, *rest = mark.split(text, maxsplit=1)
+    return f"{shortened(plain)} … (all of it is in the adapter's log)" if rest else shortened(plain)

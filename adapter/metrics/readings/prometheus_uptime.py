@@ -1,0 +1,146 @@
+"""Determines how long Prometheus has been up, which decides whether an empty answer means that there is no data.
+
+A Prometheus that was away has a gap where it did not scrape, and looks for minutes as if nothing were there: `rate`
+wants two samples, and what has not been scraped since has none. A value that stands for no data (`onNoData`) would
+then be served for workloads that are busy. So that value is not used until Prometheus has been up for all the time
+that a query looks back over, as observed by this process and as Prometheus reports its own start.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    UnexpectedAnswerError,
+)
+from adapter.foundation.sources.prometheus.runtime import Started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.time.clock import Clock
+
+ASK_SECONDS = 2.0
+"""Time-out of the request for the start time of Prometheus."""
+
+_ASKED_AGAIN_SECONDS = 5.0
+"""A restart between two queries is noticed after this time."""
+_ASKED_IN_VAIN_SECONDS = 60.0
+_LIVELY_SECONDS = 15.0
+"""A server that answered another request within this time before an odd answer counts as up."""
+
+_AWAY = (PrometheusUnreachableError, AuthenticationRefusedError)
+_DOUBTFUL = (PrometheusTimeoutError, UnexpectedAnswerError)
+"""Errors of a server that hangs, or of something in its place, but also of a single bad query."""
+
+
+def may_stand_in(steady_seconds: float, look_back_seconds: float, ranges_seconds: float) -> bool:
+    """Return whether no data means that there is none: all that the query looks back over was scraped."""
+    return steady_seconds >= look_back_seconds + ranges_seconds
+
+
+def collecting_since(first_answer: float, started: Started | None) -> float:
+    """Return since when Prometheus collects, as far as that is known; all by one clock.
+
+    A server that does not report its start counts from the first answer that this process received. One that does was
+    ready when it loaded its configuration, or earlier, if the same server process has answered before.
+    """
+    if started is None:
+        return first_answer
+    return started.configured if started.process > first_answer else min(started.configured, first_answer)
+
+
+class PrometheusUptime:
+    """Since when Prometheus has been up. Safe for any number of threads."""
+
+    def __init__(self, clock: Clock, ask: Callable[[float], Started] | None = None) -> None:
+        """`ask` asks the server when it started, within some seconds, and raises PrometheusError; None if it cannot."""
+        self._clock = clock
+        self._ask = ask
+        self.wanted = False
+        """Whether any rule needs the uptime."""
+        self._lock = threading.Lock()
+        self._asking = threading.Lock()
+        self._away = False
+        self._first: float | None = None
+        """When it first answered, in monotonic seconds."""
+        self._answered = 0.0
+        """When it last answered, in monotonic seconds."""
+        self._back: float | None = None
+        """When it first answered after an outage, in monotonic seconds."""
+        self._process = -math.inf
+        """When its process started, in Unix seconds by its own clock."""
+        self._started: Started | None = None
+        """When it started, by the monotonic clock of this process."""
+        self._due = 0.0
+
+    def answered(self) -> None:
+        """Note that Prometheus has answered just now."""
+        now = self._clock.monotonic()
+        with self._lock:
+            self._answered = now
+            if self._first is None:
+                self._first = now
+            if self._away:
+                self._away, self._back, self._due = False, now, 0.0
+
+    def failed(self, error: PrometheusError, began: float) -> None:
+        """Note that a request failed. A server that refuses a query is up.
+
+        So is one that answered other requests while this one timed out. `began` is when the request was sent, in
+        monotonic seconds.
+        """
+        since = began if isinstance(error, PrometheusTimeoutError) else began - _LIVELY_SECONDS
+        with self._lock:
+            lively = self._first is not None and self._answered > since
+            if isinstance(error, _AWAY) or (isinstance(error, _DOUBTFUL) and not lively):
+                self._away = True
+                return
+        if not isinstance(error, _DOUBTFUL):
+            self.answered()
+
+    def ask_start(self, seconds: float = ASK_SECONDS) -> None:
+        """Ask Prometheus when it started, unless no rule needs it or it was asked a moment ago.
+
+        Takes at most that many seconds, and never fails.
+        """
+        if self._ask is None or not self.wanted or self._clock.monotonic() < self._due:
+            return
+        if not self._asking.acquire(blocking=False):
+            return
+        try:
+            started, wait = self._ask(seconds), _ASKED_AGAIN_SECONDS
+        except PrometheusError:
+            # Failures that matter show in the queries themselves.
+            started, wait = None, _ASKED_IN_VAIN_SECONDS
+        finally:
+            self._asking.release()
+        with self._lock:
+            now = self._clock.monotonic()
+            self._due = now + wait
+            # Of several servers behind one address the one that began last counts; its reloads do not.
+            if started is not None and started.process > self._process:
+                ours = now - self._clock.wall()
+                self._process = started.process
+                self._started = Started(started.process + ours, started.configured + ours)
+
+    def seconds_at(self, moment: float) -> float:
+        """Return for how many seconds Prometheus had been up at a moment (monotonic seconds); 0 while it is down."""
+        with self._lock:
+            if self._away or self._first is None:
+                return 0.0
+            since = collecting_since(self._first, self._started)
+            return max(0.0, moment - (since if self._back is None else max(since, self._back)))
+
+
+def always_there(clock: Clock) -> PrometheusUptime:
+    """Return an infinite uptime, for commands that cannot observe Prometheus for long enough."""
+    uptime = PrometheusUptime(clock, lambda _seconds: Started(0.0, -math.inf))
+    uptime.wanted = True
+    return uptime

@@ -1,0 +1,301 @@
+"""Answers "the value of metric M for objects X" from memory.
+
+Requests say what is requested; queries for it are refreshed in the background, one for many askers; a request reads
+the newest answer. It waits for Prometheus only at the first request of its kind. This class puts the parts
+together:
+
+    request ──> QueryScheduler ──> entry ──> query ──> reading ──> answer
+    run_due ──> RefreshLoop ──> threads of the process ──> Refresher, SeriesDiscovery ──> Prometheus
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from adapter.foundation.time.clock import Clock
+from adapter.metrics.readings.answering import Answering
+from adapter.metrics.readings.asking.cross_check import CrossCheck
+from adapter.metrics.readings.asking.demand import DemandedRequest
+from adapter.metrics.readings.asking.first_answers import FirstAnswers
+from adapter.metrics.readings.asking.periods import long_refresh_warnings
+from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
+from adapter.metrics.readings.asking.refresher import Refresher
+from adapter.metrics.readings.asking.usage import UsageReadings
+from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
+from adapter.metrics.readings.catalogue.discovery import SeriesDiscovery
+from adapter.metrics.readings.catalogue.look_ups import LookUp
+from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
+from adapter.metrics.readings.explain.explainer import Explainer
+from adapter.metrics.readings.explain.progress import HASTY
+from adapter.metrics.readings.explain.served_memory import ServedMemory
+from adapter.metrics.readings.notices import notices, usage_notices
+from adapter.metrics.readings.overview import overview
+from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.readings.refresh_loop import RefreshLoop
+from adapter.metrics.readings.samples.shared_names import SharedNames
+from adapter.metrics.readings.samples.silent_series import SilentSeries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.sources.prometheus.runtime import Started
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.answers import (
+        ByName,
+        BySelector,
+        ExternalAnswer,
+        NamedBySelector,
+        ObjectsAnswer,
+        UsageAnswer,
+    )
+    from adapter.metrics.readings.asking.queries import Reading
+    from adapter.metrics.readings.catalogue.catalogue import Catalogue
+    from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, Question
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.readings.readings_telemetry import Overview, ReadingsTelemetry
+    from adapter.metrics.readings.samples.external_reading import ExternalReading
+    from adapter.metrics.readings.samples.object_reading import ObjectReading
+    from adapter.metrics.rulebook.model import Metric, RefusedRule, Rulebook
+
+_log = logging.getLogger(__name__)
+
+
+class Readings:
+    """Answers the questions of the APIs. Any thread may call it."""
+
+    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
+        self,
+        *,
+        rulebook: Rulebook,
+        objects: ObjectSource,
+        prometheus: Prometheus,
+        submit: Callable[[Callable[[], None]], object],
+        pace: Pace,
+        telemetry: ReadingsTelemetry,
+        settings: ReadingSettings | None = None,
+        clock: Clock | None = None,
+        started: Callable[[float], Started] | None = None,
+    ) -> None:
+        """Start with a rulebook; nothing is asked of Prometheus yet.
+
+        `submit` runs a function on a thread of the process; four threads or more, since a slow query holds one for
+        its deadline. `run_due` is to be called several times a second. `started` asks Prometheus when it started,
+        within some seconds, and raises PrometheusError; None if it cannot.
+        """
+        self._settings = settings or ReadingSettings()
+        self._clock = clock or Clock()
+        self._objects = objects
+        self._pace = pace
+        self._telemetry = telemetry
+        self._states = RuleHealthLog(self._clock.monotonic)
+        self._uptime = PrometheusUptime(self._clock, started)
+        self._silent_series = SilentSeries(self._settings.look_back_seconds)
+        self._cataloguer = self._new_cataloguer(prometheus, rulebook)
+        self._scheduler = self._new_scheduler(submit)
+        self._first_answers = FirstAnswers(self._scheduler, self._settings, self._clock)
+        self._answering = self._new_answering()
+        self._loop = self._new_loop(self._new_refresher(prometheus), submit)
+        self._usage = self._new_usage()
+        self._usage.prepare(self.catalogue)
+        self._explainer = self._new_explainer(prometheus)
+        self._prepare(rulebook)
+        telemetry.observe(self._overview)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The metrics that are served now."""
+        return self._cataloguer.catalogue
+
+    def has_looked_up_all(self) -> bool:
+        """Return whether the catalogue holds what there was at the start, as far as Prometheus reports it."""
+        return self._cataloguer.has_looked_up_all()
+
+    def complete_catalogue(self, namespace: str | None) -> Catalogue:
+        """Return the metrics that are served once the series of all rules have been looked up, if that is under way.
+
+        For a request, of that namespace, for a metric that `catalogue` lacks. Raises FirstAnswerPendingError.
+        """
+        self._first_answers.all_looked_up(namespace, self._cataloguer.await_all)
+        return self.catalogue
+
+    def objects(
+        self, metric: Metric, namespace: str | None, which: ByName | BySelector, metric_selector: Selector
+    ) -> ObjectsAnswer:
+        """Return a custom metric's values for some objects. Raises ReadingError."""
+        until = self._until()
+        names = self._answering.names(metric, namespace, which, until)
+        request = DemandedRequest(metric.qualified, namespace, which, metric_selector)
+        found, warnings = self._reading(metric, request, until)
+        answer = self._answering.objects(metric, namespace, which, names, cast("ObjectReading", found), until)
+        return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
+
+    def external(self, metric: Metric, namespace: str | None, selector: Selector) -> ExternalAnswer:
+        """Return an external metric's values. Raises ReadingError."""
+        found, warnings = self._reading(
+            metric, DemandedRequest(metric.qualified, namespace, None, selector), self._until()
+        )
+        answer = self._answering.external(metric, namespace, selector, cast("ExternalReading", found))
+        return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
+
+    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector) -> UsageAnswer:
+        """Return what pods or nodes use; for pods `namespace` None means those of all. Raises ReadingError."""
+        catalogue, rulebook = self.catalogue, self._cataloguer.rulebook
+        answer = self._usage.answer(catalogue, kind, namespace, which)
+        warnings = tuple(usage_notices(rulebook, catalogue.usage_of(kind)))
+        return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
+
+    def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
+        """Return why a metric has, or lacks, a value: from what Prometheus says now and from what is in memory.
+
+        Takes a few seconds at most, on the thread that calls. `notes` are further steps, from the caller.
+        """
+        memory = ServedMemory(self.catalogue, self.look_ups(), self._scheduler.entries(), self._clock, self._pace)
+        return self._explainer.explain(question, self._cataloguer.rulebook, notes, memory)
+
+    def look_ups(self) -> tuple[LookUp, ...]:
+        """Return how the last look-up of each rule's series went, in the order of the files."""
+        states = self._cataloguer.states()
+        return tuple(LookUp(state.rule, state.succeeded_at, state.failure) for state in states)
+
+    def refused(self) -> tuple[RefusedRule, ...]:
+        """Return the rules that are refused as they stand in the files."""
+        return self._cataloguer.rulebook.refused
+
+    def replace_rulebook(self, rulebook: Rulebook) -> None:
+        """Put another rulebook in force, for a reload; takes seconds, in which the former one serves.
+
+        Metrics that did not change keep their readings. What was learnt about refused plans is forgotten.
+        """
+        self._prepare(rulebook)
+        self._cataloguer.replace(rulebook)
+        self._states.forget_remarks()
+        self._scheduler.replan(self.catalogue, self._pace)
+        self._usage.prepare(self.catalogue)
+
+    def run_due(self) -> float:
+        """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
+        return self._loop.run_due()
+
+    def _new_scheduler(self, submit: Callable[[Callable[[], None]], object]) -> QueryScheduler:
+        return QueryScheduler(
+            settings=self._settings,
+            clock=self._clock,
+            telemetry=self._telemetry,
+            states=self._states,
+            launch=lambda query: submit(lambda: self._loop.refresh(query)),
+            launch_trial=lambda trial: submit(lambda: self._loop.try_wider(trial)),
+        )
+
+    def _new_answering(self) -> Answering:
+        return Answering(
+            objects=self._objects,
+            settings=self._settings,
+            clock=self._clock,
+            dropped=self._telemetry.dropped,
+            listing=self._first_answers,
+        )
+
+    def _new_usage(self) -> UsageReadings:
+        return UsageReadings(
+            scheduler=self._scheduler,
+            objects=self._objects,
+            current=self._first_answers.current,
+            settings=self._settings,
+            clock=self._clock,
+        )
+
+    def _new_refresher(self, prometheus: Prometheus) -> Refresher:
+        return Refresher(
+            prometheus=prometheus,
+            objects=self._objects,
+            settings=self._settings,
+            clock=self._clock,
+            pace=self._pace,
+            names=SharedNames(self._clock.monotonic),
+            telemetry=self._telemetry,
+            remarks=self._states,
+            uptime=self._uptime,
+            silent_series=self._silent_series,
+        )
+
+    def _new_cataloguer(self, prometheus: Prometheus, rulebook: Rulebook) -> Cataloguer:
+        discovery = SeriesDiscovery(
+            prometheus=prometheus,
+            resolve=self._objects.resource,
+            settings=self._settings,
+            clock=self._clock,
+            pace=self._pace,
+            uptime=self._uptime,
+        )
+        return Cataloguer(discovery=discovery, rulebook=rulebook, settings=self._settings, clock=self._clock)
+
+    def _new_loop(self, refresher: Refresher, submit: Callable[[Callable[[], None]], object]) -> RefreshLoop:
+        return RefreshLoop(
+            scheduler=self._scheduler,
+            refresher=refresher,
+            cataloguer=self._cataloguer,
+            cross_check=self._new_cross_check(refresher),
+            states=self._states,
+            submit=submit,
+            pace=self._pace,
+            clock=self._clock,
+        )
+
+    def _new_cross_check(self, refresher: Refresher) -> CrossCheck:
+        return CrossCheck(
+            scheduler=self._scheduler,
+            refresher=refresher,
+            objects=self._objects,
+            settings=self._settings,
+            clock=self._clock,
+            pace=self._pace,
+            telemetry=self._telemetry,
+        )
+
+    def _new_explainer(self, prometheus: Prometheus) -> Explainer:
+        return Explainer(
+            prometheus=prometheus,
+            objects=self._objects,
+            resolve=self._objects.resource,
+            settings=self._settings,
+            clock=self._clock,
+            pace=self._pace,
+            patience=HASTY,
+            uptime=self._uptime,
+            silent_series=self._silent_series,
+        )
+
+    def _until(self) -> float:
+        """Return until when a request that begins now may wait, in monotonic seconds."""
+        return self._clock.monotonic() + self._settings.first_answer_wait_seconds
+
+    def _prepare(self, rulebook: Rulebook) -> None:
+        for warning in long_refresh_warnings(rulebook.rules, self._settings):
+            _log.warning("%s", warning)
+        self._uptime.wanted = any(rule.policy.no_data_value is not None for rule in rulebook.rules)
+
+    def _reading(self, metric: Metric, request: DemandedRequest, until: float) -> tuple[Reading, tuple[str, ...]]:
+        """Return the reading that answers a request, and warnings about it. Raises ReadingError."""
+        entry = self._scheduler.entry(metric, request)
+        reading = self._first_answers.current(entry, until)
+        retained, failure = self._cataloguer.rulebook.retained, entry.scope.query.failure
+        if not retained and failure is None:
+            return reading, ()
+        return reading, tuple(notices(metric.rule, retained, failure, self._first_answers.age(reading)))
+
+    def _overview(self) -> Overview:
+        return overview(
+            self._cataloguer.rulebook,
+            self._cataloguer.states(),
+            self._scheduler.groups(),
+            successes=dict(self._scheduler.last_success),
+            failing=self._states.failing,
+            distrusted=self._scheduler.distrusted(),
+            values_held=self._scheduler.values_held,
+        )

@@ -1,0 +1,156 @@
+"""Prometheus metrics about readings.
+
+Gauges (demand, rules, plans) are collected from one immutable value, so that a rule that is gone leaves no series
+behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from adapter.metrics.readings.samples.object_reading import Dropped
+
+if TYPE_CHECKING:
+    from collections import Counter as Tally
+    from collections.abc import Callable, Iterator, Mapping
+
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics_core import Metric as Family
+
+    from adapter.metrics.rulebook.model import PlanKind
+
+_PREFIX = "tidewatch_adapter_"
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The gauges at one moment."""
+
+    demanded: int = 0
+    """How many metrics are requested."""
+    rule_states: Mapping[str, int] = field(default_factory=dict)
+    """How many rules are in each state."""
+    plans: Mapping[tuple[str, PlanKind], int] = field(default_factory=dict)
+    """By rule and plan, how many metrics and selectors are queried that way."""
+    distrusted: Mapping[str, int] = field(default_factory=dict)
+    """By rule, how many metrics are queried exactly because a wider plan gave other values."""
+    values_held: int = 0
+    """How many values are in memory."""
+    last_success: Mapping[str, float] = field(default_factory=dict)
+    """By rule, when Prometheus last answered for it, in Unix seconds."""
+
+
+class ReadingsTelemetry:
+    """The counters, and the collector of the gauges."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._dropped = Counter(
+            f"{_PREFIX}dropped_samples",
+            "Samples from Prometheus that are not the value of an object.",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in Dropped:
+            self._dropped.labels(reason.value)
+        self._refreshes = Counter(
+            f"{_PREFIX}refreshes",
+            "Refreshes of queries by result: ok, failed, fault.",
+            ["result"],
+            registry=registry,
+        )
+        self._narrowings = Counter(
+            f"{_PREFIX}plan_narrowings",
+            "Proven plans that Prometheus refused, by plan.",
+            ["rule", "plan"],
+            registry=registry,
+        )
+        self._cross_checks = Counter(
+            f"{_PREFIX}plan_cross_checks",
+            "Comparisons of a wider plan with the exact query, two queries each: equal, different, failed.",
+            ["rule", "result"],
+            registry=registry,
+        )
+        self._registry = registry
+
+    def observe(self, overview: Callable[[], Overview]) -> None:
+        """Collect the gauges from this function with every scrape. To be called once."""
+        self._registry.register(_OverviewCollector(overview))
+
+    def dropped(self, tally: Tally[Dropped]) -> None:
+        """Count samples that were dropped."""
+        for reason, number in tally.items():
+            if number:
+                self._dropped.labels(reason.value).inc(number)
+
+    def refreshed(self, result: str) -> None:
+        """Count a refresh."""
+        self._refreshes.labels(result).inc()
+
+    def narrowed(self, rule: str, refused: PlanKind) -> None:
+        """Count a plan that Prometheus refused."""
+        self._narrowings.labels(rule, refused.value).inc()
+
+    def cross_checked(self, rule: str, result: str) -> None:
+        """Count a comparison of two plans: `equal`, `different` or `failed`."""
+        self._cross_checks.labels(rule, result).inc()
+
+
+class _OverviewCollector(Collector):
+    def __init__(self, overview: Callable[[], Overview]) -> None:
+        self._overview = overview
+
+    def describe(self) -> Iterator[Family]:
+        """Names alone: registering must not ask for values yet."""
+        return _families(Overview())
+
+    def collect(self) -> Iterator[Family]:
+        return _families(self._overview())
+
+
+def _families(overview: Overview) -> Iterator[Family]:
+    demanded = GaugeMetricFamily(f"{_PREFIX}demanded_metrics", "Metrics that are in demand.")
+    demanded.add_metric([], overview.demanded)
+    yield demanded
+    values = GaugeMetricFamily(
+        f"{_PREFIX}values_held", "Values in memory; a value that several queries share counts once."
+    )
+    values.add_metric([], overview.values_held)
+    yield values
+    rules = GaugeMetricFamily(
+        f"{_PREFIX}rules",
+        "Rules by state: ok; refused (an error in it); retained (refused, and its last good "
+        "version is served); failing (its series cannot be looked up, or a query fails).",
+        labels=["state"],
+    )
+    for state, number in overview.rule_states.items():
+        rules.add_metric([state], number)
+    yield rules
+    plans = GaugeMetricFamily(
+        f"{_PREFIX}rule_plan",
+        "Requests in demand that a rule answers, one for each metric and selector, by query plan.",
+        labels=["rule", "plan"],
+    )
+    for (rule, plan), number in overview.plans.items():
+        plans.add_metric([rule, plan.value], number)
+    yield plans
+    distrusted = GaugeMetricFamily(
+        f"{_PREFIX}rule_plan_distrusted",
+        "Metrics of a rule that are queried exactly until the next reload, because a wider plan gave other values.",
+        labels=["rule"],
+    )
+    for rule, number in overview.distrusted.items():
+        distrusted.add_metric([rule], number)
+    yield distrusted
+    success = GaugeMetricFamily(
+        f"{_PREFIX}rule_last_success_timestamp_seconds",
+        "When Prometheus last answered a query of a rule.",
+        labels=["rule"],
+    )
+    for rule, moment in overview.last_success.items():
+        success.add_metric([rule], moment)
+    yield success

@@ -1,0 +1,125 @@
+"""Keeps readings up to date: starts what is due on threads of the process, and enters how it ended.
+
+Four kinds of work come due: queries that are refreshed, look-ups of series, comparisons of plans, and the sweep, which
+forgets what is no longer requested and logs which rules fail.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.asking.refresher import let_go
+from adapter.metrics.readings.asking.shared_answers import SharedAnswers
+from adapter.metrics.readings.catalogue.rule_health import look_up_troubles, unreachable
+from adapter.metrics.readings.errors import ReadingError
+from adapter.metrics.readings.failure import Failure
+from adapter.metrics.readings.overview import last_answer, rules_in_force
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.asking.changes import Trial
+    from adapter.metrics.readings.asking.cross_check import CrossCheck
+    from adapter.metrics.readings.asking.queries import Query
+    from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
+    from adapter.metrics.readings.asking.refresher import Refresher
+    from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
+    from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
+
+_log = logging.getLogger(__name__)
+
+_SWEEP_SECONDS = 5.0
+
+
+class RefreshLoop:
+    """Starts what is due. One thread calls `run_due`; any thread may call the others."""
+
+    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
+        self,
+        *,
+        scheduler: QueryScheduler,
+        refresher: Refresher,
+        cataloguer: Cataloguer,
+        cross_check: CrossCheck,
+        states: RuleHealthLog,
+        submit: Callable[[Callable[[], None]], object],
+        pace: Pace,
+        clock: Clock,
+    ) -> None:
+        """`submit` runs a function on a thread of the process."""
+        self._scheduler = scheduler
+        self._refresher = refresher
+        self._cataloguer = cataloguer
+        self._cross_check = cross_check
+        self._states = states
+        self._submit = submit
+        self._pace = pace
+        self._clock = clock
+        self._shared = SharedAnswers(pace)
+        self._swept_at = clock.monotonic()
+        self._checking = False
+
+    def run_due(self) -> float:
+        """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
+        now = self._clock.monotonic()
+        self._scheduler.take_due()
+        self._start_look_ups()
+        if now - self._swept_at >= _SWEEP_SECONDS:
+            self._swept_at = now
+            self._submit(self._sweep)
+        if now >= self._cross_check.due and not self._checking:
+            self._checking = True
+            self._submit(self._check_a_plan)
+        due = (self._scheduler.next_due(), self._cataloguer.next_due(), self._swept_at + _SWEEP_SECONDS)
+        return max(0.0, min(moment for moment in due if moment is not None) - now)
+
+    def refresh(self, query: Query) -> None:
+        """Send a query to Prometheus once, and enter how it ended."""
+        try:
+            outcome = self._refresher.ask(query)
+            if not isinstance(outcome, Failure):
+                outcome = self._shared.share(query, outcome)
+        except Exception as error:  # noqa: BLE001 - the one place that keeps a fault in one query from all others
+            _log.exception("refreshing %s failed: internal error", query.metric.qualified)
+            outcome = Failure(
+                ReadingError,
+                f"{query.metric.qualified}: internal error ({type(error).__name__}), see the adapter's log",
+            )
+        gone = self._scheduler.settle(query, outcome)
+        # Nothing here may keep a reading alive, or it would be freed all at once.
+        del outcome
+        while gone:
+            parts = gone.pop().parts()
+            let_go(parts, self._pace)
+
+    def try_wider(self, trial: Trial) -> None:
+        """Compare a wider plan with the exact query, and enter whether it may be used again."""
+        self._cross_check.try_wider(trial)
+
+    def _start_look_ups(self) -> None:
+        for series_query in self._cataloguer.take_due():
+            self._submit(functools.partial(self._look_up, series_query))
+
+    def _look_up(self, series_query: str) -> None:
+        self._cataloguer.look_up(series_query)
+        self._start_look_ups()
+
+    def _check_a_plan(self) -> None:
+        try:
+            self._cross_check.step()
+        finally:
+            self._checking = False
+
+    def _sweep(self) -> None:
+        self._scheduler.sweep(self._pace)
+        states = self._cataloguer.states()
+        # When Prometheus is away no rule is at fault, so that is logged by itself.
+        answered_at = last_answer(states, dict(self._scheduler.last_success))
+        if not self._scheduler.source_failed:
+            self._states.report_source(unreachable(states, answered_at))
+        troubles = (*look_up_troubles(states, answered_at), *self._scheduler.troubles(self._pace))
+        self._states.report(troubles, rules_in_force(states, self._cataloguer.catalogue.resource))

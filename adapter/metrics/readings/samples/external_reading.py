@@ -1,0 +1,248 @@
+"""The answer to one query of an external metric: rows, and each asker's part of them, made when first requested."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.errors import (
+    AmbiguousSamplesError,
+    PartialAnswerError,
+    ReadingError,
+    UnanswerableSelectorError,
+)
+from adapter.metrics.readings.samples.object_reading import FOREIGN_REPAIR, Dropped
+from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, LATE
+from adapter.metrics.readings.samples.series import as_series
+from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.plans import fold_rows
+from adapter.metrics.rulebook.templates.matchers import RenderError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence, Sized
+
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.metrics.readings.samples.object_reading import Evaluation
+    from adapter.metrics.readings.samples.silent_series import SilentRows
+    from adapter.metrics.rulebook.plans import RowIndex
+    from adapter.metrics.rulebook.requests import PlannedQuery, Row
+
+_SHOWN_ROWS = 3
+_PART = 500
+
+LEFT_OUT = "a sum without them would be too low"
+
+
+@dataclass(frozen=True, slots=True)
+class Flawed:
+    """Rows of an answer that are no asker's value, by their identity: the reading that holds them keeps them alive."""
+
+    histograms: frozenset[int] = frozenset()
+    late: frozenset[int] = frozenset()
+    twins: frozenset[int] = frozenset()
+    """Those of whose labels there is another row."""
+
+    def __bool__(self) -> bool:
+        return bool(self.histograms or self.late or self.twins)
+
+
+class ExternalReading:
+    """Rows of an external metric at one moment, which never change; parts already made of them are kept beside.
+
+    A thousand selectors on ten thousand rows would be ten million comparisons a refresh, so rows are indexed by the
+    labels that askers select by, while the reading is built.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedQuery,
+        evaluated: Evaluation,
+        rows: Sequence[Row],
+        index: RowIndex,
+        flawed: Flawed | None = None,
+        namespace_label: str | None = None,
+    ) -> None:
+        """`namespace_label` is the label that has the namespace; None where the rule does not say."""
+        self.evaluated = evaluated
+        self._planned = planned
+        self._rows = rows
+        self._index = index
+        self._flawed = flawed or Flawed()
+        self._namespace_label = namespace_label
+        self._made: dict[tuple[str | None, Selector], tuple[Row, ...] | _Refused] = {}
+        self._foreign: dict[tuple[str | None, Selector], str] = {}
+        self._aged: set[tuple[str | None, Selector]] = set()
+        self.times: ExternalReading | None = None
+        """For which moments (unix seconds) its series had samples; None where the rule does not limit their age.
+
+        Set before the reading is handed on.
+        """
+        self.silent: SilentRows | None = None
+        """Series that fell silent, also those that Prometheus has no sample of any more; set likewise."""
+        self.steady_seconds = 0.0
+        """For how many seconds Prometheus had been up at that moment; set before the reading is handed on."""
+
+    def answer(
+        self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]
+    ) -> tuple[Row, ...]:
+        """Return an asker's rows; `count` is called with the dropped ones, once for each asker.
+
+        Rows are folded first and dropped after: the exact query would have summed a NaN in. Where no row is finite
+        there is no data. Where some are and others are not it is an error: an HPA sums the rows, and a sum without
+        them would be too low. Raises PartialAnswerError, AmbiguousSamplesError where two rows have the same labels,
+        and UnanswerableSelectorError for a selector that cannot be evaluated.
+        """
+        made = self._made.get((namespace, selector))
+        if made is None:
+            made = self._made[namespace, selector] = self._make(namespace, selector, count)
+        if isinstance(made, _Refused):
+            raise made.error(made.message)
+        return made
+
+    def foreign(self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]) -> str:
+        """Return why rows among an asker's own are not to be served; empty where none is of another namespace.
+
+        Only what the exact query would give is looked at: a wide answer holds everybody's rows, and none of them is
+        an asker's by being there. `count` is called with such rows, once for each asker. Raises
+        UnanswerableSelectorError.
+        """
+        label = self._namespace_label
+        if label is None or namespace is None:
+            return ""
+        reason = self._foreign.get((namespace, selector))
+        if reason is None:
+            rows = self._selected_rows(namespace, selector)
+            others = [row for row in rows if row.labels.get(label, namespace) != namespace]
+            reason = _of_others(label, namespace, others) if others else ""
+            self._foreign[namespace, selector] = reason
+            if others:
+                count(Counter({Dropped.FOREIGN_NAMESPACE: len(others)}))
+        return reason
+
+    def has_no_data(self, namespace: str | None, selector: Selector) -> bool:
+        """Return whether it is sure that Prometheus has nothing for an asker. Raises UnanswerableSelectorError."""
+        if self._flawed and any(id(row) in self._flawed.late for row in self._selected_rows(namespace, selector)):
+            return False
+        return all(math.isnan(row.value) for row in self._select(namespace, selector))
+
+    def is_late(self, namespace: str | None, selector: Selector) -> bool:
+        """Return whether an asker's rows came, all of them too late. Raises UnanswerableSelectorError."""
+        came = self._selected_rows(namespace, selector) if self._flawed.late else ()
+        return bool(came) and all(id(row) in self._flawed.late for row in came)
+
+    def sample_age(self, namespace: str | None, selector: Selector, hold_seconds: float = 0.0) -> float | None:
+        """Return how old the samples of an asker's rows were at the evaluation, in seconds; None if none was there.
+
+        The age is that of the oldest of their series, each by its newest sample; series that fell silent and are gone
+        from Prometheus are among them until `hold_seconds` after that. Raises UnanswerableSelectorError.
+        """
+        moments = [row.value for row in self.times.rows(namespace, selector)] if self.times else []
+        if self.silent is not None and hold_seconds > 0:
+            since = self.evaluated.wall - hold_seconds
+            moments += (moment for moment in self.silent.moments(namespace, selector) if moment >= since)
+        return self.evaluated.wall - min(moments) if moments else None
+
+    def is_first_aged(self, namespace: str | None, selector: Selector) -> bool:
+        """Note that an asker's rows are too old; return whether that was not noted yet, so that it counts once."""
+        before = len(self._aged)
+        self._aged.add((namespace, selector))
+        return len(self._aged) > before
+
+    def rows(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
+        """Return an asker's rows as they come, those that are not finite included. Raises UnanswerableSelectorError."""
+        return self._select(namespace, selector)
+
+    def all_rows(self) -> Sequence[Row]:
+        """Return all rows that came, those of every asker."""
+        return self._rows
+
+    def parts(self) -> list[Sized]:
+        """Return what it is made of, for freeing it piece by piece."""
+        own: list[Sized] = [self._rows[start : start + _PART] for start in range(0, len(self._rows), _PART)]
+        return own if self.times is None else own + self.times.parts()
+
+    def _make(
+        self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]
+    ) -> tuple[Row, ...] | _Refused:
+        came = self._selected_rows(namespace, selector) if self._flawed else ()
+        refused = self._flaw(came)
+        if refused is not None:
+            return refused
+        if self.is_late(namespace, selector):
+            return ()
+        rows = self._select(namespace, selector)
+        finite = tuple(row for row in rows if math.isfinite(row.value))
+        if len(finite) == len(rows):
+            return finite
+        if finite:
+            return _not_finite(rows)
+        count(Counter(Dropped.NAN if math.isnan(row.value) else Dropped.INF for row in rows))
+        return finite
+
+    def _flaw(self, rows: Sequence[Row]) -> _Refused | None:
+        """Return why these rows, as they came, cannot be summed though each of them may be right."""
+        flawed = self._flawed
+        twins = [row for row in rows if id(row) in flawed.twins]
+        if twins:
+            reason = (
+                f"{len(twins)} series have the same labels as another ({_first_series(twins)}): a sum would count "
+                "them twice"
+            )
+            return _Refused(
+                AmbiguousSamplesError, f"{reason}; query a server that merges its replicas, or aggregate them"
+            )
+        histograms = [row for row in rows if id(row) in flawed.histograms]
+        if histograms:
+            reason = (
+                f"{len(histograms)} of {len(rows)} series have no value ({_first_series(histograms)}), and {LEFT_OUT}"
+            )
+            return _Refused(PartialAnswerError, f"{reason}: {HISTOGRAMS}")
+        late = [row for row in rows if id(row) in flawed.late]
+        if late and len(late) < len(rows):
+            return _Refused(PartialAnswerError, f"{len(late)} of {len(rows)} series are late, and {LEFT_OUT}: {LATE}")
+        return None
+
+    def _select(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
+        """Return an asker's rows, folded, without those that are late."""
+        rows = self._selected_rows(namespace, selector)
+        if self._flawed.late:
+            rows = [row for row in rows if id(row) not in self._flawed.late]
+        return rows if self._planned.fold is None else fold_rows(self._planned.fold, rows)
+
+    def _selected_rows(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
+        """Return those of the rows as they came that are an asker's."""
+        planned = self._planned
+        if planned.kind is PlanKind.EXACT:
+            return self._rows
+        try:
+            return self._index.select(planned.namespace_label, namespace, selector)
+        except RenderError as error:
+            raise UnanswerableSelectorError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """Why an asker's rows cannot be summed."""
+
+    error: type[ReadingError]
+    message: str
+
+
+def _of_others(label: str, namespace: str, others: Sequence[Row]) -> str:
+    return (
+        f"{len(others)} series carry another namespace, {label}={others[0].labels[label]!r} instead of {namespace!r}: "
+        f"{FOREIGN_REPAIR}"
+    )
+
+
+def _not_finite(rows: Sequence[Row]) -> _Refused:
+    bad = [row for row in rows if not math.isfinite(row.value)]
+    shown = "; ".join(f"{as_series(row.labels)} is {row.value}" for row in bad[:_SHOWN_ROWS])
+    reason = f"{len(bad)} of {len(rows)} series have no finite value ({shown}): {LEFT_OUT}"
+    return _Refused(PartialAnswerError, f"{reason}; aggregate or filter them in the rule's metricsQuery")
+
+
+def _first_series(rows: Sequence[Row]) -> str:
+    return "; ".join(as_series(row.labels) for row in rows[:_SHOWN_ROWS])

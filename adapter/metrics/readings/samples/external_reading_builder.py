@@ -1,0 +1,87 @@
+"""Makes the reading of an external metric of the samples of an answer, slice by slice."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.samples.external_reading import ExternalReading, Flawed
+from adapter.metrics.readings.samples.object_reading import Dropped
+from adapter.metrics.readings.samples.series import identity_of
+from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.plans import RowIndex
+from adapter.metrics.rulebook.requests import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.metrics.readings.samples.object_reading import Evaluation
+    from adapter.metrics.rulebook.requests import PlannedQuery
+
+
+class ExternalReadingBuilder:
+    """Files the rows of one answer. For one thread."""
+
+    def __init__(
+        self, planned: PlannedQuery, namespace_label: str | None, oldest: float, labels: frozenset[str]
+    ) -> None:
+        """Build for a query.
+
+        `namespace_label`: the label that has the namespace; None where the rule does not say. `oldest`: rows with a
+        timestamp before it are late (unix seconds). `labels`: those that askers select by.
+        """
+        self.dropped: Counter[Dropped] = Counter()
+        self._planned = planned
+        self._namespace_label = namespace_label
+        self._oldest = oldest
+        self._rows: list[Row] = []
+        self._histograms: list[Row] = []
+        self._late: list[Row] = []
+        self._seen: set[int] = set()
+        self._doubtful: set[int] = set()
+        own = frozenset() if planned.namespace_label is None else {planned.namespace_label}
+        self._index = RowIndex(() if planned.kind is PlanKind.EXACT else sorted(labels | own))
+
+    def add(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
+        """File some samples; of native histograms the labels."""
+        rows: list[Row] = []
+        for sample in samples:
+            row = Row(sample.labels, sample.value)
+            rows.append(row)
+            if sample.timestamp < self._oldest:
+                self._late.append(row)
+        unusable = [Row(labels, math.nan) for labels in histograms]
+        self._histograms += unusable
+        rows += unusable
+        # Of all label sets only the hashes are kept: 100,000 sets would be a hundred megabytes.
+        marks = list(map(_mark, rows))
+        fresh = set(marks) - self._seen
+        self._seen |= fresh
+        if len(fresh) < len(marks):
+            self._doubtful.update(mark for mark, number in Counter(marks).items() if number > 1 or mark not in fresh)
+        self._rows.extend(rows)
+        self._index.add(rows)
+
+    def finish(self, evaluated: Evaluation) -> ExternalReading:
+        """Return what was filed."""
+        counted = {Dropped.STALE: self._late, Dropped.HISTOGRAM: self._histograms, Dropped.DUPLICATE: self._twins()}
+        self.dropped.update({reason: len(rows) for reason, rows in counted.items() if rows})
+        ids = {reason: frozenset(map(id, rows)) for reason, rows in counted.items()}
+        flawed = Flawed(ids[Dropped.HISTOGRAM], ids[Dropped.STALE], ids[Dropped.DUPLICATE])
+        return ExternalReading(self._planned, evaluated, self._rows, self._index, flawed, self._namespace_label)
+
+    def _twins(self) -> list[Row]:
+        """Return the rows of whose labels there are several."""
+        if not self._doubtful:
+            return []
+        alike: dict[frozenset[tuple[str, str]], list[Row]] = {}
+        for row in self._rows:
+            if _mark(row) in self._doubtful:
+                alike.setdefault(identity_of(row), []).append(row)
+        return [row for rows in alike.values() if len(rows) > 1 for row in rows]
+
+
+def _mark(row: Row) -> int:
+    return hash(identity_of(row))

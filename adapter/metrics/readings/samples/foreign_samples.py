@@ -1,0 +1,53 @@
+"""Samples that bear the name of an object that was requested, and another namespace than the one that was requested.
+
+Only the rule's own query can bring them: its series are restricted to the namespace, so it selects others, or writes
+the label anew. Whether they are meant is for the rule to say (`foreignNamespaces`), and is decided when an answer is
+given: two rules may share a query. An object's own sample always goes before them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.samples.object_reading import Fault, ForeignSample
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+MOST_STRANGERS = 1000
+"""Objects for which samples of other namespaces are listed one by one, where no rule lets such samples through."""
+
+
+class ForeignSamples:
+    """Collects them for one answer, of a query that was restricted to one namespace. For one thread."""
+
+    def __init__(self, label: str, most: int | None = MOST_STRANGERS) -> None:
+        """`label` has the namespace; samples of more than `most` objects are not listed one by one; None: no limit."""
+        self.rest: ForeignSample | None = None
+        """Stands for the samples of all objects beyond the limit."""
+        self._label = label
+        self._most = most
+        self._found: dict[str, ForeignSample] = {}
+
+    def add(self, name: str, namespace: str, value: float, fault: Fault | None) -> None:
+        """Take in a sample for an object; `fault` says why its value is none."""
+        first = self._found.get(name)
+        if first is not None:
+            self._found[name] = self._several(first, namespace)
+        elif self._most is None or len(self._found) < self._most:
+            self._found[name] = ForeignSample(self._label, namespace, value if fault is None else None, fault)
+        elif self.rest is None:
+            several = self._several(ForeignSample(self._label, namespace, None), namespace)
+            self.rest = replace(several, of_many=True)
+
+    def without(self, values: Mapping[str, float], faults: Mapping[str, Fault]) -> Mapping[str, ForeignSample]:
+        """Return what came for objects that have neither a value nor a fault of their own."""
+        return {name: one for name, one in self._found.items() if name not in values and name not in faults}
+
+    def _several(self, first: ForeignSample, namespace: str) -> ForeignSample:
+        others = f"{self._label}={first.namespace!r} and {self._label}={namespace!r}"
+        which = "several samples of one other namespace" if namespace == first.namespace else f"samples of {others}"
+        several = Fault.of_several(f"{which} claim to be its value: select one of them in the rule's metricsQuery")
+        return ForeignSample(self._label, first.namespace, None, several)

@@ -1,0 +1,273 @@
+"""The answer to one query of a custom metric, by namespace and object: read by every asker, never changed.
+
+Dictionaries of strings to floats: a look-up is all that a request costs, and Python's garbage collector does not track
+them, so that 250,000 values cost it nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.errors import AmbiguousSamplesError, ForeignNamespaceError, NoSampleError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+
+    from adapter.metrics.readings.errors import ReadingError
+
+ROOT = ""
+"""Stands for the namespace of objects that are in none."""
+
+
+class Dropped(StrEnum):
+    """Why a sample is nobody's value."""
+
+    NAN = "nan"
+    INF = "inf"
+    STALE = "stale"
+    FOREIGN_NAMESPACE = "foreign_namespace"
+    UNKNOWN_OBJECT = "unknown_object"
+    DUPLICATE = "duplicate"
+    NEGATIVE = "negative"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The moment for which Prometheus evaluated a query, by both clocks."""
+
+    wall: float
+    """Unix seconds, as sent to Prometheus."""
+    monotonic: float
+    """The same moment by the clock that never jumps."""
+
+    def age(self, wall: float, monotonic: float) -> float:
+        """Return the seconds since then: the larger of what both clocks say.
+
+        A wall clock set back must not make an answer young again, and the other clock stands still while a machine
+        sleeps.
+        """
+        return max(wall - self.wall, monotonic - self.monotonic)
+
+
+def container_key(pod: str, container: str) -> str:
+    """Return by which name a container's value is filed: neither of its parts has a slash in it."""
+    return f"{pod}/{container}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why an object that has samples has no value."""
+
+    reason: str
+    ambiguous: bool = False
+    is_nan: bool = False
+    """Not a number is what a ratio is without traffic: there is no data."""
+    error: type[ReadingError] | None = None
+    """The error raised if no requested object has a value and this one lacks it; None in lists, which raise nothing."""
+
+    @classmethod
+    def of_several(cls, reason: str) -> Fault:
+        """Return the fault of an object that several samples claim to be the value of."""
+        return cls(reason, ambiguous=True, error=AmbiguousSamplesError)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignSample:
+    """The samples that bear an object's name and another namespace's, where none bears its own."""
+
+    label: str
+    """The label that has the namespace."""
+    namespace: str
+    """The namespace of the first sample."""
+    value: float | None
+    """None where it is not a usable value."""
+    fault: Fault | None = None
+    """Why there is no value even where the rule lets such samples through."""
+    of_many: bool = False
+    """Whether it stands for several objects that are not listed one by one."""
+
+    def refused(self, namespace: str | None) -> Fault:
+        """Return why they are no value in the namespace that was requested."""
+        instead = f"{self.label}={self.namespace!r} instead of {namespace!r}"
+        reason = f"its samples carry another namespace, {instead}"
+        if self.of_many:
+            reason = (
+                f"too many objects have samples that carry another namespace, such as {instead}, to know which are its "
+                "own"
+            )
+        return Fault(f"{reason}: {FOREIGN_REPAIR}", error=ForeignNamespaceError)
+
+
+FOREIGN_REPAIR = (
+    "restrict the series in the rule's metricsQuery by <<.LabelMatchers>>, aggregate that label away, or write "
+    "`foreignNamespaces: allow` into the rule if they are meant"
+)
+"""The repair for samples of another namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReading:
+    """Values of a custom metric at one moment."""
+
+    evaluated: Evaluation
+    values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Namespace, object, value; all finite."""
+    faults: Mapping[str, Mapping[str, Fault]] = field(default_factory=dict)
+    """Namespace, object, why it has no value."""
+    note: str | None = None
+    """The reason why samples do not match their objects; empty if they do."""
+    containers: Mapping[str, Mapping[str, str]] | None = None
+    """Namespace, pod, and the names of its containers with slashes between, where samples are those of containers:
+    then the objects in `values` and `faults` are called `POD/CONTAINER`. Strings, for the sake of the collector."""
+    asked: frozenset[str] | None = None
+    """The objects that were requested; None for all."""
+    times: Mapping[str, Mapping[str, float]] | None = None
+    """Namespace, object, and for which moment (unix seconds) its series had samples: the earliest of their newest ones.
+
+    None where the rule does not limit their age.
+    """
+    steady_seconds: float = 0.0
+    """For how many seconds Prometheus had been up at that moment."""
+    foreign: Mapping[str, ForeignSample] = field(default_factory=dict)
+    """By object what came for it from another namespace than the one that the query was restricted to.
+
+    Only of objects that have neither a value nor a fault of their own.
+    """
+    foreign_rest: ForeignSample | None = None
+    """Stands for samples of other namespaces of objects beyond the limit; None where the limit is not reached."""
+    is_exact: bool = False
+    """Whether the query asked for certain objects, so that a sample of another one came by the rule's own doing."""
+    has_strays: bool = False
+    """Whether such samples came."""
+    caution: str | None = None
+    """Doubts about values that are served nevertheless."""
+
+    def of(
+        self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool = False
+    ) -> tuple[tuple[str, float], ...]:
+        """Return name and value of those objects that have one, in the order of the names.
+
+        Raises AmbiguousSamplesError or ForeignNamespaceError where no object has a value and one lacks it for that
+        reason, and NoSampleError where samples came but none of them names an object or is a number.
+        """
+        found = self._found_values(namespace, names, allow_foreign=allow_foreign)
+        if not found and self.note and not (self.values or self.faults or self.foreign):
+            raise NoSampleError(f"no object has a value: {self.note}")
+        return found
+
+    def one(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> tuple[tuple[str, float], ...]:
+        """Return name and value of one object; raises what `of` does where it has none, or else NoSampleError."""
+        found = self._found_values(namespace, (name,), allow_foreign=allow_foreign)
+        if not found:
+            fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
+            reason = fault.reason if fault else self.note or "Prometheus has no sample for it"
+            raise NoSampleError(f"{name!r} has no value: {reason}")
+        return found
+
+    def fault_of(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> Fault | None:
+        """Return why an object has no value though it has samples; None where it has a value or no sample."""
+        fault = self.faults.get(namespace or ROOT, {}).get(name)
+        foreign = self.foreign_of(namespace, name) if fault is None else None
+        if foreign is None:
+            return fault
+        return foreign.fault if allow_foreign else foreign.refused(namespace)
+
+    def foreign_of(self, namespace: str | None, name: str) -> ForeignSample | None:
+        """Return what came from another namespace for an object that has nothing of its own."""
+        found = self.foreign.get(name, self.foreign_rest)
+        own = self.values.get(namespace or ROOT, ()), self.faults.get(namespace or ROOT, ())
+        return None if found is None or any(name in part for part in own) else found
+
+    def faults_of(
+        self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool = False
+    ) -> Iterator[tuple[str, Fault]]:
+        """Yield those of the objects that have samples and no value, with the reason."""
+        if self.foreign or self.foreign_rest or self.faults.get(namespace or ROOT):
+            for name in names:
+                fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
+                if fault is not None:
+                    yield name, fault
+
+    def keys(self, namespace: str | None, name: str) -> tuple[str, ...]:
+        """Return by which names an object has values: its own, or those of its containers."""
+        if self.containers is None:
+            return (name,)
+        containers = self.containers.get(namespace or ROOT, {}).get(name)
+        return () if containers is None else tuple(container_key(name, one) for one in containers.split("/"))
+
+    def has_no_data(self, namespace: str | None, names: Collection[str], *, allow_foreign: bool = False) -> bool:
+        """Return whether it is sure that Prometheus has nothing for any of these objects.
+
+        Not where samples came that are infinite, claimed by several or of another namespace, where some found no
+        object at all, or another one than was asked for, and where an object was not asked for.
+        """
+        return (
+            self.note is None
+            and not self.has_strays
+            and all(self._lacks_data(namespace, name, allow_foreign=allow_foreign) for name in names)
+            and not (self.is_exact and self.asked is None and self._has_others(namespace, names))
+        )
+
+    def is_nan(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> bool:
+        """Return whether Prometheus gave an object a value that is no number."""
+        fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
+        return fault is not None and fault.is_nan
+
+    def sample_age(self, namespace: str | None, name: str) -> float | None:
+        """Return how old the samples of an object's value were at the evaluation, in seconds; None if none was there.
+
+        The age is that of its oldest series, each by its newest sample.
+        """
+        moment = (self.times or {}).get(namespace or ROOT, {}).get(name)
+        return None if moment is None else self.evaluated.wall - moment
+
+    def aged(self, limit_seconds: float) -> Iterator[bool]:
+        """Yield for each value whether its samples were older than that when it was made."""
+        for namespace, values in self.values.items():
+            for name in values:
+                age = self.sample_age(namespace, name)
+                yield age is None or age > limit_seconds
+
+    def parts(self) -> list[Sized]:
+        """Return what it is made of, for freeing it piece by piece."""
+        more = (self.containers or {}, self.times or {})
+        own = (*self.values.values(), *self.faults.values(), self.foreign)
+        return [*own, *(part for found in more for part in found.values())]
+
+    def _lacks_data(self, namespace: str | None, name: str, *, allow_foreign: bool) -> bool:
+        """Return whether nothing came for an object that was requested, or nothing but NaN."""
+        if name in self.values.get(namespace or ROOT, ()) or (self.asked is not None and name not in self.asked):
+            return False
+        fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
+        return self.foreign_of(namespace, name) is None if fault is None else fault.is_nan
+
+    def _has_others(self, namespace: str | None, names: Collection[str]) -> bool:
+        """Return whether samples came for objects that are not among the names."""
+        found = (self.values.get(namespace or ROOT, ()), self.faults.get(namespace or ROOT, ()), self.foreign)
+        return any(name not in names for part in found for name in part)
+
+    def _found_values(
+        self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool
+    ) -> tuple[tuple[str, float], ...]:
+        values = self.values.get(namespace or ROOT, {})
+        if allow_foreign and self.foreign:
+            asked = ((name, values.get(name, self._admitted_value(namespace, name))) for name in names)
+            found = tuple((name, value) for name, value in asked if value is not None)
+        else:
+            found = tuple((name, values[name]) for name in names if name in values) if values else ()
+        if not found:
+            self._complain(namespace, names, allow_foreign=allow_foreign)
+        return found
+
+    def _admitted_value(self, namespace: str | None, name: str) -> float | None:
+        """Return the value that came for an object from another namespace."""
+        foreign = self.foreign_of(namespace, name)
+        return None if foreign is None else foreign.value
+
+    def _complain(self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool) -> None:
+        for name, fault in self.faults_of(namespace, names, allow_foreign=allow_foreign):
+            if fault.error is not None:
+                raise fault.error(f"{name!r} has no value: {fault.reason}")

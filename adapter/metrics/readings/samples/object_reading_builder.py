@@ -1,0 +1,355 @@
+"""Makes the reading of a custom metric of the samples of an answer, slice by slice.
+
+Most samples are filed at a glance. Where several claim to be the value of one object, none of them is, and the answer
+is looked through a second time for the labels in which they differ: keeping the labels of all samples, just in case,
+would cost a hundred megabytes for what should never happen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.readings.errors import NoSampleError
+from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS, ForeignSamples
+from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, Fault, ObjectReading, container_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.samples.object_reading import Evaluation
+    from adapter.metrics.readings.samples.shared_names import SharedNames
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """How the samples of a query find their objects."""
+
+    object_label: str
+    namespace_label: str | None
+    """The label that has a sample's namespace; None for objects that are in none."""
+    namespace: str | None = None
+    """The namespace that the query was restricted to; None where each sample has its own."""
+    names: frozenset[str] | None = None
+    """The objects that the query was restricted to; None for all."""
+    container_label: str | None = None
+    """The label that has a sample's container; None where samples are of whole objects."""
+    non_negative: bool = False
+    """Whether values below zero are none."""
+
+
+HISTOGRAMS = "native histograms have no single value: use histogram_quantile() or the like"
+"""Why a sample of that kind is nobody's value."""
+
+_NO_VALUES = {
+    Dropped.NAN: Fault("its value is NaN (not a number)", is_nan=True),
+    Dropped.INF: Fault("its value is infinite"),
+    Dropped.NEGATIVE: Fault("its value is negative"),
+    Dropped.HISTOGRAM: Fault(HISTOGRAMS, error=NoSampleError),
+}
+
+
+NAMELESS = ""
+"""Stands for the container of a sample that has no label for it."""
+MOST_CONTAINERS = 1000
+"""Of one pod. No pod has so many: a rule that takes another label for the container's finds them."""
+_CROWDED = Fault(
+    f"more than {MOST_CONTAINERS} values of the label for containers are in the samples of one pod: "
+    "`containerLabel` must be the label that holds the names of containers"
+)
+
+LATE = "Prometheus returned samples that are too old for an answer"
+"""Why there may be more data than was filed."""
+
+
+class ObjectReadingBuilder:
+    """Files the samples of one answer. For one thread."""
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        names: SharedNames,
+        oldest: float,
+        most_strangers: int | None = MOST_STRANGERS,
+    ) -> None:
+        """`oldest`: samples with a timestamp before it are stale (unix seconds).
+
+        `most_strangers`: for how many objects samples of other namespaces are listed one by one; None: no limit.
+        """
+        self.dropped: Counter[Dropped] = Counter()
+        self._assignment = assignment
+        self._names = names
+        self._oldest = oldest
+        self._values: dict[str, dict[str, float]] = {}
+        self._faults: dict[str, dict[str, Fault]] = {}
+        self._containers: dict[str, dict[str, list[str]]] = {}
+        """Namespace, pod, and its containers; none where there are too many."""
+        self._whole: dict[str, set[str]] = {}
+        """By namespace, the pods with a sample that names no container."""
+        self._has_named = False
+        self._crowded: tuple[str, str] | None = None
+        self._rivals: dict[tuple[str, str], _Rivals] = {}
+        self._ambiguous: dict[frozenset[str], Fault] = {}
+        self._unplaced: tuple[str, Mapping[str, str]] | None = None
+        """The label that a sample lacks, and those that it has."""
+        self._strangers = ForeignSamples(assignment.namespace_label or "", most_strangers)
+        self._has_strays = False
+
+    def add(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
+        """File some samples; of native histograms the labels."""
+        for sample in samples:
+            place = self._place_of(sample.labels, sample.timestamp)
+            if isinstance(place, Dropped):
+                self._drop(place, sample.labels, sample.value, self._flaw_of(sample.value))
+            else:
+                self._file(place, sample.value, self._flaw_of(sample.value))
+        for labels in histograms:
+            place = self._place_of(labels, self._oldest)
+            if isinstance(place, Dropped):
+                self._drop(place, labels, math.nan, Dropped.HISTOGRAM)
+            else:
+                self._file(place, math.nan, Dropped.HISTOGRAM)
+
+    def end(self, pace: Pace = UNPACED) -> None:
+        """Judge the samples that name no container, once all are filed; to be called once.
+
+        Beside those of a pod's containers such a sample is of the pod as a whole and would count twice. Where there are
+        no others it is the pod's only container, which then has no name, as in prometheus-adapter.
+        """
+        whole = ((namespace, pod) for namespace, pods in self._whole.items() for pod in pods)
+        for part in pace.timed(whole):
+            for namespace, pod in part:
+                known = self._containers.setdefault(namespace, {})
+                if pod in known:
+                    self._leave_out_whole(namespace, pod, crowded=not known[pod])
+                else:
+                    known[pod] = [NAMELESS]
+
+    @property
+    def has_rivals(self) -> bool:
+        """Whether several samples claim to be the value of one object; then all are to be shown to `compare`."""
+        return bool(self._rivals)
+
+    def compare(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
+        """Learn from some samples, all filed before, in which labels those of one object differ."""
+        for sample in samples:
+            self._compare(sample.labels, sample.timestamp)
+        for labels in histograms:
+            self._compare(labels, self._oldest)
+
+    def finish(self, evaluated: Evaluation, pace: Pace = UNPACED, *, is_exact: bool = False) -> ObjectReading:
+        """Return what was filed; to be called once. Names of containers are put together in slices of the pace.
+
+        `is_exact`: the query asked for certain objects.
+        """
+        note, asked, own = self._note(), self._assignment.names, self._assignment.namespace or ROOT
+        containers = None if self._assignment.container_label is None else self._joined_containers(pace)
+        foreign = self._strangers.without(self._values.get(own, {}), self._faults.get(own, {}))
+        return ObjectReading(
+            evaluated,
+            self._values,
+            self._faults,
+            note,
+            containers,
+            asked,
+            foreign=foreign,
+            foreign_rest=self._strangers.rest,
+            is_exact=is_exact,
+            has_strays=self._has_strays,
+            caution=self._caution(),
+        )
+
+    @property
+    def ambiguous_example(self) -> str | None:
+        """One object with too many samples and why it has no value, for the log; None where no object has."""
+        for namespace, name in self._rivals:
+            return f"{namespace}/{name} has no value: {self._faults[namespace][name].reason}"
+        return None if self._crowded is None else f"{'/'.join(self._crowded)} has no value: {_CROWDED.reason}"
+
+    def _compare(self, labels: Mapping[str, str], timestamp: float) -> None:
+        place = self._place_of(labels, timestamp)
+        rivals = None if isinstance(place, Dropped) else self._rivals.get(place)
+        if rivals is not None and not isinstance(place, Dropped):
+            self._faults[place[0]][place[1]] = self._fault_of(rivals.differing_with(labels))
+
+    def _place_of(self, labels: Mapping[str, str], timestamp: float) -> tuple[str, str] | Dropped:
+        """Return namespace and object, or why the sample has none."""
+        assignment = self._assignment
+        if timestamp < self._oldest:
+            return Dropped.STALE
+        namespace = self._namespace_of(labels)
+        name = labels.get(assignment.object_label)
+        if namespace is None:
+            return Dropped.FOREIGN_NAMESPACE
+        if not name or (assignment.names is not None and name not in assignment.names):
+            return Dropped.UNKNOWN_OBJECT
+        if assignment.container_label is not None:
+            container = labels.get(assignment.container_label, NAMELESS)
+            if "/" in container or "/" in name:
+                return Dropped.UNKNOWN_OBJECT
+            name = container_key(name, container)
+        return namespace, name
+
+    def _namespace_of(self, labels: Mapping[str, str]) -> str | None:
+        """Return the namespace that a sample belongs to, None if it is not one that was requested."""
+        label, asked = self._assignment.namespace_label, self._assignment.namespace
+        if label is None:
+            return ROOT
+        if asked is None:
+            return labels.get(label) or None
+        # Aggregated away is as good as equal: the query itself was restricted.
+        return asked if labels.get(label, asked) == asked else None
+
+    def _drop(self, reason: Dropped, labels: Mapping[str, str], value: float, flaw: Dropped | None) -> None:
+        """Count a sample that is nobody's value, and note what it would hide if it were taken for nothing."""
+        self.dropped[reason] += 1
+        assignment = self._assignment
+        name, namespace = labels.get(assignment.object_label), labels.get(assignment.namespace_label or "")
+        if reason is Dropped.UNKNOWN_OBJECT and not name:
+            self._unplaced = assignment.object_label, labels
+        elif reason is Dropped.UNKNOWN_OBJECT and assignment.container_label is None:
+            self._has_strays = True
+        elif reason is Dropped.FOREIGN_NAMESPACE:
+            if not name:
+                self._unplaced = assignment.object_label, labels
+            elif not namespace:
+                self._unplaced = assignment.namespace_label or "", labels
+            elif assignment.names is not None and name not in assignment.names:
+                self._has_strays = True
+            elif assignment.container_label is None:
+                self._strangers.add(name, namespace, value, None if flaw is None else _NO_VALUES[flaw])
+
+    def _file(self, place: tuple[str, str], value: float, flaw: Dropped | None) -> None:
+        namespace, name = place
+        values = self._values.get(namespace)
+        if values is None:
+            values = self._values[self._names.share(namespace)] = {}
+        if name in values or name in self._faults.get(namespace, ()):
+            if self._faults.get(namespace, {}).get(name) is _CROWDED:
+                self.dropped[Dropped.UNKNOWN_OBJECT] += 1
+            else:
+                self._reject(place, values)
+            return
+        if self._assignment.container_label is not None and not self._enter_container(namespace, name, values):
+            self.dropped[Dropped.UNKNOWN_OBJECT] += 1
+            return
+        if flaw is None:
+            values[self._names.share(name)] = value
+        else:
+            self.dropped[flaw] += 1
+            self._faults.setdefault(namespace, {})[name] = _NO_VALUES[flaw]
+
+    def _enter_container(self, namespace: str, key: str, values: dict[str, float]) -> bool:
+        """Note a container that was not seen before; return whether its pod may have one more."""
+        pod, _, container = key.partition("/")
+        if container == NAMELESS:
+            self._whole.setdefault(namespace, set()).add(self._names.share(pod))
+            return True
+        pods = self._containers.get(namespace)
+        if pods is None:
+            pods = self._containers[self._names.share(namespace)] = {}
+        self._has_named = True
+        known = pods.get(pod)
+        if known is None:
+            pods[self._names.share(pod)] = [self._names.share(container)]
+            return True
+        if 0 < len(known) < MOST_CONTAINERS:
+            known.append(self._names.share(container))
+            return True
+        for one in known:
+            self.dropped[Dropped.UNKNOWN_OBJECT] += values.pop(container_key(pod, one), None) is not None
+        known.clear()
+        self._crowded = namespace, pod
+        self._faults.setdefault(namespace, {})[container_key(pod, "")] = _CROWDED
+        return False
+
+    def _leave_out_whole(self, namespace: str, pod: str, *, crowded: bool) -> None:
+        """Take out the value of a pod as a whole, or why it has none; a crowded pod keeps the reason of that."""
+        key = container_key(pod, NAMELESS)
+        self.dropped[Dropped.UNKNOWN_OBJECT] += self._values[namespace].pop(key, None) is not None
+        self._rivals.pop((namespace, key), None)
+        if not crowded and namespace in self._faults:
+            self._faults[namespace].pop(key, None)
+
+    def _joined_containers(self, pace: Pace) -> Mapping[str, Mapping[str, str]]:
+        """Return the names as readings hold them; the pods of a workload share one text."""
+        texts: dict[str, str] = {}
+        joined: dict[str, dict[str, str]] = {namespace: {} for namespace in self._containers}
+        for part in pace.timed(self._joins()):
+            for namespace, pod, text in part:
+                joined[namespace][pod] = texts.setdefault(text, text)
+        return joined
+
+    def _joins(self) -> Iterator[tuple[str, str, str]]:
+        """Yield namespace, pod, and its containers' names with slashes between; what is yielded is let go."""
+        for namespace, pods in self._containers.items():
+            while pods:
+                pod, containers = pods.popitem()
+                yield namespace, pod, "/".join(containers)
+
+    def _flaw_of(self, value: float) -> Dropped | None:
+        if math.isfinite(value):
+            return Dropped.NEGATIVE if value < 0 and self._assignment.non_negative else None
+        return Dropped.NAN if math.isnan(value) else Dropped.INF
+
+    def _reject(self, place: tuple[str, str], values: dict[str, float]) -> None:
+        """Take the value from an object that another sample claims to be the value of, too."""
+        namespace, name = place
+        # The first counts as dropped as well, unless it was for being no number.
+        self.dropped[Dropped.DUPLICATE] += 1 + (values.pop(name, None) is not None)
+        self._rivals.setdefault(place, _Rivals())
+        self._faults.setdefault(namespace, {})[name] = self._fault_of(frozenset())
+
+    def _fault_of(self, differing: frozenset[str]) -> Fault:
+        fault = self._ambiguous.get(differing)
+        if fault is None:
+            fault = self._ambiguous[differing] = Fault.of_several(
+                f"several samples claim to be its value; they differ in {', '.join(sorted(differing)) or 'no label'}: "
+                "aggregate these labels away in the rule's metricsQuery, or select one of their values"
+            )
+        return fault
+
+    def _note(self) -> str | None:
+        if self._unplaced is None:
+            return LATE if self.dropped[Dropped.STALE] else None
+        lacking, labels = self._unplaced
+        what = "object" if lacking == self._assignment.object_label else "namespace"
+        came = ", ".join(sorted(labels)) or "no labels at all"
+        return (
+            f"a sample came without the label {lacking!r}, which names its {what}, "
+            f"but with {came}: keep that label in the result of the rule's metricsQuery"
+        )
+
+    def _caution(self) -> str | None:
+        """Return that no container has a name: that some samples are of whole pods is usual."""
+        label = self._assignment.container_label
+        if label is None or self._has_named or not self._whole:
+            return None
+        return (
+            f"no sample has the label {label!r}, which names its container, so each pod is one container without "
+            "a name: keep that label in the result of the rule's containerQuery, or correct `containerLabel`"
+        )
+
+
+class _Rivals:
+    """The samples of one object, and the labels in which they differ."""
+
+    __slots__ = ("_differing", "_first")
+
+    def __init__(self) -> None:
+        self._first: Mapping[str, str] | None = None
+        self._differing: frozenset[str] = frozenset()
+
+    def differing_with(self, labels: Mapping[str, str]) -> frozenset[str]:
+        """Take in one more sample and return the labels in which those so far differ."""
+        first = self._first
+        if first is None:
+            self._first = labels
+        else:
+            self._differing |= {one for one in first.keys() | labels.keys() if first.get(one) != labels.get(one)}
+        return self._differing

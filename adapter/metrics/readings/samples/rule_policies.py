@@ -1,0 +1,216 @@
+"""Applies a rule's policy to a reading: which values are too old, and which value stands for no data.
+
+A value stands for no data only where Prometheus answered, had nothing, and has been up for long enough to know. What
+is missing for any other reason (an answer that failed or aged, samples that are too old, infinite or claimed by
+several) stays an error: a made-up number must not hide it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
+from adapter.metrics.readings.errors import (
+    ForeignNamespaceError,
+    NoDataUncertainError,
+    NoSampleError,
+    SampleTooOldError,
+)
+from adapter.metrics.readings.prometheus_uptime import may_stand_in
+from adapter.metrics.readings.samples.object_reading import Dropped
+from adapter.metrics.rulebook.model import ForeignNamespaces
+from adapter.metrics.rulebook.requests import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.metrics.readings.answers import BySelector
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.samples.external_reading import ExternalReading
+    from adapter.metrics.readings.samples.object_reading import Fault, ObjectReading
+    from adapter.metrics.rulebook.model import Metric, Policy
+
+STANDS_IN = "Prometheus has no data: the rule's onNoData value is served instead"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A request to a reading."""
+
+    policy: Policy
+    age: float
+    """The reading's, in seconds."""
+    look_back_seconds: float
+    """How long Prometheus takes a series' last sample for its value."""
+    ranges_seconds: float = 0.0
+    """The longest range that the rule's query looks over."""
+    allow_foreign: bool = False
+    """Whether samples that carry another namespace are let through."""
+
+
+def asking_of(metric: Metric, age: float, settings: ReadingSettings) -> Asking:
+    """Return what is to be done with a reading of a metric that is so old, in seconds."""
+    rule, allow = metric.rule, allows_foreign(metric, settings)
+    return Asking(rule.policy, age, settings.look_back_seconds, rule.ranges_seconds, allow)
+
+
+def allows_foreign(metric: Metric, settings: ReadingSettings) -> bool:
+    """Return whether samples that carry another namespace than the request's are let through."""
+    said = metric.rule.policy.foreign_namespaces
+    # An external rule that uses nothing of what is asked gives everybody what its author wrote.
+    is_fixed = metric.resource is None and not metric.rule.metrics_query.uses_request
+    return said is ForeignNamespaces.ALLOW or (said is None and (is_fixed or settings.allow_foreign_namespaces))
+
+
+def objects_answer(
+    asking: Asking,
+    reading: ObjectReading,
+    namespace: str | None,
+    which: ByName | BySelector,
+    names: Collection[str],
+    exists: Callable[[str], bool],
+) -> ObjectsAnswer:
+    """Return the values of some objects; `names` are theirs. Raises ReadingError.
+
+    `exists` returns whether there is an object of a name, and may raise ReadingError; it is called for a request by
+    name that would get the value that stands for no data.
+    """
+    policy, age, allow = asking.policy, asking.age, asking.allow_foreign
+    evaluated_at, window = reading.evaluated.wall, policy.window_seconds
+    stand_in, limit = policy.no_data_value, policy.max_sample_age_seconds
+    if (stand_in is not None or limit is not None) and reading.has_no_data(namespace, names, allow_foreign=allow):
+        _refuse_aged(reading, namespace, names, age, limit)
+        if stand_in is not None:
+            if isinstance(which, ByName) and not exists(which.name):
+                raise NoSampleError(f"there is no object {which.name!r}, so the onNoData value is not served for it")
+            _refuse_unmade(asking, reading, namespace, names)
+            _refuse_unsteady(asking, reading.steady_seconds)
+            return ObjectsAnswer(tuple((name, stand_in) for name in names), evaluated_at, (STANDS_IN,), window)
+    lacking: tuple[str, ...] = ()
+    if isinstance(which, ByName):
+        found = reading.one(namespace, which.name, allow_foreign=allow)
+    else:
+        found = reading.of(namespace, names, allow_foreign=allow)
+        lacking = _left_out(names, dict(reading.faults_of(namespace, names, allow_foreign=allow)))
+    fresh, warnings = _fresh(policy, reading, namespace, found, age)
+    return ObjectsAnswer(fresh, evaluated_at, (*warnings, *lacking), window)
+
+
+def external_answer(
+    asking: Asking,
+    reading: ExternalReading,
+    namespace: str | None,
+    selector: Selector,
+    count: Callable[[Counter[Dropped]], None],
+) -> ExternalAnswer:
+    """Return an asker's rows; `count` is called with the dropped ones, once for each asker. Raises ReadingError."""
+    policy, age = asking.policy, asking.age
+    evaluated_at, window = reading.evaluated.wall, policy.window_seconds
+    foreign = "" if asking.allow_foreign else reading.foreign(namespace, selector, count)
+    if foreign:
+        raise ForeignNamespaceError(foreign)
+    rows, limit = reading.answer(namespace, selector, count), policy.max_sample_age_seconds
+    if limit is not None:
+        sample_age = reading.sample_age(namespace, selector, policy.hold_silent_seconds)
+        # Without rows there may well be no samples either; but where there are, they must not be too old.
+        if _is_too_old(sample_age, age, limit) and (rows or sample_age is not None):
+            if reading.is_first_aged(namespace, selector):
+                count(Counter({Dropped.STALE: len(rows)}))
+            reason = _too_old_reason("the metric", sample_age, age, limit)
+            is_gone = sample_age is not None and sample_age > asking.look_back_seconds
+            held = f"; a silent series counts until {policy.hold_silent_seconds:g} s after its last sample (holdSilent)"
+            raise SampleTooOldError(f"{reason}{held if is_gone else ''}")
+    if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
+        return ExternalAnswer(rows, evaluated_at, (), window)
+    if reading.sample_age(namespace, selector) is not None and not reading.rows(namespace, selector):
+        raise NoDataUncertainError(_unmade("the metric"))
+    _refuse_unsteady(asking, reading.steady_seconds)
+    return ExternalAnswer((Row({}, policy.no_data_value),), evaluated_at, (STANDS_IN,), window)
+
+
+def _refuse_aged(
+    reading: ObjectReading, namespace: str | None, names: Iterable[str], age: float, limit: float | None
+) -> None:
+    """Raise SampleTooOldError where an object without a value has samples that are too old, which is more than none."""
+    for name in names if limit is not None else ():
+        sample_age = reading.sample_age(namespace, name)
+        if limit is not None and sample_age is not None and _is_too_old(sample_age, age, limit):
+            raise SampleTooOldError(_too_old_reason(repr(name), sample_age, age, limit))
+
+
+def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:
+    """Raise NoDataUncertainError where an object's samples are there, as far as their times are known."""
+    for name in names:
+        is_nan = reading.is_nan(namespace, name, allow_foreign=asking.allow_foreign)
+        if reading.sample_age(namespace, name) is not None and not is_nan:
+            raise NoDataUncertainError(_unmade(repr(name)))
+
+
+def _refuse_unsteady(asking: Asking, steady: float) -> None:
+    """Raise NoDataUncertainError where Prometheus had not been up for long enough to know that there is no data."""
+    needed = asking.look_back_seconds + asking.ranges_seconds
+    if not may_stand_in(steady, asking.look_back_seconds, asking.ranges_seconds):
+        raise NoDataUncertainError(unsteady(steady, needed))
+
+
+def unsteady(steady: float, needed: float) -> str:
+    """Return why nothing may stand for no data yet; both in seconds."""
+    return (
+        f"Prometheus has no data, but has been up, or back, for only {steady:.0f} s: whether there is none is not "
+        f"known before {needed:g} s, which the query looks back over"
+    )
+
+
+def _unmade(who: str) -> str:
+    return (
+        f"{who} has no value: there are samples, but the rule's query makes no value of them (too few for its range, "
+        "a filter, or a missing partner), so the onNoData value is not served instead"
+    )
+
+
+def _fresh(
+    policy: Policy,
+    reading: ObjectReading,
+    namespace: str | None,
+    found: tuple[tuple[str, float], ...],
+    age: float,
+) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
+    """Return the values whose samples are young enough, and a warning where some are not. Raises SampleTooOldError."""
+    limit = policy.max_sample_age_seconds
+    if limit is None:
+        return found, ()
+    ages = [reading.sample_age(namespace, name) for name, _ in found]
+    fresh = tuple(pair for pair, own in zip(found, ages, strict=True) if not _is_too_old(own, age, limit))
+    if len(fresh) == len(found):
+        return found, ()
+    if not fresh:
+        raise SampleTooOldError(_too_old_reason(repr(found[0][0]), ages[0], age, limit))
+    dropped = len(found) - len(fresh)
+    return fresh, (f"{dropped} of {len(found)} objects are left out: their samples are older than {limit:g} s",)
+
+
+def _is_too_old(sample_age: float | None, age: float, limit: float) -> bool:
+    return sample_age is None or sample_age + age > limit
+
+
+def _too_old_reason(who: str, sample_age: float | None, age: float, limit: float) -> str:
+    allowed = f"the rule allows {limit:g} s (maxSampleAge): check whether its targets are up"
+    if sample_age is None:
+        return f"{who} has no value: Prometheus has no current sample of its series, and {allowed}"
+    return f"{who} has no value: its series' last samples are {sample_age + age:.1f} s old, and {allowed}"
+
+
+def _left_out(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, ...]:
+    """Return the warning about a list that leaves out objects whose samples cannot be assigned to them.
+
+    `names` are the objects that are requested. Objects whose value is not a number are left out without a warning, as
+    in every answer.
+    """
+    lacking = [name for name in names if name in faults and faults[name].error is not None]
+    if not lacking:
+        return ()
+    which = f"{len(lacking)} of {len(names)} objects have no value and are left out, such as {lacking[0]!r}"
+    return (f"{which}: {faults[lacking[0]].reason}",)

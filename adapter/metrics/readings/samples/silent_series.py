@@ -1,0 +1,165 @@
+"""Remembers series that fell silent, for rules that limit the age of their samples (`maxSampleAge`).
+
+Prometheus takes a silent series' last sample for its value up to its look-back, and then knows nothing of it: a sum
+goes on without it, and is too low. So a series that was seen too old is remembered. It counts as too old, also when it
+is gone, until it has a sample again or for as long as the rule says (`holdSilent`). A series that ends as it should is
+not held: Prometheus marks it, and it is gone before it grows too old.
+
+What is remembered belongs to the series and not to a query: plans change, requests come and go.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.errors import UnanswerableSelectorError
+from adapter.metrics.readings.samples.series import identity_of
+from adapter.metrics.rulebook.plans import RowIndex
+from adapter.metrics.rulebook.templates.matchers import RenderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.rulebook.model import Metric
+    from adapter.metrics.rulebook.requests import Row
+
+MOST_OF_NAMESPACE = 500
+"""Series of one metric and namespace that are remembered one by one; beyond, only the newest moment is kept."""
+MOST_OF_ALL = 20_000
+"""Series that are remembered one by one in all."""
+_OF_LOOK_BACK = 0.8
+"""A series that is so near to leaving Prometheus's look-back is silent, also where the rule would allow more."""
+
+
+class SilentRows:
+    """Series that fell silent, with the times of their last samples; each asker sees its own."""
+
+    def __init__(self, index: RowIndex, crowded: Mapping[str, float], namespace_label: str | None) -> None:
+        """`index` holds moments in unix seconds; `crowded` has the last one of namespaces with too many series."""
+        self._namespace_label = namespace_label
+        self._crowded = crowded
+        self._index = index
+
+    def moments(self, namespace: str | None, selector: Selector) -> list[float]:
+        """Return the moments of those series that an asker's query selects. Raises UnanswerableSelectorError."""
+        label = self._namespace_label
+        try:
+            found = [row.value for row in self._index.select(label, namespace, selector)]
+        except RenderError as error:
+            raise UnanswerableSelectorError(str(error)) from error
+        crowd = self._crowded.get("" if label is None or namespace is None else namespace)
+        return found if crowd is None else [*found, crowd]
+
+
+@dataclass(slots=True)
+class _Space:
+    """The memory of one metric in one namespace."""
+
+    rows: dict[frozenset[tuple[str, str]], Row] = field(default_factory=dict)
+    crowded: float | None = None
+    """The newest moment of the series beyond the limit."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """The memory of one metric."""
+
+    hold_seconds: float
+    """The longest of the rules that ask for it."""
+    spaces: dict[str, _Space] = field(default_factory=dict)
+
+
+class SilentSeries:
+    """The memory of a process. Any thread may call it."""
+
+    def __init__(self, look_back_seconds: float) -> None:
+        """`look_back_seconds`: how long Prometheus takes a series' last sample for its value."""
+        self._look_back = look_back_seconds
+        self._lock = threading.Lock()
+        self._memories: dict[tuple[object, ...], _Memory] = {}
+        self._held = 0
+
+    def after(self, metric: Metric, rows: Sequence[Row], now: float, pace: Pace) -> SilentRows | None:
+        """Take in the times of a metric's series as they are now, and return those that are silent; None where none is.
+
+        `rows` hold moments, as `now` in unix seconds. Series that are not among them may be another asker's.
+        """
+        policy, label = metric.rule.policy, metric.namespace_label
+        limit, hold = policy.max_sample_age_seconds, policy.hold_silent_seconds
+        if limit is None or hold <= 0:
+            return None
+        oldest = now - min(limit, _OF_LOOK_BACK * self._look_back)
+        for part in pace.slices(rows):
+            with self._lock:
+                self._take_in(metric, part, oldest)
+        with self._lock:
+            self._forget_oldest(now)
+            memory = self._memories.get(_key(metric))
+            if memory is None:
+                return None
+            self._forget(_key(metric), memory, now)
+            held = [row for space in memory.spaces.values() for row in space.rows.values()]
+            crowded = {name: one.crowded for name, one in memory.spaces.items() if one.crowded is not None}
+        index = RowIndex(() if label is None else (label,))
+        for part in pace.slices(held):
+            index.add(part)
+        return SilentRows(index, crowded, label) if held or crowded else None
+
+    def _take_in(self, metric: Metric, rows: Iterable[Row], oldest: float) -> None:
+        memory, label = self._memories.get(_key(metric)), metric.namespace_label
+        hold = metric.rule.policy.hold_silent_seconds
+        if memory is not None:
+            memory.hold_seconds = max(memory.hold_seconds, hold)
+        for row in rows:
+            is_silent = row.value < oldest
+            if memory is None and is_silent:
+                memory = self._memories[_key(metric)] = _Memory(hold)
+            if memory is not None:
+                namespace = "" if label is None else row.labels.get(label, "")
+                (self._add if is_silent else self._remove)(memory, namespace, row)
+
+    def _add(self, memory: _Memory, namespace: str, row: Row) -> None:
+        space, identity = memory.spaces.setdefault(namespace, _Space()), identity_of(row)
+        known = space.rows.get(identity)
+        if known is not None:
+            space.rows[identity] = row if row.value > known.value else known
+        elif len(space.rows) < MOST_OF_NAMESPACE and self._held < MOST_OF_ALL:
+            space.rows[identity] = row
+            self._held += 1
+        else:
+            space.crowded = row.value if space.crowded is None else max(space.crowded, row.value)
+
+    def _remove(self, memory: _Memory, namespace: str, row: Row) -> None:
+        space = memory.spaces.get(namespace)
+        if space is not None and space.rows.pop(identity_of(row), None) is not None:
+            self._held -= 1
+
+    def _forget_oldest(self, now: float) -> None:
+        """Look through one memory: one whose metric nobody asks for any more is looked through by others."""
+        key = next(iter(self._memories), None)
+        if key is not None:
+            memory = self._memories[key] = self._memories.pop(key)
+            self._forget(key, memory, now)
+
+    def _forget(self, key: tuple[object, ...], memory: _Memory, now: float) -> None:
+        """Forget what is silent for longer than it is held, and all of what nothing is left."""
+        before = now - memory.hold_seconds
+        for name, space in list(memory.spaces.items()):
+            for identity in [identity for identity, row in space.rows.items() if row.value < before]:
+                del space.rows[identity]
+                self._held -= 1
+            if space.crowded is not None and space.crowded < before:
+                space.crowded = None
+            if not space.rows and space.crowded is None:
+                del memory.spaces[name]
+        if not memory.spaces:
+            del self._memories[key]
+
+
+def _key(metric: Metric) -> tuple[object, ...]:
+    """Return what makes two metrics' series the same ones, whichever rules ask for them and wherever these stand."""
+    return metric.rule.times_query, metric.series, metric.namespace_label

@@ -1,0 +1,58 @@
+"""The codes of findings; `docs/findings.md` explains each of them.
+
+Codes are part of the stable output of `tidewatch-adapter check`: codes may be added, but are never renamed.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """The code of a finding, as `tidewatch-adapter check` prints it."""
+
+    AMBIGUOUS_OVERRIDE = "ambiguous-override"
+    BAD_FILTER = "bad-filter"
+    BAD_LABEL = "bad-label"
+    BAD_LABEL_TEMPLATE = "bad-label-template"
+    BAD_METRIC_NAME = "bad-metric-name"
+    BAD_POLICY = "bad-policy"
+    BAD_REGEX = "bad-regex"
+    BAD_SERIES_QUERY = "bad-series-query"
+    BAD_TEMPLATE = "bad-template"
+    BAD_WINDOW = "bad-window"
+    BAD_YAML = "bad-yaml"
+    COUNTER_WITHOUT_RATE = "counter-without-rate"
+    EMPTY_CONFIGURATION = "empty-configuration"
+    EMPTY_QUERY = "empty-query"
+    EXACT_PLAN = "exact-plan"
+    FOREIGN_DELIMITERS = "foreign-delimiters"
+    LONG_REFRESH = "long-refresh"
+    MATCHES_EVERYTHING = "matches-everything"
+    MISSING_AS = "missing-as"
+    MISSING_KEY = "missing-key"
+    NAME_COLLISION = "name-collision"
+    NAMESPACED_IGNORED = "namespaced-ignored"
+    NO_DATA_OF_SEVERAL = "no-data-of-several"
+    NO_GROUP_BY = "no-group-by"
+    NO_LABEL_MATCHERS = "no-label-matchers"
+    NO_METRIC_NAME = "no-metric-name"
+    NO_NAMESPACE_LABEL = "no-namespace-label"
+    NO_RESOURCES = "no-resources"
+    NO_SERIES = "no-series"
+    NOT_ASKED = "not-asked"
+    QUERY_NOT_READ = "query-not-read"
+    QUERY_REFUSED = "query-refused"
+    REPEATED_RESOURCE_RULE = "repeated-resource-rule"
+    ROWS_OF_ALL_NAMESPACES = "rows-of-all-namespaces"
+    SAMPLE_AGE_NOT_CHECKED = "sample-age-not-checked"
+    SERIES_OF_ANYBODY = "series-of-anybody"
+    SERIES_QUERY_NOT_READ = "series-query-not-read"
+    UNANCHORED_PATTERN = "unanchored-pattern"
+    UNBALANCED_QUERY = "unbalanced-query"
+    UNKNOWN_GROUP = "unknown-group"
+    UNKNOWN_KEY = "unknown-key"
+    UNKNOWN_RESOURCE = "unknown-resource"
+    UNREADABLE_FILE = "unreadable-file"
+    UNSERVED_USAGE = "unserved-usage"
+    WRONG_KIND = "wrong-kind"

@@ -1,0 +1,28 @@
+"""The language of Go's `text/template`, as far as rule files use it, with the delimiters `<<` and `>>`.
+
+Rule files were written for a Go program, so its template language is part of their format. Here it works on plain
+values (texts, numbers, lists, maps) and has no function that could reach anything else. Not supported, and refused with
+name and line: `call` (no value is a function), complex numbers, and the formats of `printf` that only apply to other
+kinds of data.
+
+Steps, levels and lengths are limited, so that executing a template takes at most about half a second.
+"""
+
+from __future__ import annotations
+
+from adapter.metrics.rulebook.gotemplate.errors import TemplateError
+from adapter.metrics.rulebook.gotemplate.evaluate import OutputPiece, Struct, execute, execute_traced
+from adapter.metrics.rulebook.gotemplate.parser import Template, parse_template
+from adapter.metrics.rulebook.gotemplate.taint import joined, tainted
+
+__all__ = [
+    "OutputPiece",
+    "Struct",
+    "Template",
+    "TemplateError",
+    "execute",
+    "execute_traced",
+    "joined",
+    "parse_template",
+    "tainted",
+]

@@ -1,0 +1,73 @@
+"""Warnings about the policy keys of a rule that cannot be satisfied, or that may hide missing data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.promql.tree import Binary, SelectorNode, parts_of
+from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.model import Api
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.promql.tree import Node
+    from adapter.metrics.rulebook.lint.rule_positions import Place
+    from adapter.metrics.rulebook.model import Finding, Rule
+
+LONGEST_REFRESH_SECONDS: Final = 49.0
+"""Longest refresh with the default of `--max-answer-age` (60 s): less by the longest time of a query, and a second."""
+
+_NEEDS_ONE_SIDE: Final = frozenset({"or", "unless"})
+_NAME: Final = "__name__"
+
+
+def long_refresh(rule: Rule, place: Place) -> Iterator[Finding]:
+    """Yield a finding if the rule would be refreshed so rarely that its answers grow too old in between."""
+    wanted = rule.policy.refresh_seconds
+    if wanted is not None and wanted > LONGEST_REFRESH_SECONDS:
+        message = (
+            f"`refresh` is {wanted:g} s, and answers older than 60 s are not served (the default of "
+            f"--max-answer-age): `serve` refreshes it every {LONGEST_REFRESH_SECONDS:g} s"
+        )
+        fix = f"write {LONGEST_REFRESH_SECONDS:g}s or less, or raise --max-answer-age"
+        yield place.warning(Code.LONG_REFRESH, ("refresh",), message, fix)
+
+
+def rows_of_all_namespaces(rule: Rule, place: Place) -> Iterator[Finding]:
+    """Yield a finding if every namespace gets the rows of all, and the rule does not say that this is intended."""
+    restricts = rule.api is Api.CUSTOM or not rule.namespaced or rule.metrics_query.uses_request
+    if not restricts and rule.policy.foreign_namespaces is None:
+        message = "`metricsQuery` uses nothing of the request, so every namespace gets the rows of all namespaces"
+        fix = "put <<.LabelMatchers>> into its selectors, or write `namespaced: false` or `foreignNamespaces: allow`"
+        yield place.warning(Code.ROWS_OF_ALL_NAMESPACES, ("metricsQuery",), message, fix)
+
+
+def value_for_several(rule: Rule, tree: Node, place: Place) -> Iterator[Finding]:
+    """Yield a finding if the value for no data is also served when one of several series is missing."""
+    if rule.policy.no_data_value is None or rule.policy.max_sample_age_seconds is not None:
+        return
+    joined = _joined_series(tree)
+    if joined is None:
+        return
+    message = f"`onNoData` is also served when only {joined} is missing, such as while its exporter is down"
+    fix = "add `maxSampleAge`, which distinguishes that from no data, or write `onNoData: error`"
+    yield place.warning(Code.NO_DATA_OF_SEVERAL, ("onNoData",), message, fix)
+
+
+def _joined_series(node: Node) -> str | None:
+    """Return which series a value needs in addition to those of the first side; None if there are none."""
+    if isinstance(node, Binary):
+        left, right = _names(node.left), _names(node.right)
+        if node.matching is not None and node.operator not in _NEEDS_ONE_SIDE and left and right and left != right:
+            return " or ".join(sorted(right - left) or sorted(left - right))
+        return _joined_series(node.left) or _joined_series(node.right)
+    return next((found for part in parts_of(node) if (found := _joined_series(part)) is not None), None)
+
+
+def _names(node: Node) -> frozenset[str]:
+    """Return the names of the series that are selected below the node."""
+    if isinstance(node, SelectorNode):
+        named = [matcher for matcher in node.matchers if matcher.label == _NAME]
+        return frozenset(matcher.value if matcher.operator == "=" else str(matcher) for matcher in named)
+    return frozenset().union(*map(_names, parts_of(node)))

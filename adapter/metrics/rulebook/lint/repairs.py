@@ -1,0 +1,53 @@
+"""Applies mechanical repairs to the text of rule files, so that comments and layout are kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.foundation.documents.load import DocumentError, load_documents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.metrics.rulebook.model import Finding
+
+
+def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, tuple[Finding, ...]]:
+    """Return the text of one file after all known repairs, and the findings that were repaired.
+
+    A finding is not repaired if the text at its place is unexpected (another style of quotes, other text on a line that
+    should be deleted), or if the result would not be valid YAML.
+    """
+    lines = text.splitlines(keepends=True)
+    mended: list[Finding] = []
+    # Starting at the end, so that no repair changes the position of another.
+    for finding in sorted(findings, key=lambda finding: (finding.line, finding.column), reverse=True):
+        line = _mend_line(lines[finding.line - 1], finding) if 0 < finding.line <= len(lines) else None
+        if line is None:
+            continue
+        tried = [*lines[: finding.line - 1], line, *lines[finding.line :]]
+        if _is_readable("".join(tried)):
+            lines = tried
+            mended.append(finding)
+    return "".join(lines), tuple(reversed(mended))
+
+
+def _is_readable(text: str) -> bool:
+    try:
+        load_documents(text, "")
+    except DocumentError:
+        return False
+    return True
+
+
+def _mend_line(line: str, finding: Finding) -> str | None:
+    repair = finding.repair
+    if repair is None or not repair.old:
+        return None
+    head, rest = line[: finding.column - 1], line[finding.column - 1 :]
+    before, found, behind = rest.partition(repair.old)
+    if not found:
+        return None
+    if repair.new:
+        return f"{head}{before}{repair.new}{behind}"
+    return None if (head + before + behind).strip() else ""

@@ -1,0 +1,107 @@
+"""Warnings about rules that serve Tidewatch's own series from whoever exports them.
+
+An HPA follows what the recommender publishes. Any pod that Prometheus scrapes may export series of the same names, and
+only the labels that Prometheus itself adds say where a series comes from.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.regex import BadPatternError, compile_pattern
+from adapter.foundation.promql.tree import Node, SelectorNode, TreeMatcher, UnreadableQueryError, parse_query, parts_of
+from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.lint.queries import example_query
+from adapter.metrics.rulebook.own_series import PREFIX, has_filter_of_ours
+from adapter.metrics.rulebook.rendering import RenderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.metrics.rulebook.lint.rule_positions import Place
+    from adapter.metrics.rulebook.model import Finding, Metric, Rule
+
+_EXPORTED: Final = frozenset(
+    {
+        "__name__",
+        "container",
+        "model",
+        "node_group",
+        "quantile",
+        "recommendation",
+        "resource",
+        "target_kind",
+        "target_name",
+        "target_namespace",
+    }
+)
+"""Labels that the exporter itself writes: a matcher on them keeps nobody out."""
+_NOBODYS_SOURCE: Final = "zq7_nobodys_source"
+
+
+def takes_anybodys_series(rule: Rule, example: Metric | None, place: Place) -> Iterator[Finding]:
+    """Yield a finding if the rule takes series of Tidewatch without a matcher on where they come from.
+
+    `example` is a metric that the rule provides, if it provides any.
+    """
+    if has_filter_of_ours(rule) and _has_no_source(rule.series_query):
+        yield _finding(place, "seriesFilters")
+        return
+    texts = [("seriesQuery", rule.series_query)]
+    if example is not None:
+        with suppress(RenderError):
+            texts.append(("metricsQuery", example_query(example)))
+    for key, text in texts:
+        if _is_open(text):
+            yield _finding(place, key)
+            return
+
+
+def _finding(place: Place, key: str) -> Finding:
+    message = f"`{key}` takes series of Tidewatch from every pod that exports such names, and HPAs follow them"
+    fix = 'add a matcher on their source, as in {namespace="tidewatch"}, to `seriesQuery` and `metricsQuery`'
+    return place.warning(Code.SERIES_OF_ANYBODY, (key,), message, fix)
+
+
+def _has_no_source(query: str) -> bool:
+    try:
+        selectors = list(_selectors(parse_query(query)))
+    except UnreadableQueryError:
+        # The rule reader has noted this.
+        return False
+    return not all(any(map(_says_whose, each.matchers)) for each in selectors)
+
+
+def _is_open(query: str) -> bool:
+    try:
+        selectors = list(_selectors(parse_query(query)))
+    except UnreadableQueryError:
+        # The rule reader has noted this.
+        return False
+    return any(any(map(_is_ours, each.matchers)) and not any(map(_says_whose, each.matchers)) for each in selectors)
+
+
+def _selectors(node: Node) -> Iterator[SelectorNode]:
+    if isinstance(node, SelectorNode):
+        yield node
+    for part in parts_of(node):
+        yield from _selectors(part)
+
+
+def _is_ours(matcher: TreeMatcher) -> bool:
+    """Return whether the matcher selects series of Tidewatch by their names."""
+    names = matcher.label == "__name__" and matcher.operator in {"=", "=~"}
+    return names and matcher.value.lstrip("^(").startswith(PREFIX)
+
+
+def _says_whose(matcher: TreeMatcher) -> bool:
+    """Return whether the matcher keeps out the series of some other source."""
+    if matcher.label in _EXPORTED or matcher.operator not in {"=", "=~"}:
+        return False
+    if matcher.operator == "=":
+        return True
+    try:
+        return not compile_pattern(matcher.value).matches_all_of(_NOBODYS_SOURCE)
+    except BadPatternError:
+        return True

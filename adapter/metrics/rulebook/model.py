@@ -1,0 +1,266 @@
+"""The values of the rulebook: parsed rules, findings about them, and the metrics that rules provide from series.
+
+All are immutable. A reload creates a new `Rulebook` and replaces the former one in one place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.objects.resources import Resource
+    from adapter.metrics.rulebook.naming import Naming, SeriesFilter
+    from adapter.metrics.rulebook.resources import ResourceMapping
+    from adapter.metrics.rulebook.templates.template import QueryTemplate
+
+
+class Api(StrEnum):
+    """The API that a rule provides metrics for."""
+
+    CUSTOM = "custom"
+    EXTERNAL = "external"
+    RESOURCE = "resource"
+
+
+class Severity(StrEnum):
+    """An error refuses the rule that contains it; a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A mechanical change of one line of a rule file."""
+
+    old: str
+    """Text to replace, at the finding's position or after it on the line."""
+    new: str = ""
+    """Replacement; if it is empty and nothing else is on the line, the line is deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong or doubtful in a rule file."""
+
+    severity: Severity
+    code: str
+    """Stable name of the kind of finding, such as `bad-regex`."""
+    file: str
+    line: int
+    message: str
+    fix: str
+    rule: str | None = None
+    """Id of the rule; None if the finding is about the whole file."""
+    column: int = 1
+    """Column on the line, from 1."""
+    repair: Repair | None = None
+    """Change that repairs it; None if there is no mechanical one."""
+
+    def __str__(self) -> str:
+        """Return `FILE:LINE: what is wrong: what to do`."""
+        return f"{self.file}:{self.line}: {self.message}: {self.fix}"
+
+
+class OnNoData(StrEnum):
+    """The answer to a request if Prometheus has no data."""
+
+    ERROR = "error"
+    EMPTY = "empty"
+    VALUE = "value"
+
+
+class ForeignNamespaces(StrEnum):
+    """The treatment of samples with another namespace than the requested one."""
+
+    ERROR = "error"
+    ALLOW = "allow"
+
+
+HOLD_SILENT_SECONDS = 1800.0
+"""Default time for which a silent series counts as too old, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The policy of a rule. None leaves a decision to the program's flags."""
+
+    on_no_data: OnNoData | None = None
+    no_data_value: float | None = None
+    """Value that is served if there is no data; only set for VALUE."""
+    max_sample_age_seconds: float | None = None
+    """Age from which a sample is not used; None for Prometheus's look-back."""
+    refresh_seconds: float | None = None
+    """Time between two refreshes of its queries."""
+    window_seconds: int | None = None
+    """Time over which its values are measured, as stated in answers."""
+    foreign_namespaces: ForeignNamespaces | None = None
+    """Whether samples with another namespace are used."""
+    hold_silent_seconds: float = HOLD_SILENT_SECONDS
+    """Time after its last sample for which a silent series of an external rule counts as too old, even after Prometheus
+    has forgotten it. Only used with a limit of the sample age; 0 disables it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One valid rule."""
+
+    id: str
+    """`rules[3]` or `externalRules[0]`, numbered across all files, or `resourceRules.cpu`."""
+    api: Api
+    file: str
+    line: int
+    series_query: str
+    series_filters: tuple[SeriesFilter, ...]
+    naming: Naming
+    resources: ResourceMapping
+    metrics_query: QueryTemplate
+    namespaced: bool = True
+    """Whether the asker's namespace restricts the query; only for external rules."""
+    policy: Policy = Policy()
+    times_query: QueryTemplate | None = None
+    """Query for the times of the samples of its values; None if their age is not limited."""
+    ranges_seconds: float = 0.0
+    """Longest range of its query; only set if the rule has a value for no data."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRule:
+    """A rule with an error. It provides no metrics and affects no other rule."""
+
+    id: str
+    api: Api
+    file: str
+    line: int
+    series_query: str = ""
+    """Its `seriesQuery`; empty if it cannot be read."""
+    said: str = ""
+    """The whole entry as JSON, without lines: equal for entries with the same content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """Why the last good version of a rule is used instead of its present text."""
+
+    reason: str
+    """The error in the present text."""
+    newer: frozenset[str] = frozenset()
+    """Ids of rules that changed with or after the rule that broke; they take precedence for equal metric names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRule:
+    """The valid rule of one resource in `resourceRules`."""
+
+    id: str
+    """`resourceRules.cpu` or `resourceRules.memory`."""
+    resource: str
+    """`cpu` or `memory`: the key in the usage of a pod or node."""
+    file: str
+    line: int
+    metrics: tuple[Metric, ...]
+    """The usage of pods by container, and of nodes; only one of them if the rule has only one query."""
+
+    @property
+    def api(self) -> Api:
+        """The API that the rule provides metrics for."""
+        return Api.RESOURCE
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRules:
+    """The rules for metrics.k8s.io of all rule files."""
+
+    rules: tuple[ResourceRule, ...] = ()
+    window_seconds: float = 60.0
+    """Time over which all values are measured, as stated in answers."""
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics that there are rules for, of `pods/cpu`, `nodes/cpu`, `pods/memory` and `nodes/memory`."""
+        return tuple(metric for rule in self.rules for metric in rule.metrics)
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """The content of all rule files."""
+
+    rules: tuple[Rule, ...] = ()
+    refused: tuple[RefusedRule, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    files: tuple[str, ...] = ()
+    resource: ResourceRules = ResourceRules()
+    retained: Mapping[str, Retained] = field(default_factory=dict)
+    """The refused rules whose last good version is among `rules`, by their common id."""
+
+
+class PlanKind(StrEnum):
+    """Whom one query is sent for: all askers, the askers of one namespace, or one asker."""
+
+    WIDE = "wide"
+    NAMESPACE = "namespace"
+    EXACT = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which query plans are proven for a metric, and why wider ones are not."""
+
+    proven: frozenset[PlanKind]
+    """Proven plans; always contains EXACT."""
+    reasons: dict[PlanKind, str] = field(default_factory=dict)
+    """Why a plan is not proven, by plan."""
+
+    @property
+    def kind(self) -> PlanKind:
+        """The widest proven plan."""
+        return next(kind for kind in PlanKind if kind in self.proven)
+
+    @property
+    def reason(self) -> str:
+        """Why the next wider plan was refused; `proven` for a wide plan."""
+        kinds = tuple(PlanKind)
+        position = kinds.index(self.kind)
+        return self.reasons.get(kinds[position - 1], "") if position else "proven"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric that an API serves: a rule applied to one series name, for one kind of object."""
+
+    rule: Rule
+    name: str
+    """Name of the metric in the API."""
+    series: str
+    """Name of the series in Prometheus."""
+    resource: Resource | None
+    """The kind of object that it describes; None for external metrics."""
+    object_label: str | None
+    """The Prometheus label that contains the object's name; None for external metrics."""
+    namespace_label: str | None
+    """The Prometheus label that contains the namespace; None if no namespace restricts the query."""
+    container_label: str | None = None
+    """The Prometheus label that contains the container's name; only set for the usage of pods."""
+    narrowed: bool = False
+    """Whether it describes cluster-scoped objects by the series of one namespace."""
+
+    @property
+    def namespaced(self) -> bool:
+        """Whether the API serves it in namespaces."""
+        return self.resource is None or self.resource.namespaced or self.narrowed
+
+    @property
+    def qualified(self) -> str:
+        """`pods/http_rps` for custom metrics, `pods/cpu` for resource metrics, `queue_depth` for external ones."""
+        return f"{self.resource.qualified}/{self.name}" if self.resource else self.name
+
+    @property
+    def query_key(self) -> str:
+        """The key of its query in its rule."""
+        if self.rule.api is not Api.RESOURCE:
+            return "metricsQuery"
+        return "containerQuery" if self.container_label else "nodeQuery"

@@ -1,0 +1,46 @@
+"""Tidewatch's own series, which only a rule that names them serves (pure).
+
+Any pod that Prometheus scrapes may export series of these names, and HPAs follow them. A generic rule, such as the
+default rules of prometheus-adapter, was not written for them and says nothing about where they come from.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.promql.tree import SelectorNode, UnreadableQueryError, parse_query
+
+if TYPE_CHECKING:
+    from adapter.metrics.rulebook.model import Rule
+
+PREFIX: Final = "tidewatch_"
+_PROGRAM: Final = "tidewatch"
+_CACHED_QUERIES: Final = 1024
+
+
+def serves(rule: Rule, series: str) -> bool:
+    """Return whether a series of this name may be served by the rule, as far as it may be one of Tidewatch."""
+    return not series.startswith(PREFIX) or names_ours(rule)
+
+
+def names_ours(rule: Rule) -> bool:
+    """Return whether `seriesQuery` or a filter asks for Tidewatch by its name, that of a series or of their source."""
+    return has_filter_of_ours(rule) or _names_ours(rule.series_query)
+
+
+def has_filter_of_ours(rule: Rule) -> bool:
+    """Return whether `seriesFilters` ask for Tidewatch by its name."""
+    return any(each.wanted and _PROGRAM in each.pattern.text for each in rule.series_filters)
+
+
+@lru_cache(maxsize=_CACHED_QUERIES)
+def _names_ours(query: str) -> bool:
+    try:
+        node = parse_query(query)
+    except UnreadableQueryError:
+        return PREFIX in query
+    if not isinstance(node, SelectorNode):
+        return PREFIX in query
+    matchers = (*node.matchers, *(matcher for each in node.alternatives for matcher in each))
+    return any(matcher.operator in {"=", "=~"} and _PROGRAM in matcher.value for matcher in matchers)

@@ -1,0 +1,158 @@
+"""The rows of a wide answer for one asker: filtered as by Prometheus, and folded as by the query.
+
+A matcher sees an absent label as the empty string, and its regular expression must match the whole value. Folding
+keeps NaN and infinities: the exact query would have summed them, too, and the reader of the result decides what they
+mean.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.foundation.objects.regex import BadPatternError, compile_pattern, quote_pattern
+from adapter.metrics.rulebook.requests import Row
+from adapter.metrics.rulebook.templates.matchers import RenderError, selector_matchers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.metrics.rulebook.requests import Fold
+    from adapter.metrics.rulebook.templates.matchers import Matcher
+
+RowTest: TypeAlias = "Callable[[Mapping[str, str]], bool]"
+"""Returns whether a row is selected, by its labels."""
+
+_MOST_REMEMBERED = 1000
+"""Limit of cached matches of label values with a pattern."""
+
+
+def row_filter(namespace_label: str | None, namespace: str | None, selector: Selector) -> RowTest:
+    """Return a test of a row's labels that is true for the rows that the exact query's matchers select.
+
+    Create it once for many rows. Raises RenderError for a selector that PromQL cannot express.
+    """
+    tests = [_test(matcher) for matcher in selector_matchers(selector)]
+    if namespace_label is not None:
+        tests.insert(0, _equals(namespace_label, namespace or ""))
+    return reduce(_both, tests) if tests else lambda _: True
+
+
+def select_rows(
+    rows: Iterable[Row], namespace_label: str | None, namespace: str | None, selector: Selector
+) -> list[Row]:
+    """Return the rows that the exact query's matchers select. Raises RenderError."""
+    passes = row_filter(namespace_label, namespace, selector)
+    return [row for row in rows if passes(row.labels)]
+
+
+def fold_rows(fold: Fold, rows: Iterable[Row]) -> list[Row]:
+    """Return the asker's answer from the rows that were selected for it."""
+    groups: dict[tuple[str, ...], list[float]] = {}
+    for row in rows:
+        # An empty label is the same as an absent one.
+        groups.setdefault(tuple(row.labels.get(label, "") for label in fold.by), []).append(row.value)
+    if not groups and fold.default is not None:
+        return [Row({}, fold.default)]
+    combine = _COMBINE[fold.operator]
+    return [
+        Row({label: value for label, value in zip(fold.by, group, strict=True) if value}, combine(values))
+        for group, values in groups.items()
+    ]
+
+
+class RowIndex:
+    """Rows of one answer for many selectors; a selector of a label's exact value tests only the rows that have it."""
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        """Index the rows by these labels, which most selectors contain; the namespace label is one of them."""
+        self._rows: list[Row] = []
+        self._by_value: dict[str, dict[str, list[Row]]] = {label: {} for label in labels}
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add rows. May be called for one slice of rows at a time."""
+        for row in rows:
+            self._rows.append(row)
+            for label, by_value in self._by_value.items():
+                by_value.setdefault(row.labels.get(label, ""), []).append(row)
+
+    def select(self, namespace_label: str | None, namespace: str | None, selector: Selector) -> list[Row]:
+        """Return the same rows as `select_rows`. Raises RenderError."""
+        wanted = [(matcher.label, matcher.value) for matcher in selector_matchers(selector) if matcher.sign == "="]
+        if namespace_label is not None:
+            wanted.append((namespace_label, namespace or ""))
+        candidates: Sequence[Row] = self._rows
+        for label, value in wanted:
+            by_value = self._by_value.get(label)
+            if by_value is not None:
+                candidates = min(candidates, by_value.get(value, ()), key=len)
+        return select_rows(candidates, namespace_label, namespace, selector)
+
+
+def _both(one: RowTest, other: RowTest) -> RowTest:
+    return lambda labels: one(labels) and other(labels)
+
+
+def _test(matcher: Matcher) -> RowTest:
+    label, value = matcher.label, matcher.value
+    match matcher.sign:
+        case "=":
+            return _equals(label, value)
+        case "!=":
+            return lambda labels: labels.get(label, "") != value
+        case "=~":
+            return _matches(label, value, wanted=True)
+        case _:
+            return _matches(label, value, wanted=False)
+
+
+def _equals(label: str, value: str) -> RowTest:
+    return lambda labels: labels.get(label, "") == value
+
+
+def _matches(label: str, pattern: str, *, wanted: bool) -> RowTest:
+    values = pattern.split("|")
+    if all(value == quote_pattern(value) for value in values):
+        literal = frozenset(values)
+        return lambda labels: (labels.get(label, "") in literal) is wanted
+    try:
+        # As Prometheus 3 anchors it: `.` is any character, a line feed too.
+        compiled = compile_pattern(f"(?s:{pattern})")
+    except BadPatternError as e:
+        raise RenderError(f"{pattern!r} for {label} is not a regular expression: {e}") from e
+    remembered: dict[str, bool] = {}
+
+    def passes(labels: Mapping[str, str]) -> bool:
+        value = labels.get(label, "")
+        known = remembered.get(value)
+        if known is None:
+            known = compiled.matches_all_of(value) is wanted
+            if len(remembered) < _MOST_REMEMBERED:
+                remembered[value] = known
+        return known
+
+    return passes
+
+
+def _sum(values: Sequence[float]) -> float:
+    # Not math.fsum, which raises an error for infinities of both signs, although their sum is NaN.
+    return sum(values)
+
+
+def _smallest(values: Sequence[float]) -> float:
+    """Return the smallest value as PromQL's `min` does: NaN only if all are."""
+    return min((value for value in values if not math.isnan(value)), default=math.nan)
+
+
+def _largest(values: Sequence[float]) -> float:
+    return max((value for value in values if not math.isnan(value)), default=math.nan)
+
+
+_COMBINE: dict[str, Callable[[Sequence[float]], float]] = {
+    "sum": _sum,
+    "count": _sum,
+    "min": _smallest,
+    "max": _largest,
+}

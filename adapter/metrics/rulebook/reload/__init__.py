@@ -1,0 +1,1 @@
+"""Keeps rules in force when a changed file breaks them."""

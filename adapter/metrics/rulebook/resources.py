@@ -1,0 +1,117 @@
+"""Determines which Prometheus label contains the names of which kind of Kubernetes object, in both directions.
+
+A rule states it label by label (`overrides`), by a template such as `kube_<<.Group>>_<<.Resource>>`, or by both, of
+which overrides take precedence. As in prometheus-adapter, the template is also used as a pattern that finds the group
+and the resource in a label's name; its literal parts are part of the pattern without being escaped. Unlike in
+prometheus-adapter, whether a metric is namespaced depends on the resource alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.regex import Pattern, compile_pattern
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.promql.quoting import is_label_name
+from adapter.metrics.rulebook.gotemplate import Struct, TemplateError, execute, parse_template
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from adapter.foundation.objects.resources import ResolveResource, Resource
+    from adapter.metrics.rulebook.gotemplate import Template
+
+_GROUP_PATTERN = "(?P<group>.+?)"
+_RESOURCE_PATTERN = "(?P<resource>.+?)"
+_SANITIZED = str.maketrans(".-", "__")
+
+
+class LabelTemplateError(ValueError):
+    """A label template cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTemplate:
+    """`kube_<<.Group>>_<<.Resource>>`: returns the label of a resource, and the resource of a label."""
+
+    text: str
+    pattern: Pattern = field(compare=False)
+    _template: Template = field(compare=False, repr=False)
+
+    def label_of(self, group: str, singular: str) -> str:
+        """Return the label of a resource. Raises LabelTemplateError if it is not a valid label name."""
+        label = _render_name(self._template, group.translate(_SANITIZED), singular)
+        if not is_label_name(label):
+            raise LabelTemplateError(
+                f"its label for {singular!r} is {label!r}, which is not a valid label name in PromQL"
+            )
+        return label
+
+    def resource_of(self, label: str, resolve: ResolveResource) -> Resource | None:
+        """Return the resource that the label names; None if there is none."""
+        found = self.pattern.search(label)
+        if found is None:
+            return None
+        try:
+            return resolve(found.named("group") or "", found.named("resource") or "")
+        except UnknownResourceError:
+            return None
+
+
+def parse_label_template(text: str) -> LabelTemplate:
+    """Return the template; raises TemplateError, BadPatternError or LabelTemplateError.
+
+    The template is tried with namespaces at once: without a label for them, a rule can serve almost nothing.
+    """
+    template = parse_template(text, "resource-label")
+    pattern = compile_pattern(f"^{_render_name(template, _GROUP_PATTERN, _RESOURCE_PATTERN)}$")
+    if not any(name == "resource" for name, _ in pattern.names):
+        raise LabelTemplateError("it does not contain <<.Resource>>")
+    made = LabelTemplate(text, pattern, template)
+    made.label_of("", "namespace")
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceMapping:
+    """The `resources` of a rule."""
+
+    overrides: tuple[tuple[str, Resource], ...] = ()
+    """Labels and their resources, in the order of the file."""
+    template: LabelTemplate | None = None
+
+    def resource_of(self, label: str, resolve: ResolveResource) -> Resource | None:
+        """Return the kind of object whose names the label contains; None if there is none."""
+        for overridden, resource in self.overrides:
+            if overridden == label:
+                return resource
+        return self.template.resource_of(label, resolve) if self.template else None
+
+    def label_of(self, resource: Resource, present: Container[str] = ()) -> str | None:
+        """Return the label that contains the names of such objects; None if the rule has none for them.
+
+        Of several overrides for one resource, the first among the labels `present` is used, otherwise the first.
+        """
+        label = self._override(resource.group, resource.plural, present)
+        return label or self._template_label(resource.group, resource.singular)
+
+    def namespace_label(self, present: Container[str] = ()) -> str | None:
+        """Return the label that contains the namespace, chosen as in `label_of`; None if the rule has none."""
+        return self._override("", "namespaces", present) or self._template_label("", "namespace")
+
+    def _override(self, group: str, plural: str, present: Container[str]) -> str | None:
+        labels = [label for label, mapped in self.overrides if (mapped.group, mapped.plural) == (group, plural)]
+        return next((label for label in labels if label in present), labels[0] if labels else None)
+
+    def _template_label(self, group: str, singular: str) -> str | None:
+        if self.template is None:
+            return None
+        try:
+            return self.template.label_of(group, singular)
+        except (LabelTemplateError, TemplateError):
+            return None
+
+
+def _render_name(template: Template, group: str, resource: str) -> str:
+    return execute(template, Struct({"Group": group, "Resource": resource}))

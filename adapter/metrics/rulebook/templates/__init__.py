@@ -1,0 +1,1 @@
+"""Turns a metric and a request into the text of a query."""

@@ -1,0 +1,107 @@
+"""`metricsQuery`: the template that becomes a PromQL query.
+
+It is parsed when the file is loaded, and executed with made-up data, so that an error that would fail the first request
+is reported as a finding instead. Five fields are known, as in prometheus-adapter: `.Series`, `.LabelMatchers`,
+`.LabelValuesByName`, `.GroupBy`, `.GroupBySlice`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.metrics.rulebook.gotemplate import Struct, TemplateError, execute_traced, joined, parse_template, tainted
+from adapter.metrics.rulebook.gotemplate.nodes import Action, Field, Node, Text
+from adapter.metrics.rulebook.templates.argument_escaping import PlacingError, placed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adapter.metrics.rulebook.gotemplate import Template
+    from adapter.metrics.rulebook.templates.matchers import Matcher
+
+__all__ = [
+    "PlacingError",
+    "QueryTemplate",
+    "TemplateArguments",
+    "TemplateError",
+    "parse_query_template",
+    "template_arguments",
+]
+
+_NAME = "metrics-query"
+"""Name of the whole template, as in prometheus-adapter: `<<template "metrics-query" .>>` would execute it."""
+_PLAIN_FIELDS = frozenset({("Series",), ("LabelMatchers",), ("GroupBy",)})
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateArguments:
+    """The values of a query's template. Values that an asker controls are tainted, and only escaped by `render`.
+
+    `template_arguments` returns those of a request.
+    """
+
+    series: str
+    label_matchers: str
+    """Complete matchers, joined by commas: `a="b",c=~"d|e"`."""
+    label_values: Mapping[str, str]
+    """Values of labels; several values of a label are joined with `|`."""
+    group_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTemplate:
+    """A parsed `metricsQuery`; two are equal if their texts are."""
+
+    text: str
+    fields: frozenset[str] = field(compare=False)
+    """Names of the fields that occur in it."""
+    is_plain: bool = field(compare=False)
+    """Whether every action is a bare `.Series`, `.LabelMatchers` or `.GroupBy`.
+
+    Only then does the query have the same form for every asker. Any other template can compute with the values of the
+    request (`if eq (index .LabelValuesByName "k") "v"`), so what holds for made-up values need not hold for real ones.
+    """
+    _template: Template = field(compare=False, repr=False)
+
+    @property
+    def uses_request(self) -> bool:
+        """Whether the query depends on the request."""
+        return bool(self.fields & {"LabelMatchers", "LabelValuesByName"})
+
+    def render(self, data: TemplateArguments) -> str:
+        """Return the query. Raises TemplateError, and PlacingError for a value that is not allowed at its place."""
+        return placed(execute_traced(self._template, _struct(data)))
+
+
+def template_arguments(series: str, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> TemplateArguments:
+    """Return the arguments for a request, in which all values that its asker controls are tainted."""
+    parts = [part for matcher in matchers for part in (",", *matcher.traced)]
+    values = {tainted(matcher.label): tainted(matcher.raw) for matcher in matchers}
+    return TemplateArguments(series, joined(parts[1:]), values, group_by)
+
+
+def parse_query_template(text: str) -> QueryTemplate:
+    """Return the parsed template. Raises TemplateError."""
+    template = parse_template(text, _NAME)
+    return QueryTemplate(text, template.fields, all(map(_is_plain, template.nodes)), template)
+
+
+def _struct(data: TemplateArguments) -> Struct:
+    return Struct(
+        {
+            "Series": data.series,
+            "LabelMatchers": data.label_matchers,
+            "LabelValuesByName": data.label_values,
+            "GroupBy": ",".join(data.group_by),
+            "GroupBySlice": data.group_by,
+        }
+    )
+
+
+def _is_plain(node: Node) -> bool:
+    if not isinstance(node, Action):
+        return isinstance(node, Text)
+    operands = [operand for command in node.pipe.commands for operand in command.operands]
+    bare = len(operands) == 1 and not node.pipe.variables
+    return bare and isinstance(operands[0], Field) and operands[0].names in _PLAIN_FIELDS

@@ -1,0 +1,61 @@
+"""Own metrics of the board."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Gauge
+
+from adapter.foundation.web.metric_text import family, label, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prometheus_client import CollectorRegistry
+
+    from adapter.nodes.model.board import ScoreBasis
+    from adapter.nodes.queries.results import RefreshResult
+
+BASES: tuple[ScoreBasis, ...] = ("metrics", "none", "requests")
+
+
+class BoardMetrics:
+    """Metrics of the basis of scores and the cost of the last refresh."""
+
+    def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
+        self._basis = Gauge(
+            f"{prefix}_extender_basis",
+            "1 for the present basis of the scores: metrics, none (all nodes get the middle score), requests.",
+            ["basis"],
+            registry=registry,
+        )
+        self._seconds = Gauge(
+            f"{prefix}_refresh_duration_seconds", "How long the last refresh of samples took.", registry=registry
+        )
+        self._queries = Gauge(
+            f"{prefix}_refresh_queries", "Queries that the last refresh sent to Prometheus.", registry=registry
+        )
+        self._file_failures = Counter(
+            f"{prefix}_state_file_failures", "Writes of the local file that failed.", registry=registry
+        )
+        self.basis("none")
+
+    def basis(self, basis: ScoreBasis) -> None:
+        """Show what scores rest on."""
+        for one in BASES:
+            self._basis.labels(one).set(one == basis)
+
+    def refreshed(self, result: RefreshResult) -> None:
+        """Show what a refresh cost."""
+        self._seconds.set(result.seconds)
+        self._queries.set(result.queries)
+
+    def file_failed(self) -> None:
+        """Count a write of the local file that failed."""
+        self._file_failures.inc()
+
+
+def hot_text(nodes: Iterable[str]) -> bytes:
+    """Return `tidewatch_node_hot` of these nodes, in Prometheus's text format."""
+    samples = (sample("tidewatch_node_hot", label("node", name), 1) for name in nodes)
+    return family("tidewatch_node_hot", "1 for each node that /hotspots lists.", samples).encode()

@@ -1,0 +1,269 @@
+"""The shape of `policies:`. The arguments have the names of Trimaran's plugins and of `NodeResourcesFitArgs`."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.documents.scalars import QUANTITY, RESOURCE_NAME, TEXT, Bounds, number, one_of, whole
+from adapter.foundation.documents.sections import Key, Section, mapping_of
+from adapter.foundation.documents.shapes import Anything, ListOf, OutOfRangeError, WrongValueError
+from adapter.foundation.documents.tree import MappingNode, ScalarNode
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.scheduling_settings import (
+    DEFAULT_ARGS,
+    GpuFragmentationArgs,
+    GpuPackingArgs,
+    LoadVariationRiskBalancingArgs,
+    LowRiskOverCommitmentArgs,
+    MostAllocatedArgs,
+    PeaksArgs,
+    PolicyName,
+    PolicySettings,
+    PowerModel,
+    RequestedToCapacityRatioArgs,
+    ResourceWeight,
+    SelectorSpreadArgs,
+    ShapePoint,
+    TargetLoadPackingArgs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from adapter.foundation.documents.sections import Given
+    from adapter.foundation.documents.shapes import Schema, ValueShape
+    from adapter.foundation.documents.tree import DocumentProblem, Node
+    from adapter.foundation.objects.quantities import Quantity
+    from adapter.nodes.model.scheduling_settings import PolicyArgs
+
+_NO_LOAD_WATCHER: Final = "scores are computed from this program's own windows"
+_TRIMARAN_SOURCES: Final = {"watcherAddress": _NO_LOAD_WATCHER, "metricProvider": _NO_LOAD_WATCHER}
+"""Where Trimaran's plugins find a load-watcher. The scores of this process come from its own windows."""
+_MOST_CPU_MILLI: Final = 10**9
+_POWER: Final = number(Bounds(-1e12, 1e12), quoted=True)
+
+LOAD_RESOURCE: Final = one_of(LoadResource, "a resource that is measured").then(LoadResource)
+
+
+def _cpu_milli(amount: Quantity) -> int:
+    milli = amount.milli_value()
+    if milli > _MOST_CPU_MILLI:
+        raise OutOfRangeError(str(amount), "write an amount of CPU, such as 1000m")
+    return milli
+
+
+def _number(least: float, most: float = float("inf")) -> ValueShape:
+    """Return the shape of a number. Trimaran writes some of them in quotes (`"1.5"`)."""
+    return number(Bounds(least, most), quoted=True)
+
+
+def _risk_weights(**weights: float) -> dict[str, float]:
+    return {**LowRiskOverCommitmentArgs().risk_limit_weights, **weights}
+
+
+def _last_weights(weights: list[ResourceWeight]) -> tuple[ResourceWeight, ...]:
+    return tuple({weight.name: weight for weight in weights}.values())
+
+
+def _ascending(points: list[ShapePoint]) -> tuple[ShapePoint, ...]:
+    for before, point in pairwise(points):
+        if point.utilization <= before.utilization:
+            message = f"utilization {point.utilization} is not above that of the point before"
+            raise WrongValueError(message, "write the points in the order of their utilization")
+    return tuple(points)
+
+
+_WEIGHTS: Final = ListOf(
+    Section(
+        "resources",
+        ResourceWeight,
+        (
+            Key("name", RESOURCE_NAME, "Name of the resource.", "nvidia.com/gpu"),
+            Key("weight", whole(1, 100, quoted=True), "How much the resource counts in the mean."),
+        ),
+    ),
+    _last_weights,
+    ("no resource is listed", "write a list such as - {name: cpu, weight: 1}"),
+)
+_RESOURCES: Final = Key("resources", _WEIGHTS, "Resources whose requests are added up.")
+_RATIO_FUNCTION: Final = Section(
+    "requestedToCapacityRatio",
+    lambda shape: shape,
+    (
+        Key(
+            "shape",
+            ListOf(
+                Section(
+                    "shape",
+                    ShapePoint,
+                    (
+                        Key("utilization", whole(0, 100, quoted=True), "Requested percent.", "0"),
+                        Key("score", whole(0, 10, quoted=True), "Score there.", "10"),
+                    ),
+                ),
+                _ascending,
+                ("the shape has no point", "write points such as {utilization: 0, score: 0}"),
+            ),
+            "Points of the function from utilization to score.",
+            "[{utilization: 0, score: 0}, …]",
+        ),
+    ),
+)
+
+
+def _strategy(make: Callable[..., PolicyArgs], type_name: str, *keys: Key) -> Section[PolicyArgs]:
+    """Return the shape of a scoring strategy, which may be written below `scoringStrategy`, as kube-scheduler does."""
+
+    def written_either_way(strategy: PolicyArgs | None = None, **arguments: Any) -> PolicyArgs:  # noqa: ANN401 - likewise
+        return strategy or make(**arguments)
+
+    def check(given: Given) -> Iterator[DocumentProblem]:
+        for each in keys if given.has("scoringStrategy") else ():
+            if given.has(each.key):
+                message = f"`{each.key}` cannot be combined with `scoringStrategy`"
+                yield given.problem(each.key, message, "write it below scoringStrategy")
+
+    kind = Key("type", one_of((type_name,), "the strategy of this policy"), "Name in kube-scheduler.", into="")
+    below = Section("scoringStrategy", make, (kind, *keys))
+    either = Key("scoringStrategy", below, "The arguments as kube-scheduler's profile has them.", into="strategy")
+    return Section("args", written_either_way, (*keys, either), check)
+
+
+_ARGS: Final[Mapping[PolicyName, Section[Any]]] = {
+    PolicyName.TARGET_LOAD_PACKING: Section(
+        "args",
+        TargetLoadPackingArgs,
+        (
+            Key(
+                "targetUtilization",
+                _number(1, 99),
+                "CPU in percent that is aimed at.",
+                into="target_utilization_percent",
+            ),
+            Key(
+                "defaultRequests",
+                Section(
+                    "defaultRequests",
+                    lambda cpu: cpu,
+                    (Key("cpu", QUANTITY.then(_cpu_milli), "Amount of CPU.", "1000m"),),
+                ),
+                "What a pod without requests counts as.",
+                into="default_requests_cpu_milli",
+            ),
+            Key(
+                "defaultRequestsMultiplier",
+                _number(0, 1000),
+                "Expected load of a pod without limits, in times of its requests.",
+            ),
+        ),
+        hints=_TRIMARAN_SOURCES,
+    ),
+    PolicyName.LOAD_VARIATION_RISK_BALANCING: Section(
+        "args",
+        LoadVariationRiskBalancingArgs,
+        (
+            Key("safeVarianceMargin", _number(0), "Factor of the standard deviation."),
+            Key("safeVarianceSensitivity", _number(0), "Root of the deviation."),
+            Key(
+                "resources",
+                ListOf(
+                    LOAD_RESOURCE,
+                    lambda found: tuple(dict.fromkeys(found)),
+                    ("no resource is listed", "write a list such as [cpu, memory]"),
+                ),
+                "Resources whose loads count.",
+            ),
+        ),
+        hints=_TRIMARAN_SOURCES,
+    ),
+    PolicyName.LOW_RISK_OVERCOMMITMENT: Section(
+        "args",
+        LowRiskOverCommitmentArgs,
+        (
+            Key("smoothingWindowSize", whole(1, 1000, quoted=True), "Windows to smooth over."),
+            Key(
+                "riskLimitWeights",
+                Section(
+                    "riskLimitWeights",
+                    _risk_weights,
+                    tuple(Key(name, _number(0, 1), f"Weight of the limits of {name}.") for name in ("cpu", "memory")),
+                ),
+                "How much limits count against the load.",
+            ),
+        ),
+        hints=_TRIMARAN_SOURCES,
+    ),
+    PolicyName.PEAKS: Section(
+        "args",
+        PeaksArgs,
+        (
+            Key(
+                "nodePowerModel",
+                mapping_of(
+                    "nodePowerModel",
+                    TEXT,
+                    Section(
+                        "nodePowerModel",
+                        PowerModel,
+                        tuple(Key(key, _POWER, "Of k0 + k1 * exp(k2 * percent).", "0") for key in ("k0", "k1", "k2")),
+                    ),
+                ),
+                "Power in watts by node.",
+            ),
+        ),
+        hints=_TRIMARAN_SOURCES,
+    ),
+    PolicyName.SELECTOR_SPREAD: Section("args", SelectorSpreadArgs),
+    PolicyName.MOST_ALLOCATED: _strategy(MostAllocatedArgs, "MostAllocated", _RESOURCES),
+    PolicyName.REQUESTED_TO_CAPACITY_RATIO: _strategy(
+        RequestedToCapacityRatioArgs,
+        "RequestedToCapacityRatio",
+        _RESOURCES,
+        Key("requestedToCapacityRatio", _RATIO_FUNCTION, "The function from utilization to score.", into="shape"),
+    ),
+    PolicyName.GPU_PACKING: Section("args", GpuPackingArgs),
+    PolicyName.GPU_FRAGMENTATION: Section("args", GpuFragmentationArgs),
+}
+
+
+def _policy(name: PolicyName, weight: int = 1, args: PolicyArgs | None = None) -> PolicySettings:
+    return PolicySettings(name, weight, args or DEFAULT_ARGS[name])
+
+
+def _section(names: tuple[PolicyName, ...], args: ValueShape) -> Section[PolicySettings]:
+    known = one_of(names, "a policy").then(PolicyName)
+    return Section(
+        "policies",
+        _policy,
+        (
+            Key("name", known, "Name of the policy.", PolicyName.TARGET_LOAD_PACKING),
+            Key("weight", whole(1, 1000, quoted=True), "Its weight in the sum of scores, 1 by default."),
+            Key("args", args, "Its arguments."),
+        ),
+    )
+
+
+class _Policy:
+    """A policy, whose arguments depend on its name."""
+
+    _BY_NAME: Final = {str(name): _section((name,), args) for name, args in _ARGS.items()}
+    _WITHOUT_NAME: Final = _section(tuple(PolicyName), Anything())
+
+    def read(self, node: Node, _key: str = "") -> PolicySettings:
+        """Return the policy. Raises DocumentError."""
+        name = node.get("name") if isinstance(node, MappingNode) else None
+        text = name.value if isinstance(name, ScalarNode) else ""
+        return self._BY_NAME.get(text, self._WITHOUT_NAME).read(node)
+
+    @property
+    def schema(self) -> Schema:
+        """The JSON Schemas of all policies."""
+        return {"type": "object", "anyOf": [section.schema for section in self._BY_NAME.values()]}
+
+
+POLICIES: Final = ListOf(
+    _Policy(),
+    empty=("no policy is listed", "write a policy, or remove the key for the default"),
+    unique=lambda policy: f"the policy {policy.name}",
+)

@@ -1,0 +1,1 @@
+"""Determines whose series a node's load is taken from. Pure."""

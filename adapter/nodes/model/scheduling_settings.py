@@ -1,0 +1,205 @@
+"""The values of the scheduling configuration (`--scheduling-config`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from adapter.nodes.model.loads import LoadResource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class PolicyName(StrEnum):
+    """The policies, as paths and configuration name them."""
+
+    TARGET_LOAD_PACKING = "target-load-packing"
+    LOAD_VARIATION_RISK_BALANCING = "load-variation-risk-balancing"
+    LOW_RISK_OVERCOMMITMENT = "low-risk-overcommitment"
+    PEAKS = "peaks"
+    SELECTOR_SPREAD = "selector-spread"
+    MOST_ALLOCATED = "most-allocated"
+    REQUESTED_TO_CAPACITY_RATIO = "requested-to-capacity-ratio"
+    GPU_PACKING = "gpu-packing"
+    GPU_FRAGMENTATION = "gpu-fragmentation"
+
+
+NodeMatch: TypeAlias = Literal["auto", "instance", "ip", "nodename"]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLoadPackingArgs:
+    """`TargetLoadPackingArgs` of scheduler-plugins."""
+
+    target_utilization_percent: float = 40.0
+    default_requests_cpu_milli: int = 1000
+    default_requests_multiplier: float = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class LoadVariationRiskBalancingArgs:
+    """`LoadVariationRiskBalancingArgs` of scheduler-plugins, over any listed resource."""
+
+    safe_variance_margin: float = 1.0
+    safe_variance_sensitivity: float = 1.0
+    resources: tuple[LoadResource, ...] = (LoadResource.CPU, LoadResource.MEMORY)
+
+
+@dataclass(frozen=True, slots=True)
+class LowRiskOverCommitmentArgs:
+    """`LowRiskOverCommitmentArgs` of scheduler-plugins."""
+
+    smoothing_window_size: int = 5
+    risk_limit_weights: Mapping[str, float] = field(default_factory=lambda: {"cpu": 0.5, "memory": 0.5})
+
+
+@dataclass(frozen=True, slots=True)
+class PowerModel:
+    """Power of a node in watts at x percent of its CPU: `k0 + k1 * exp(k2 * x)`."""
+
+    k0: float
+    k1: float
+    k2: float
+
+
+@dataclass(frozen=True, slots=True)
+class PeaksArgs:
+    """`PeaksArgs` of scheduler-plugins."""
+
+    node_power_model: Mapping[str, PowerModel] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectorSpreadArgs:
+    """SelectorSpread has no arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceWeight:
+    """How much a resource counts in a mean of several."""
+
+    name: str
+    weight: int = 1
+
+
+DEFAULT_WEIGHTS = (ResourceWeight("cpu"), ResourceWeight("memory"))
+
+
+@dataclass(frozen=True, slots=True)
+class MostAllocatedArgs:
+    """The scoring strategy `MostAllocated` of `NodeResourcesFitArgs`."""
+
+    resources: tuple[ResourceWeight, ...] = DEFAULT_WEIGHTS
+
+
+@dataclass(frozen=True, slots=True)
+class ShapePoint:
+    """A point of the function from utilisation (0..100) to score (0..10)."""
+
+    utilization: int
+    score: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatioArgs:
+    """The scoring strategy `RequestedToCapacityRatio` of `NodeResourcesFitArgs`."""
+
+    shape: tuple[ShapePoint, ...] = (ShapePoint(0, 0), ShapePoint(100, 10))
+    resources: tuple[ResourceWeight, ...] = DEFAULT_WEIGHTS
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPackingArgs:
+    """`gpu-packing` has no arguments of its own; `GpuSettings` says what a GPU is."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFragmentationArgs:
+    """`gpu-fragmentation` has no arguments of its own; `GpuSettings` says what a GPU is."""
+
+
+PolicyArgs: TypeAlias = (
+    TargetLoadPackingArgs
+    | LoadVariationRiskBalancingArgs
+    | LowRiskOverCommitmentArgs
+    | PeaksArgs
+    | SelectorSpreadArgs
+    | MostAllocatedArgs
+    | RequestedToCapacityRatioArgs
+    | GpuPackingArgs
+    | GpuFragmentationArgs
+)
+
+DEFAULT_ARGS: Mapping[PolicyName, PolicyArgs] = {
+    PolicyName.TARGET_LOAD_PACKING: TargetLoadPackingArgs(),
+    PolicyName.LOAD_VARIATION_RISK_BALANCING: LoadVariationRiskBalancingArgs(),
+    PolicyName.LOW_RISK_OVERCOMMITMENT: LowRiskOverCommitmentArgs(),
+    PolicyName.PEAKS: PeaksArgs(),
+    PolicyName.SELECTOR_SPREAD: SelectorSpreadArgs(),
+    PolicyName.MOST_ALLOCATED: MostAllocatedArgs(),
+    PolicyName.REQUESTED_TO_CAPACITY_RATIO: RequestedToCapacityRatioArgs(),
+    PolicyName.GPU_PACKING: GpuPackingArgs(),
+    PolicyName.GPU_FRAGMENTATION: GpuFragmentationArgs(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """One policy of `policies:`."""
+
+    name: PolicyName
+    weight: int
+    args: PolicyArgs
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings:
+    """Hard limits of utilisation after placement, as ratios; a resource without one is not limited."""
+
+    limits: Mapping[LoadResource, float] = field(default_factory=dict)
+    use: Literal["requests", "limits"] = "requests"
+    """Whether requests or limits count as the load of a pod."""
+    pools: Mapping[str, Mapping[LoadResource, float]] = field(default_factory=dict)
+    """Limits of single pools (values of `poolLabel`), which replace the general one of the same resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSettings:
+    """The resources and annotations that describe GPUs."""
+
+    resources: tuple[str, ...] = ("nvidia.com/gpu",)
+    allocation_annotation: str = ""
+    """Annotation of a pod that names its GPUs and shares, such as `0:500,1:1000` (index:milli); empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class HotspotSettings:
+    """When a node is hot: above a limit for `rounds` refreshes, until it is below for `clear`."""
+
+    limits: Mapping[LoadResource, float] = field(
+        default_factory=lambda: {LoadResource.CPU: 0.8, LoadResource.MEMORY: 0.9}
+    )
+    rounds: int = 5
+    clear: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingSettings:
+    """The whole file; its defaults are what `nodes` does without one."""
+
+    policies: tuple[PolicySettings, ...] = (PolicySettings(PolicyName.TARGET_LOAD_PACKING, 1, TargetLoadPackingArgs()),)
+    filter: FilterSettings = FilterSettings()
+    match: NodeMatch = "auto"
+    queries: Mapping[LoadResource, str] = field(default_factory=dict)
+    """Expressions that take the place of the built-in ones: a ratio (0..1) per `instance`."""
+    matchers: Mapping[str, str] = field(default_factory=dict)
+    """Label matchers (equality) that are added to each built-in expression."""
+    gpu: GpuSettings = GpuSettings()
+    pool_label: str = ""
+    scheduler_names: frozenset[str] = frozenset()
+    """`schedulerNames`: the values of `schedulerName` of the pods that the filter and the scores apply to; empty for
+    all pods. A scheduler calls its extenders for the pods of all its profiles."""
+    watcher_estimates: bool = False
+    hotspots: HotspotSettings = HotspotSettings()

@@ -1,0 +1,143 @@
+"""gpu-fragmentation: a pod goes where the GPUs that it leaves are of the most use to the pods that will follow.
+
+What will follow is taken from the pods that the cluster has now. Nodes are ordered by points (`gpu_points`), and those
+with equal points by what the pod would leave of their CPU and GPUs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.scores.gpu_fragments import as_array, placements
+from adapter.nodes.scores.gpu_points import PointsTable, Workload, left_over
+from adapter.nodes.scores.levels import level_scores
+from adapter.nodes.scores.policy_scores import MIDDLE_SCORE, PolicyScores, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.model.scheduling_settings import GpuFragmentationArgs
+    from adapter.nodes.model.workload import GpuPodKind
+    from adapter.nodes.scores.gpu_fragments import GpuState, Integers
+    from adapter.nodes.scores.policy_scores import Rows
+
+_CPU: Final = "cpu"
+_MOST_CPU_MILLI: Final = 1e12
+"""Larger amounts count as this one. A pod may request anything."""
+_NO_ROOM: Final = -np.inf
+_STATES_AT_ONCE: Final = 500
+"""Bounds the memory of a request where all nodes differ."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Nodes:
+    """What is left of the nodes of a request."""
+
+    states: tuple[GpuState, ...]
+    """Of the GPUs, in ascending order."""
+    cpu_before: Integers
+    cpu_after: Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """The best placement on each node."""
+
+    points: Floats
+    """-inf where the GPUs are not there."""
+    fragments_before: Floats
+    fragments_after: Floats
+
+
+def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuFragmentationArgs) -> PolicyScores:
+    """Return scores by the points of the pod's best placement on each node; 0 for a node without the GPUs.
+
+    A pod without GPUs takes CPU that pods with GPUs may need. It gets the same score everywhere if what it requests
+    of devices is not known.
+    """
+    unknown = _unknown_device(pod)
+    if unknown:
+        return PolicyScores(
+            np.full(len(rows), MIDDLE_SCORE),
+            lambda _: f"the pod requests {unknown}, of which nothing shows which devices are left",
+        )
+    nodes = _nodes(pod, columns, rows)
+    found = _best_placements(pod, nodes, _workload(tuple(sorted(columns.gpu_workload.items()))))
+    order = {
+        points: place for place, points in enumerate(sorted(set(found.points.tolist()) - {_NO_ROOM}, reverse=True))
+    }
+    levels = np.array([order.get(points, -1) for points in found.points.tolist()], dtype=np.int64)
+    most_gpus = max((sum(state) for state in nodes.states), default=0)
+    gpus_after = np.array([sum(state) for state in nodes.states], dtype=np.int64) - pod.gpu_count * pod.gpu_milli
+    rest = left_over(nodes.cpu_after, gpus_after, float(nodes.cpu_before.max(initial=0)), most_gpus)
+
+    def reason(position: int) -> str:
+        if found.points[position] == _NO_ROOM:
+            return f"{pod.gpu_count} GPUs with {pod.gpu_milli} of 1000 are not left on the node"
+        before, after = found.fragments_before[position] / 1000, found.fragments_after[position] / 1000
+        return f"fragments of GPUs that the cluster's pods cannot use: {before:.2f} before, {after:.2f} with the pod"
+
+    return PolicyScores(level_scores(levels, len(order), 1.0 - rest), reason)
+
+
+def _unknown_device(pod: PendingPod) -> str:
+    """Return a resource that stands for GPUs, and is not among those that count; empty if the pod requests none."""
+    if pod.gpu_count:
+        return ""
+    return next((name for name in sorted(pod.resources.requests) if "/" in name and "gpu" in name.lower()), "")
+
+
+def _nodes(pod: PendingPod, columns: NodeColumns, rows: Rows) -> _Nodes:
+    left = taken(columns.allocatable, _CPU, rows) - taken(columns.requested, _CPU, rows)
+    before = np.clip(left, 0.0, _MOST_CPU_MILLI).astype(np.int64)
+    wanted = min(pod.resources.requests.get(_CPU, 0), int(_MOST_CPU_MILLI))
+    states = tuple(tuple(sorted(columns.gpu_left_milli[row])) for row in rows.tolist())
+    return _Nodes(states, before, np.maximum(before - wanted, 0))
+
+
+def _best_placements(pod: PendingPod, nodes: _Nodes, workload: Workload) -> _Found:
+    """Return the best of what the pod may leave of each node's GPUs. Nodes with the same GPUs left share the work."""
+    size = len(nodes.states)
+    found = _Found(np.full(size, _NO_ROOM), np.zeros(size), np.zeros(size))
+    alike: dict[GpuState, list[int]] = {}
+    for position, state in enumerate(nodes.states):
+        alike.setdefault(state, []).append(position)
+    states = list(alike.items())
+    for first in range(0, size, _STATES_AT_ONCE):
+        _write_best(pod, nodes, states[first : first + _STATES_AT_ONCE], workload, found)
+    return found
+
+
+def _write_best(
+    pod: PendingPod, nodes: _Nodes, alike: Sequence[tuple[GpuState, list[int]]], workload: Workload, found: _Found
+) -> None:
+    """Write the best placements on the nodes at the positions of some states."""
+    states: list[GpuState] = []
+    rows: list[tuple[int, int, int]] = []
+    for state, positions in alike:
+        present = len(states)
+        states += (state, *placements(state, pod.gpu_count, pod.gpu_milli))
+        rows += [(position, present, option) for option in range(present + 1, len(states)) for position in positions]
+    if not rows:
+        return
+    table = PointsTable(as_array(states), workload)
+    node, before, after = np.array(rows, dtype=np.intp).T
+    points = table.points(before, nodes.cpu_before[node], after, nodes.cpu_after[node])
+    np.maximum.at(found.points, node, points)
+    # Of equal placements the first one counts, so it is written last.
+    best = np.flatnonzero(points == found.points[node])[::-1]
+    at = node[best]
+    found.fragments_before[at] = table.fragments.fragments_milli(before[best], nodes.cpu_before[at])
+    found.fragments_after[at] = table.fragments.fragments_milli(after[best], nodes.cpu_after[at])
+
+
+@lru_cache(maxsize=4)
+def _workload(seen: tuple[tuple[GpuPodKind, float], ...]) -> Workload:
+    """Return the workload of the present columns, which all requests share until a pod changes."""
+    return Workload(dict(seen))

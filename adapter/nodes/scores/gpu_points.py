@@ -1,0 +1,67 @@
+"""How good it is to place a pod on a node with GPUs: `gpu-fragmentation` and its benchmark decide by these points.
+
+Fragmentation gradient descent counts what no pod can use now. It does not see that a share which is cut off a GPU may
+leave a piece that nothing will ever fill: the worth of what is left does. A GPU of worth that is lost beyond what the
+pod is worth itself counts as much as the whole range of the gradient. Of placements with equal points, the one that
+leaves the least CPU and GPUs on the node is the best. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.scores.gpu_fragments import FragmentTable, gradient_points, mix_of
+from adapter.nodes.scores.gpu_worth import worth_by_left, worth_gpus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.workload import GpuPodKind
+    from adapter.nodes.scores.gpu_fragments import Integers
+
+_POINTS_OF_A_GPU: Final = 100.0
+_STEP_POINTS: Final = 2.0
+"""Gradients that differ by less are equal: then what is left over decides, so that nodes are filled one by one."""
+_RARITY: Final = 0.7
+"""Kinds count by this power of how often they were seen: a rare kind is more uncertain, and often the largest."""
+
+
+class Workload:
+    """The pods that are expected: those that were seen."""
+
+    def __init__(self, seen: Mapping[GpuPodKind, float]) -> None:
+        """`seen` are pods that request GPUs, by kind. Others would add to all fragments alike."""
+        self.mix = mix_of({shape: count**_RARITY for shape, count in seen.items()})
+        self.worth_by_left = worth_by_left(self.mix)
+
+
+class PointsTable:
+    """The points of placements that change one state of GPUs into another."""
+
+    def __init__(self, left_milli: Integers, workload: Workload) -> None:
+        """`left_milli` is what is left of each GPU (states, GPUs); 0 stands for one that a node does not have."""
+        self.fragments = FragmentTable(left_milli, workload.mix)
+        self._worth_gpus = worth_gpus(left_milli, workload.worth_by_left)
+
+    def points(
+        self, before: NDArray[np.intp], cpu_before: Integers, after: NDArray[np.intp], cpu_after: Integers
+    ) -> Floats:
+        """Return the points of placements from states to states (rows of the table), with the CPU in milli."""
+        gradient = gradient_points(
+            self.fragments.fragments_milli(before, cpu_before), self.fragments.fragments_milli(after, cpu_after)
+        )
+        steps = np.floor(gradient / _STEP_POINTS) * _STEP_POINTS
+        lost_gpus = self._worth_gpus[before] - self._worth_gpus[after]
+        # Rounded, so that placements which are equally good are exactly equal.
+        return np.asarray(np.round(steps - _POINTS_OF_A_GPU * lost_gpus, 3))
+
+
+def left_over(cpu_after: Integers, gpus_after_milli: Integers, most_cpu: float, most_gpus_milli: float) -> Floats:
+    """Return 0..1 for what placements leave of CPU and of all GPUs of their nodes, beside the largest node's."""
+    cpu, gpus = cpu_after / max(1.0, most_cpu), gpus_after_milli / max(1.0, most_gpus_milli)
+    return np.asarray((np.clip(cpu, 0.0, 1.0) + np.clip(gpus, 0.0, 1.0)) / 2.0)

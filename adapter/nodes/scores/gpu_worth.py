@@ -1,0 +1,114 @@
+"""What is left of a GPU is worth what the workload can still fit into it: prices of a cutting-stock problem.
+
+GPUs are bars that the shares of pods are cut from. The fewest GPUs for a workload are a linear program, whose dual
+prices say how much of a GPU each share costs if all are cut well (Gilmore and Gomory, 1961): 0.5 for a share of 470,
+for two of them fill a GPU; 1 for one of 810, beside which nothing else fits. What is left of a GPU is worth the best
+set of shares that fits into it. Whoever places pods so that the worth falls least leaves no GPU that nobody can fill.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.scores.gpu_fragments import Integers, WorkloadMix
+
+    Knapsack: TypeAlias = tuple[Floats, NDArray[np.intp]]
+
+_STEP_MILLI: Final = 10
+_STEPS: Final = 1000 // _STEP_MILLI
+"""Shares are rounded up to hundredths of a GPU, and what is left is rounded down."""
+_MOST_PIVOTS: Final = 400
+_NOTHING: Final = 1e-9
+_FREQUENCIES: Final = 200
+"""Frequencies are rounded to a 200th, so that prices are not computed again for each pod."""
+
+
+def worth_by_left(mix: WorkloadMix) -> Floats:
+    """Return what is left of a GPU is worth, as a share of a whole one, for 0, 10, 20 ... 1000 thousandths."""
+    demand: dict[int, float] = {}
+    for count, milli, share in zip(mix.gpu_count.tolist(), mix.gpu_milli.tolist(), mix.share.tolist(), strict=True):
+        if count and milli:
+            size = min(-(-milli // _STEP_MILLI), _STEPS)
+            demand[size] = demand.get(size, 0.0) + count * share
+    total = sum(demand.values())
+    rounded = {size: round(_FREQUENCIES * amount / total) for size, amount in sorted(demand.items())}
+    return _worth(tuple((size, amount) for size, amount in rounded.items() if amount))
+
+
+def worth_gpus(left_milli: Integers, by_left: Floats) -> Floats:
+    """Return the worth of nodes with so much left of each GPU (nodes, GPUs), in GPUs."""
+    return np.asarray(by_left[left_milli // _STEP_MILLI].sum(axis=1))
+
+
+@lru_cache(maxsize=64)
+def _worth(demand: tuple[tuple[int, int], ...]) -> Floats:
+    """Return the worth by hundredths that are left, for shares (in hundredths) and how often each is requested."""
+    if not demand:
+        return np.zeros(_STEPS + 1)
+    sizes = np.array([size for size, _ in demand])
+    prices = _prices(sizes, np.array([amount for _, amount in demand], dtype=np.float64))
+    worth, _ = _knapsack(sizes, prices)
+    # Rounded, so that placements which are equally good are exactly equal.
+    found: Floats = np.round(worth, 6)
+    found.setflags(write=False)
+    return found
+
+
+def _prices(sizes: Integers, demand: Floats) -> Floats:
+    """Return the dual prices of the fewest bars for a demand, by the simplex method with generated columns."""
+    basis = np.diag((_STEPS // sizes).astype(np.float64))
+    costs = np.ones(len(sizes))
+    prices: Floats = costs / np.diag(basis)
+    for _ in range(_MOST_PIVOTS):
+        entering, cost = _entering(sizes, prices)
+        if entering is None:
+            break
+        amounts, change = np.linalg.solve(basis, np.column_stack((demand, entering))).T
+        ratios = np.full(len(sizes), np.inf)
+        np.divide(np.maximum(amounts, 0.0), change, out=ratios, where=change > _NOTHING)
+        leaving = int(ratios.argmin())
+        basis[:, leaving], costs[leaving] = entering, cost
+        prices = np.asarray(np.linalg.solve(basis.T, costs), dtype=np.float64)
+    return np.asarray(np.maximum(prices, 0.0))
+
+
+def _entering(sizes: Integers, prices: Floats) -> tuple[Floats | None, float]:
+    """Return a column that makes the plan better and what it costs: a way to cut a bar, or more than is requested."""
+    cheapest = int(prices.argmin())
+    column = np.zeros(len(sizes))
+    if prices[cheapest] < -_NOTHING:
+        column[cheapest] = -1.0
+        return column, 0.0
+    worth, last = _knapsack(sizes, prices)
+    if worth[-1] <= 1.0 + _NOTHING:
+        return None, 0.0
+    room = _STEPS
+    while room > 0:
+        if last[room] < 0:
+            room -= 1
+        else:
+            column[last[room]] += 1.0
+            room -= int(sizes[last[room]])
+    return column, 1.0
+
+
+def _knapsack(sizes: Integers, prices: Floats) -> Knapsack:
+    """Return the best price of shares that fit, for each room (0..100), and which was added last; -1 for none."""
+    best = np.zeros(_STEPS + 1)
+    last = np.full(_STEPS + 1, -1, dtype=np.intp)
+    for room in range(1, _STEPS + 1):
+        best[room] = best[room - 1]
+        fitting = int(np.searchsorted(sizes, room, side="right"))
+        if fitting:
+            prices_with = best[room - sizes[:fitting]] + prices[:fitting]
+            choice = int(prices_with.argmax())
+            if prices_with[choice] > best[room] + _NOTHING:
+                best[room], last[room] = prices_with[choice], choice
+    return best, last

@@ -1,1 +1,0 @@
-"""Which metrics exist: series are looked up, and the rules make metrics of them."""

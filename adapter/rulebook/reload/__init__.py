@@ -1,1 +1,0 @@
-"""What is kept of rules when a changed file breaks them."""

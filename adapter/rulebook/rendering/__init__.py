@@ -1,1 +1,0 @@
-"""From a metric and a request to the text of a query."""
