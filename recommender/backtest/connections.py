@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.predictive.history import of_one_series
-from recommender.predictive.simulation.connections import (
+from recommender.kinds.predictive.history import of_one_series
+from recommender.kinds.predictive.simulation.connections import (
     measure_connections,
     open_connections,
     replayed,
     simulate_connections,
 )
-from recommender.predictive.simulation.session_option import parse_sessions
+from recommender.kinds.predictive.simulation.session_option import parse_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.backtest.report import PolicyResult
-    from recommender.predictive.arrays import BoolArray
-    from recommender.predictive.history import LoadHistory
-    from recommender.predictive.simulation.serving import FleetSettings
+    from recommender.kinds.predictive.arrays import BoolArray
+    from recommender.kinds.predictive.history import LoadHistory
+    from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 
 def with_connections(arrivals: LoadHistory, sessions: str) -> LoadHistory:

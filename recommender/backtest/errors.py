@@ -1,4 +1,4 @@
-"""What ends a backtest."""
+"""Errors that end a backtest."""
 
 from __future__ import annotations
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.service.children import ChildError, ChildLimits
 from recommender.backtest.report import FitCounts
-from recommender.predictive.rolling import RollingOptions, refit_steps
+from recommender.child_processes.parent import ChildError, ChildLimits
+from recommender.kinds.predictive.rolling import RollingOptions, refit_steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.service.children import Children
-    from recommender.predictive.forecast import ForecastTask, Model
-    from recommender.predictive.history import LoadHistory
+    from recommender.child_processes.parent import Children
+    from recommender.kinds.predictive.forecast import ForecastTask, Model
+    from recommender.kinds.predictive.history import LoadHistory
 
 FIT_SECONDS: Final = 60.0
 """The budget of one fit, with the start of its process; fits that one child makes in a row share it."""

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recommender.backtest.fits import CountedFits
-from recommender.predictive.current import duration_text
-from recommender.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.current import duration_text
+from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adapter.service.children import Children
     from recommender.backtest.report import FitCounts
-    from recommender.predictive.forecast import Forecasts, ForecastTask, Model
-    from recommender.predictive.history import LoadHistory
+    from recommender.child_processes.parent import Children
+    from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model
+    from recommender.kinds.predictive.history import LoadHistory
 
 _HEAVY: Final = 20.0
 """How much longer a heavy model takes than a light one, for the progress alone."""
@@ -25,7 +25,7 @@ _HEAVY: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
-    """What a model said over the whole trace."""
+    """The forecasts of a model over the whole trace."""
 
     name: str
     forecasts: Forecasts
@@ -74,9 +74,9 @@ def _weight(model: Model) -> float:
 def _lacking(model: Model, history: LoadHistory, fits: FitCounts) -> str:
     if history.span_seconds <= model.least_history_seconds:
         return (
-            f"{model.name} takes no part: it needs {duration_text(model.least_history_seconds)} of history, "
+            f"{model.name} does not take part: it needs {duration_text(model.least_history_seconds)} of history, "
             f"and the trace has {duration_text(history.span_seconds)}"
         )
     if fits.last_failure:
-        return f"{model.name} takes no part: none of its fits succeeded, the last one: {fits.last_failure}"
-    return f"{model.name} takes no part: it found no forecast in this trace"
+        return f"{model.name} does not take part: none of its fits succeeded; the last failure: {fits.last_failure}"
+    return f"{model.name} does not take part: it has no forecast for this trace"

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.hpa.arithmetic import Tolerances
-from recommender.hpa.totals import average_value_replicas
+from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
 
 if TYPE_CHECKING:
-    from recommender.predictive.arrays import FloatArray
-    from recommender.predictive.simulation.serving import FleetSettings
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 MILLI = 1000
+_TOLERANCE: Final = 0.1
+"""The share of the target by which usage may differ from it; the HPA controller's default."""
+
+
+def average_value_replicas(replicas: int, usage_milli: int, target_milli: int) -> int:
+    """Return what an HPA asks for by a target of type AverageValue, before it looks back and limits the rate.
+
+    `usage_milli` is the total, `target_milli` what each replica may have of it. The formula, and its rounding, is that
+    of `replica_calculator.go` in the HPA controller.
+    """
+    usage, target = float(usage_milli), float(target_milli)
+    if replicas and 1.0 - _TOLERANCE <= usage / (target * float(replicas)) <= 1.0 + _TOLERANCE:
+        return replicas
+    return min(math.ceil(usage / target), MOST_REPLICAS)
 
 
 def hpa_desired(load: FloatArray, settings: FleetSettings) -> FloatArray:
@@ -23,7 +36,7 @@ def hpa_desired(load: FloatArray, settings: FleetSettings) -> FloatArray:
 
     Within 10 % of the target, the size that stands is desired again, so each step needs the one before.
     """
-    tolerances, least, most = Tolerances(), settings.min_replicas, settings.max_replicas or math.inf
+    least, most = settings.min_replicas, settings.max_replicas or math.inf
     target = max(1, round(settings.load_per_replica * MILLI))
     recent: deque[float] = deque(maxlen=settings.down_window_steps)
     asked, desired = float(least), np.empty(len(load))
@@ -31,8 +44,7 @@ def hpa_desired(load: FloatArray, settings: FleetSettings) -> FloatArray:
         if math.isnan(value):
             wanted = recent[-1] if recent else asked
         else:
-            usage = math.ceil(value * MILLI)
-            wanted = float(average_value_replicas(int(asked), usage, target, tolerances).replicas)
+            wanted = float(average_value_replicas(int(asked), math.ceil(value * MILLI), target))
         recent.append(min(max(wanted, least), most))
         desired[step], asked = recent[-1], max(recent)
     return desired

@@ -1,4 +1,4 @@
-"""What a backtest is asked for."""
+"""The options of a backtest."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from recommender.backtest.report import Actuator
-from recommender.predictive.history import DAY_SECONDS
-from recommender.predictive.settings import PredictiveSettings
-from recommender.predictive.tasks import DOWN_WINDOW_SECONDS
+from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+from recommender.kinds.predictive.tasks import DOWN_WINDOW_SECONDS
 
 DEFAULT_STARTUP_SECONDS: Final = 180.0
 DEFAULT_WARM_UP_SECONDS: Final = 8 * DAY_SECONDS
@@ -26,7 +26,7 @@ class BacktestOptions:
     load_per_replica: float | None = None
     """None: the 99th percentile of the load / 20, which is a scale only."""
     warm_up_seconds: float = DEFAULT_WARM_UP_SECONDS
-    """Steps of so much time are not judged, at most half of the trace."""
+    """Steps within this time are not judged, at most half of the trace."""
 
     connections: str = ""
     """The trace holds arrivals of long-lived connections, such as `mean-session=10m`; empty: it holds the load."""
@@ -42,6 +42,6 @@ class BacktestOptions:
 
     @property
     def down_window_seconds(self) -> float:
-        """Return for how long capacity stays at least what was asked for."""
+        """Return for how long capacity stays at least what was requested."""
         scale_down = self.settings.scale_down
         return DOWN_WINDOW_SECONDS if scale_down is None else scale_down.window_seconds

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _EACH_SECONDS: Final = 0.2
 _EARLY_SECONDS: Final = 2.0
-"""Before so much time nobody can say how long the rest takes."""
+"""Before this time nobody can say how long the rest takes."""
 _WIPE: Final = "\r\x1b[K"
 _BAR: Final = 24
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -11,28 +12,31 @@ from recommender.backtest.connections import with_connections, with_refusals
 from recommender.backtest.forecasting import run_models
 from recommender.backtest.hpa_actuator import through_hpa
 from recommender.backtest.hpa_rule import hpa_desired
-from recommender.backtest.policies import HPA, ReplayedPolicy, auto_policy, headroom_policy, model_policy
+from recommender.backtest.regret import regret_of
+from recommender.backtest.replayed_policies import HPA, ReplayedPolicy, auto_policy, headroom_policy, model_policy
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
-from recommender.backtest.verdict import verdict
-from recommender.predictive.choice.auto import run_auto
-from recommender.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier, reaching
-from recommender.predictive.simulation.measures import measure
-from recommender.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
-from recommender.predictive.simulation.way_down import way_down
-from recommender.predictive.tasks import task_for
+from recommender.backtest.reports.verdict import verdict
+from recommender.kinds.predictive.choice.auto import run_auto
+from recommender.kinds.predictive.choice.blend import room_of
+from recommender.kinds.predictive.simulation.bill import above_load_ratio
+from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier, reaching
+from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.scale_down_limits import way_down
+from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
+from recommender.kinds.predictive.tasks import task_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adapter.service.children import Children
     from recommender.backtest.options import BacktestOptions
-    from recommender.backtest.trace import RecordedLoad
-    from recommender.predictive.arrays import BoolArray, FloatArray
-    from recommender.predictive.forecast import Model
-    from recommender.predictive.history import LoadHistory
-    from recommender.predictive.simulation.frontier import Act, FrontierPoint
-    from recommender.predictive.simulation.serving import Ask, Fleet
-    from recommender.predictive.simulation.way_down import WayDown
+    from recommender.backtest.recorded.trace import RecordedLoad
+    from recommender.child_processes.parent import Children
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.forecast import Model
+    from recommender.kinds.predictive.history import LoadHistory
+    from recommender.kinds.predictive.simulation.frontier import Act, FrontierPoint
+    from recommender.kinds.predictive.simulation.scale_down_limits import ScaleDownLimits
+    from recommender.kinds.predictive.simulation.serving import Ask, Fleet
 
 _REPLICAS_AT_99TH_PERCENTILE: Final = 20
 _HPA_RATIOS: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 4.0)
@@ -68,10 +72,16 @@ def replay(
     ratios = HEADROOM_RATIOS if options.actuator is Actuator.SCALE else _HPA_RATIOS
     limits = way_down(options.settings, load, fleet)
     act = _Shown(_act(options.actuator, fleet, limits), len(ratios) + len(policies), partial(_rest, show, share))
-    results, points = _simulated(load, judged, fleet, policies, ratios, act, _act(options.actuator, fleet, None))
+    results, points = _simulate(load, judged, fleet, policies, ratios, act, _act(options.actuator, fleet, None))
     if options.connections:
         results = with_refusals(results, arrivals, judged, fleet, options.connections)
     given = verdict(results, auto.in_use, judged)
+    bill = above_load_ratio(load, judged, results[-1].measures.replica_hours, fleet)
+    regret = None
+    if options.actuator is Actuator.SCALE and limits is None:
+        rooms = {run.name: room_of(load, run.forecasts.upper[0], task.headroom_ratio) for run in runs.runs}
+        regret = regret_of(results[-1], rooms, load, judged, fleet, points)
+    given = replace(given, cost_above_load_ratio=bill, regret=regret)
     return BacktestReport(
         actuator=options.actuator,
         trace=TraceFacts(
@@ -95,9 +105,7 @@ def replay(
 
 
 def _reading_notes(trace: RecordedLoad) -> tuple[str, ...]:
-    return (
-        (f"{trace.repeated:,} rows have a time that another row has too: their mean counts",) if trace.repeated else ()
-    )
+    return (f"{trace.repeated:,} rows share their time with another row: their mean is used",) if trace.repeated else ()
 
 
 def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSettings:
@@ -158,7 +166,7 @@ def _hpa(load: FloatArray, fleet: FleetSettings, actuator: Actuator) -> Replayed
     return ReplayedPolicy(HPA, hpa_desired(load, fleet))
 
 
-def _simulated(
+def _simulate(
     load: FloatArray,
     judged: BoolArray,
     fleet: FleetSettings,
@@ -189,7 +197,7 @@ def _simulated(
     return results, points
 
 
-def _act(actuator: Actuator, fleet: FleetSettings, limits: WayDown | None) -> Act:
+def _act(actuator: Actuator, fleet: FleetSettings, limits: ScaleDownLimits | None) -> Act:
     """Return the actuator; `limits` are those of `scaleDown` and `connections`."""
     if actuator is Actuator.HPA:
         return lambda sizes: through_hpa(sizes if limits is None else limits.ask(sizes, fleet), fleet)

@@ -1,4 +1,4 @@
-"""What a backtest found, as values."""
+"""The results of a backtest, as values."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.predictive.arrays import BoolArray, FloatArray
-    from recommender.predictive.history import LoadHistory
-    from recommender.predictive.simulation.connections import ConnectionMeasures
-    from recommender.predictive.simulation.frontier import Comparison, FrontierPoint
-    from recommender.predictive.simulation.measures import Measures
-    from recommender.predictive.simulation.serving import Fleet, FleetSettings
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.history import LoadHistory
+    from recommender.kinds.predictive.simulation.connections import ConnectionMeasures
+    from recommender.kinds.predictive.simulation.frontier import Comparison, FrontierPoint
+    from recommender.kinds.predictive.simulation.measures import Measures
+    from recommender.kinds.predictive.simulation.serving import Fleet, FleetSettings
 
 
 class Actuator(StrEnum):
-    """What turns a desired size into the size of the fleet."""
+    """The actuator that turns a desired size into the size of the fleet."""
 
     SCALE = "scale"
     """The recommender itself, through the scale subresource."""
@@ -43,7 +43,7 @@ class TraceFacts:
 
 @dataclass(frozen=True, slots=True)
 class FitCounts:
-    """What became of a model's fits."""
+    """The numbers of successful and failed fits of a model."""
 
     done: int = 0
     failed: int = 0
@@ -64,18 +64,34 @@ class PolicyResult:
     parameters: Mapping[str, object] = field(default_factory=dict)
     fits: FitCounts = field(default_factory=FitCounts)
     connections: ConnectionMeasures | None = None
-    """What became of long-lived connections; None: the trace holds the load itself."""
+    """The results for long-lived connections; None if the trace holds the load itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regret:
+    """Auto beside the best single model in hindsight."""
+
+    best: str
+    """A model, or `headroom` where none was better."""
+    best_shortage: float
+    """Its shortage divided by that of plain headroom: the mean of how often and by how much."""
+    regret: float
+    """Auto's figure less this one; below 0 the mixture was better than each of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class BacktestVerdict:
-    """What to use; the figures are those of `model:auto`."""
+    """The recommended policy; the figures are those of `model:auto`."""
 
     best: str
     """The winner in hindsight, for information."""
     use: str
-    """What auto ran most: `headroom`, or the policy of a model."""
+    """The policy that auto ran most: `headroom`, or that of a model."""
     comparison: Comparison
+    cost_above_load_ratio: float | None = None
+    """Replica-hours of auto above those that the load itself fills, as a share of these; None without any load."""
+    regret: Regret | None = None
+    """None where models were not held at equal cost, as with an HPA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +109,7 @@ class BacktestReport:
     history: LoadHistory = field(repr=False)
     judged: BoolArray = field(repr=False)
     notes: tuple[str, ...] = ()
-    """What a reader must know beside the figures, such as models that took no part."""
+    """Notes for the reader besides the figures, such as models that did not take part."""
 
     @property
     def load(self) -> FloatArray:

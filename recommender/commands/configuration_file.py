@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from adapter.service.flags.parsing import exit_for_usage
-from adapter.timing.file_contents import FilesError, read_each
+from adapter.foundation.files.file_contents import FilesError, read_each
+from adapter.foundation.service.flags.parsing import exit_for_usage
+from adapter.foundation.sources.kubernetes.access import pod_namespace
 from recommender.commands.program import PROGRAM
+from recommender.configuration.own_namespace import with_own_namespace
 from recommender.configuration.reading import ConfigurationFileError, read_configuration
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.service.flags.table import FlagValues
-    from recommender.configuration.model import Configuration
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.configuration.recommender_configuration import Configuration
 
 
 def configuration_or_exit(values: FlagValues, *, for_backtest: bool = False) -> tuple[Path, Configuration]:
@@ -33,10 +34,9 @@ def configuration_or_exit(values: FlagValues, *, for_backtest: bool = False) -> 
         (content,) = read_each([path])
         if content.unread is not None:
             raise content.unread
-        return path, read_configuration(content.text, str(content.path), for_backtest=for_backtest)
+        configuration = read_configuration(content.text, str(content.path), for_backtest=for_backtest)
+        return path, with_own_namespace(configuration, pod_namespace())
     except FilesError as error:
         exit_for_usage(PROGRAM, str(error))
     except ConfigurationFileError as error:
-        for problem in error.problems:
-            print(f"{PROGRAM}: {problem}", file=sys.stderr)  # noqa: T201 - one line for each problem
-        sys.exit(2)
+        exit_for_usage(PROGRAM, *map(str, error.problems))

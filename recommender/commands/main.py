@@ -1,78 +1,79 @@
-"""`tidewatch-recommender`: finds the command that was asked for and runs it."""
+"""`tidewatch-recommender`: its commands."""
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from adapter.documents.tree import nearest
-from adapter.options.version import program_version
-from adapter.service.flags.parsing import exit_for_usage
-from adapter.service.runtime.printing import run_until_nobody_reads
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.program import Program, ProgramCommand, run_program
+from adapter.foundation.service.runtime.interruption import run_until_interrupted
+from adapter.foundation.service.runtime.printing import run_until_nobody_reads
 from recommender.commands.program import PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-SUMMARIES = {
-    "run": "decide repeatedly, publish the recommendations, and scale targets that may be scaled",
-    "recommend": "calculate each recommendation once, show how, and write nothing",
-    "backtest": "replay recorded load, and compare forecasts with plain headroom at equal cost",
-    "doctor": "check an installation for common faults, and say how to fix each",
-    "proportional": "replace cluster-proportional-autoscaler, with its command line and its rights",
-}
-
-USAGE = f"""\
-Usage: {PROGRAM} COMMAND [flags]
-
-How big a Kubernetes cluster and its workloads should be, and why.
-
-Commands:
-{chr(10).join(f"  {name:<12} {summary}" for name, summary in SUMMARIES.items())}
-
-`{PROGRAM} COMMAND --help` lists the flags of a command."""
+    from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; leaves by SystemExit with the exit status."""
-    run_until_nobody_reads(partial(_run, sys.argv[1:] if arguments is None else arguments))
+    """Run the command line; raises SystemExit if the exit status is not 0."""
+    given = sys.argv[1:] if arguments is None else arguments
+    run = partial(run_program, COMMANDS, given, os.environ)
+    run_until_interrupted(PROGRAM, partial(run_until_nobody_reads, run))
 
 
-def _run(arguments: Sequence[str]) -> None:
-    name, *rest = arguments or ["--help"]
-    if name in {"--help", "-h", "help"}:
-        print(USAGE)  # noqa: T201 - what was asked for
-    elif name == "--version":
-        print(f"{PROGRAM} {program_version()}")  # noqa: T201 - likewise
-    elif name in SUMMARIES:
-        _command(name)(rest)
-    else:
-        meant = nearest(name, SUMMARIES)
-        hint = f"did you mean {meant}?" if meant else f"see {PROGRAM} --help"
-        exit_for_usage(PROGRAM, f"there is no command {name!r}: {hint}")
-
-
-def _command(name: str) -> Callable[[Sequence[str]], None]:
-    """Return the function behind a command; only the one that runs is imported."""
+def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
+    """Return a command; only the one that runs is imported."""
     if name == "run":
         from recommender.commands.run.command import run  # noqa: PLC0415 - see above
+        from recommender.commands.run.flags import RUN  # noqa: PLC0415 - see above
 
-        return run
+        return ProgramCommand(RUN, run)
     if name == "backtest":
-        from recommender.commands.backtest import backtest  # noqa: PLC0415 - see above
+        from recommender.commands.backtest.command import backtest  # noqa: PLC0415 - see above
+        from recommender.commands.backtest.flags import BACKTEST  # noqa: PLC0415 - see above
 
-        return backtest
+        return ProgramCommand(BACKTEST, backtest)
     if name == "doctor":
-        from recommender.commands.doctor.command import doctor  # noqa: PLC0415 - see above
+        from recommender.commands.doctor.command import DOCTOR, doctor  # noqa: PLC0415 - see above
 
-        return doctor
+        return ProgramCommand(DOCTOR, doctor)
     if name == "proportional":
         from recommender.commands.proportional.command import proportional  # noqa: PLC0415 - see above
+        from recommender.commands.proportional.flags import PROPORTIONAL  # noqa: PLC0415 - see above
 
-        return proportional
+        return ProgramCommand(PROPORTIONAL, proportional)
     if name == "recommend":
-        from recommender.commands.recommend.command import recommend  # noqa: PLC0415 - see above
+        from recommender.commands.recommend.command import RECOMMEND, recommend  # noqa: PLC0415 - see above
 
-        return recommend
+        return ProgramCommand(RECOMMEND, recommend)
+    if name == "schema":
+        from adapter.foundation.options.schema import schema_command  # noqa: PLC0415 - see above
+        from recommender.configuration.reading import CONFIGURATION  # noqa: PLC0415 - see above
+
+        return schema_command(PROGRAM, "recommender configuration", CONFIGURATION)
+    if name == "sizes":
+        from recommender.commands.sizes.command import sizes  # noqa: PLC0415 - see above
+        from recommender.commands.sizes.flags import SIZES  # noqa: PLC0415 - see above
+
+        return ProgramCommand(SIZES, sizes)
     raise AssertionError(name)
+
+
+COMMANDS: Final = Program(
+    name=PROGRAM,
+    version=program_version(),
+    summary="How big a Kubernetes cluster and its workloads should be, and why.",
+    commands={
+        "run": "decide repeatedly, publish recommendations, and scale targets",
+        "recommend": "calculate recommendations once, show all steps, write nothing",
+        "backtest": "replay recorded load: forecasts beside headroom at equal cost",
+        "sizes": "show what each container should request, from what it used",
+        "doctor": "check an installation for common faults, and say how to fix each",
+        "proportional": "replace cluster-proportional-autoscaler, with its command line",
+        "schema": "print the JSON Schema of the configuration file",
+    },
+    load=_load,
+)

@@ -1,56 +1,51 @@
-"""`paused`, `maxStep` and `maxChangesPerHour` of a recommendation."""
+"""The shapes of `paused`, `maxStep` and `maxChangesPerHour` of a recommendation."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Final
 
-from adapter.documents.tree import DocumentError, ScalarNode
-from recommender.configuration.scalars import ratio, whole
+from adapter.foundation.documents.scalars import Bounds, percentage, whole
+from adapter.foundation.documents.sections import Key
+from adapter.foundation.documents.shapes import Scalar, WrongValueError
+from adapter.foundation.documents.tree import read_boolean
 from recommender.decisions.pauses import read_pause
-from recommender.decisions.settings import Brakes, Direction, MaxStep, Pause
+from recommender.decisions.policy_settings import Direction, MaxStep, Pause
 
-if TYPE_CHECKING:
-    from adapter.documents.fields import MappingReader
-    from adapter.documents.tree import Node
-
-KEYS = ("paused", "maxStep", "maxChangesPerHour")
+_SHARE: Final = percentage(Bounds(0, above=True))
+_REPLICAS: Final = whole(1, 2**63 - 1)
 
 
-def read_brakes(fields: MappingReader) -> Brakes:
-    """Return the brakes of a recommendation."""
-    return Brakes(
-        paused=fields.read("paused", _paused, None),
-        max_step=fields.read("maxStep", _max_step, None),
-        max_changes_per_hour=fields.read("maxChangesPerHour", _max_changes, None),
-    )
-
-
-def _paused(node: Node) -> Pause | None:
-    with suppress(DocumentError):
-        return Pause(Direction.BOTH) if node.boolean() else None
+def _read_pause(text: str) -> Pause | None:
     try:
-        return read_pause(node.text())
+        return Pause(Direction.BOTH) if read_boolean(text) else None
+    except ValueError:
+        pass
+    try:
+        return read_pause(text)
     except ValueError as error:
         message, _, fix = str(error).partition(": ")
-        raise DocumentError(node.problem(message, fix)) from error
+        raise WrongValueError(message, fix) from None
 
 
-def _max_step(node: Node) -> MaxStep | None:
-    value = node.text() if isinstance(node, ScalarNode) and not node.is_null else ""
-    found = ratio(value)
-    if found is not None and found > 0:
-        return MaxStep(ratio=found)
-    try:
-        return MaxStep(replicas=whole(node, least=1))
-    except DocumentError as error:
-        message = f"expected a number of replicas or a percentage, found {node.kind}"
-        raise DocumentError(node.problem(message, "write 1 or more, or a percentage such as 10%")) from error
+def _max_step(text: str) -> MaxStep:
+    return MaxStep(ratio=_SHARE.parse(text)) if text.endswith("%") else MaxStep(replicas=_REPLICAS.parse(text))
 
 
-def _max_changes(node: Node) -> int | None:
-    try:
-        return whole(node, least=1)
-    except DocumentError as error:
-        fix = "write 1 or more; to stop all changes, write paused: true"
-        raise DocumentError(node.problem(error.problem.message, fix)) from error
+_PAUSED: Final = Scalar(
+    "a pause", "write true, false, up, down, or a time", _read_pause, {"type": ["boolean", "string"]}
+)
+_STEP: Final = Scalar(
+    "a number of replicas or a percentage",
+    "write 1 or more, or a percentage such as 10%",
+    _max_step,
+    {"type": ["integer", "string"], "minimum": 1, "pattern": "^[0-9]{1,19}$|^[0-9]{1,6}([.][0-9]{1,6})?%$"},
+)
+BRAKES: Final = (
+    Key("paused", _PAUSED, "Stops changes: true, up, down, or the time until which both are stopped."),
+    Key("maxStep", _STEP, "Largest change at once, in replicas or as a percentage."),
+    Key(
+        "maxChangesPerHour",
+        whole(1, quoted=True, fix="write 1 or more; to stop all changes, write paused: true"),
+        "Most changes in an hour.",
+    ),
+)

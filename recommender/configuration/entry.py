@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from adapter.documents.fields import MappingReader, mapping_of
-from adapter.documents.tree import DocumentError, MappingNode, nearest, problems_within
-from recommender.cluster_size.model.settings import BufferSettings, ClusterSizeSettings
-from recommender.cluster_size.reading.settings import read_cluster_size
-from recommender.configuration import brakes
-from recommender.configuration.model import Recommendation, RefusedRecommendation
-from recommender.configuration.needs import has_queries
-from recommender.configuration.scalars import label, object_name, text
-from recommender.decisions.record import TargetReference
-from recommender.decisions.settings import Output, Owners, RecommendationPolicy
-from recommender.predictive.reading.settings import missing_for_running, read_predictive
-from recommender.proportional.reading.settings import read_proportional
+from adapter.foundation.documents.scalars import checked, one_of
+from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.shapes import ListOf, read_each
+from adapter.foundation.documents.tree import DocumentError, MappingNode, ScalarNode, SequenceNode, problems_within
+from adapter.foundation.objects.names import is_namespace_name
+from recommender.configuration.brakes import BRAKES
+from recommender.configuration.configured_targets import TARGETS
+from recommender.configuration.recommender_configuration import RefusedRecommendation
+from recommender.decisions.policy_settings import Brakes, Output, Owners, RecommendationPolicy
+from recommender.kinds.kind import Recommendation
+from recommender.kinds.table import KINDS, all_kinds, kind_named, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
 
-    from adapter.documents.tree import DocumentProblem, Node
-    from recommender.configuration.model import Subject
-
-_CLUSTER_SIZE: Final = "clusterSize"
-_READERS: Final[dict[str, Callable[[Node, list[DocumentProblem]], Subject | None]]] = {
-    "proportional": read_proportional,
-    "predictive": read_predictive,
-    _CLUSTER_SIZE: read_cluster_size,
-}
-"""The kinds of recommendations, by their keys."""
-_KEYS: Final = ("name", *_READERS, "targets", "outputs", "capacityBuffer", *brakes.KEYS)
-_BUFFER_KEYS: Final = ("namespace", "name")
-_TARGET_KEYS: Final = ("apiVersion", "kind", "namespace", "name")
+    from adapter.foundation.documents.sections import Given
+    from adapter.foundation.documents.tree import DocumentProblem, Node
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.kind import RecommendationKind
 
 Entry: TypeAlias = "Recommendation | RefusedRecommendation"
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the file states once for all of its recommendations."""
+    """The settings that the file contains once for all of its recommendations."""
 
     stale_after_seconds: float
     owners: Owners
@@ -51,130 +42,149 @@ class Shared:
 
 def read_entry(node: Node, shared: Shared) -> Entry:
     """Return the recommendation, or what is wrong with it."""
-    problems = list(problems_within(node))
-    try:
-        mapping = mapping_of(node, "the recommendation", ("name", *_READERS))
-    except DocumentError as error:
-        return RefusedRecommendation("", (*problems, error.problem), line=node.line)
-    fields = MappingReader(mapping, _KEYS, problems)
-    name = fields.require("name", label, "", "NAME")
-    kind, subject = _subject(fields)
-    predictive = mapping.get("predictive")
-    has_for_each = isinstance(predictive, MappingNode) and predictive.get("forEach") is not None
-    if isinstance(predictive, MappingNode) and not shared.for_backtest:
-        problems += missing_for_running(predictive)
-    targets = fields.read("targets", lambda each: _targets(each, problems, has_for_each=has_for_each), ())
-    outputs = fields.read("outputs", _outputs, frozenset({Output.METRIC}))
-    limits = brakes.read_brakes(fields)
-    buffer = fields.read("capacityBuffer", lambda each: _buffer(each, problems), None)
-    problems += _mismatches(mapping, kind, subject, outputs)
-    if isinstance(subject, ClusterSizeSettings):
-        subject = replace(subject, buffer=buffer)
-    elif not mapping.get("targets") and not has_for_each and Output.SCALE in outputs and kind != _CLUSTER_SIZE:
-        problems.append(node.problem("the output scale has no targets", "list them under targets"))
-    if subject is not None and has_queries(subject) and not (shared.has_prometheus or shared.for_backtest):
-        problems.append(node.problem("a query needs Prometheus", "write prometheus: {url: …} at the top of the file"))
-    if problems or subject is None:
-        unique = tuple(dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column))))
-        return RefusedRecommendation(name or _name(mapping), unique, kind, node.line)
-    policy = RecommendationPolicy(name, kind, targets, outputs, limits, shared.owners, shared.stale_after_seconds)
-    return Recommendation(policy, subject, node.line)
+    section = entry_section(tuple(KINDS), for_backtest=shared.for_backtest)
+    values, problems = read_each([(node, section, "")])
+    problems += problems_within(node)
+    key = _key(node)
+    if not problems:
+        recommendation = _recommendation(values[0], key, shared, node)
+        needs = kind_of(key).needs(recommendation, None)
+        if needs.has_queries and not (shared.has_prometheus or shared.for_backtest):
+            fix = "write prometheus: {url: …} at the top of the file"
+            problems.append(node.problem("a query needs Prometheus", fix))
+    if problems:
+        return RefusedRecommendation(_name(node), DocumentError(*problems).problems, key, node.line)
+    return recommendation
 
 
-def _name(mapping: MappingNode) -> str:
-    """Return a name that is not a valid one, so that messages can show which entry they mean."""
-    node = mapping.get("name")
-    try:
-        return node.text() if node else ""
-    except DocumentError:
-        return ""
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An entry as it is written."""
+
+    name: str
+    subject: Any
+    targets: tuple[TargetReference, ...]
+    outputs: frozenset[Output]
+    brakes: Brakes
+    beside: Mapping[str, Any]
+    """Further keys of the kind."""
 
 
-def _subject(fields: MappingReader) -> tuple[str, Subject | None]:
-    """Return the key of the kind, and the settings; none after a problem."""
-    kinds = [key for key in _READERS if fields.node.entry(key)]
-    kind = kinds[0] if kinds else ""
-    if not kinds:
-        fix = f"write one of {', '.join(_READERS)}"
-        fields.problems.append(fields.node.problem("the recommendation does not state what it calculates", fix))
-    elif len(kinds) > 1:
+def _written(
+    *,
+    name: str,
+    subject: Any,  # noqa: ANN401 - the settings of any kind
+    targets: tuple[TargetReference, ...] = (),
+    outputs: frozenset[Output] = frozenset({Output.METRIC}),
+    **others: Any,  # noqa: ANN401 - those of Brakes, and further keys of the kind
+) -> _Written:
+    brakes = {name: others.pop(name) for name in Brakes.__dataclass_fields__ if name in others}
+    return _Written(name, subject, targets, outputs, Brakes(**brakes), others)
+
+
+def _recommendation(written: _Written, key: str, shared: Shared, node: Node) -> Recommendation:
+    kind = kind_of(key)
+    subject = kind.completed(written.subject, **written.beside)
+    policy = RecommendationPolicy(
+        name=written.name,
+        type=key,
+        targets=written.targets,
+        outputs=written.outputs,
+        brakes=written.brakes,
+        owners=shared.owners,
+        stale_after_seconds=shared.stale_after_seconds,
+        limits=kind.limits(subject),
+    )
+    return Recommendation(policy, subject, node.line, _lines_of_targets(node))
+
+
+def _lines_of_targets(node: Node) -> tuple[int, ...]:
+    listed = node.get("targets") if isinstance(node, MappingNode) else None
+    return tuple(item.line for item in listed.items) if isinstance(listed, SequenceNode) else ()
+
+
+def _name(node: Node) -> str:
+    """Return a name, valid or not, so that messages can show which entry they mean; empty if there is none."""
+    name = node.get("name") if isinstance(node, MappingNode) else None
+    return name.value if isinstance(name, ScalarNode) else ""
+
+
+def _key(node: Node) -> str:
+    """Return the first key of a kind, empty if there is none."""
+    return next((key for key in KINDS if isinstance(node, MappingNode) and node.entry(key)), "")
+
+
+def _check(given: Given, *, for_backtest: bool) -> Iterator[DocumentProblem]:
+    """Yield what does not go together."""
+    keys = [key for key in KINDS if given.node.entry(key)]
+    if not keys:
+        fix = f"write one of {', '.join(KINDS)}"
+        yield given.node.problem("the recommendation does not state what it calculates", fix)
+    elif len(keys) > 1:
         fix = "write an entry with a name of its own for each"
-        fields.problems.append(fields.node.problem(f"{' and '.join(kinds)} are both in one recommendation", fix))
-    if not kind:
-        return kind, None
-    if fields.node.get(kind) is None:
-        fields.problems.append(fields.node.problem(f"{kind} is empty", "write its parameters"))
-    return kind, fields.read(kind, lambda node: _READERS[kind](node, fields.problems), None)
+        yield given.node.problem(f"{' and '.join(keys)} are both in one recommendation", fix)
+    elif not given.has(keys[0]):
+        yield given.node.problem(f"{keys[0]} is empty", "write its parameters")
+    outputs = given.get("outputs") or frozenset({Output.METRIC})
+    kind = kind_named(keys[0]) if keys else None
+    yield from _misplaced(given, kind, outputs)
+    if kind is None or kind.has_targets:
+        yield from _check_targets(given, outputs)
+    if kind is not None:
+        yield from kind.check(given, outputs, for_backtest=for_backtest)
 
 
-def _mismatches(
-    mapping: MappingNode, kind: str, subject: Subject | None, outputs: frozenset[Output]
+def _misplaced(
+    given: Given, kind: RecommendationKind[Any] | None, outputs: frozenset[Output]
 ) -> Iterator[DocumentProblem]:
-    """Yield what does not go together with the kind of the recommendation."""
-    place = mapping.get("outputs") or mapping
-    buffer = mapping.get("capacityBuffer")
-    if kind != _CLUSTER_SIZE:
-        if buffer is not None or Output.CAPACITY_BUFFER in outputs:
-            message = f"a CapacityBuffer holds nodes, which {kind or 'this recommendation'} does not size"
-            yield (buffer or place).problem(message, f"move it to an entry with {_CLUSTER_SIZE}")
-        return
-    if (targets := mapping.get("targets")) is not None:
-        yield targets.problem(f"{_CLUSTER_SIZE} has no targets: it sizes its node groups", "remove targets")
-    if Output.CAPACITY_BUFFER in outputs and buffer is None:
-        yield place.problem("the output capacityBuffer has no object", "write capacityBuffer: {namespace, name}")
-    if buffer is not None and Output.CAPACITY_BUFFER not in outputs:
-        yield buffer.problem("`capacityBuffer` has no effect without the output of this name", "add it to outputs")
-    if Output.SCALE in outputs and isinstance(subject, ClusterSizeSettings) and not _has_scalable(subject):
-        yield place.problem(_not_scalable(subject), "write nodeGroups: {clusterAPI: …}, or remove scale")
+    """Yield keys and outputs that belong to another kind."""
+    for other in all_kinds():
+        for key, message in ((each.key, message) for each, message in other.beside) if other is not kind else ():
+            if given.has(key) or key in outputs:
+                name = "this recommendation" if kind is None else kind.key
+                place = key if given.has(key) else "outputs"
+                yield given.problem(place, message.format(name), f"move it to an entry with {other.key}")
 
 
-def _has_scalable(subject: ClusterSizeSettings) -> bool:
-    return subject.node_groups.cluster_api is not None
+def _check_targets(given: Given, outputs: frozenset[Output]) -> Iterator[DocumentProblem]:
+    """Yield what does not go together with a kind that sizes targets."""
+    has_for_each = any(given.has(f"{key}.forEach") for key in KINDS)
+    if has_for_each and given.has("targets"):
+        message = "targets and forEach cannot be combined: the series name the targets"
+        yield given.problem("targets", message, "remove targets, or forEach")
+    if Output.SCALE in outputs and not (has_for_each or given.has("targets")):
+        yield given.node.problem("the output scale has no targets", "list them under targets")
 
 
-def _not_scalable(subject: ClusterSizeSettings) -> str:
-    if subject.node_groups.plugin is not None:
-        return "the output scale writes sizes of Cluster API only: nothing is written through a plugin of node groups"
-    return "the output scale needs node groups whose sizes can be written"
+_NAME: Final = checked(
+    "a DNS-1123 label",
+    lambda name: not is_namespace_name(name),
+    "write up to 63 lower-case letters, digits and -, with a letter or digit at both ends",
+)
+_OUTPUTS: Final = ListOf(
+    one_of(Output, "an output").then(Output),
+    frozenset,
+    ("outputs is empty", "write metric, scale or both; to stop it, paused: true"),
+)
 
 
-def _buffer(node: Node, problems: list[DocumentProblem]) -> BufferSettings:
-    path = "capacityBuffer"
-    fields = MappingReader(mapping_of(node, path, _BUFFER_KEYS), _BUFFER_KEYS, problems, path=path)
-    namespace = fields.require("namespace", label, "", "NAMESPACE")
-    return BufferSettings(namespace, fields.require("name", object_name, "", "NAME"))
+@cache
+def entry_section(keys: tuple[str, ...], *, for_backtest: bool = False) -> Section[_Written]:
+    """Return the shape of an entry with one of these kinds."""
+    kinds = [kind_of(key) for key in keys]
+    return Section(
+        "the recommendation",
+        _written,
+        (
+            Key("name", _NAME, "Name of the recommendation, which metrics carry.", "NAME"),
+            *(Key(each.key, each.shape(for_backtest=for_backtest), each.doc, into="subject") for each in kinds),
+            Key("targets", TARGETS, "Objects whose sizes are recommended."),
+            Key("outputs", _OUTPUTS, "Where it goes: metric, scale, capacityBuffer."),
+            *(key for each in kinds for key, _ in each.beside),
+            *BRAKES,
+        ),
+        partial(_check, for_backtest=for_backtest),
+    )
 
 
-def _targets(node: Node, problems: list[DocumentProblem], *, has_for_each: bool) -> tuple[TargetReference, ...]:
-    targets: list[TargetReference] = []
-    if has_for_each:
-        fix = "remove targets, or forEach"
-        problems.append(node.problem("targets and forEach exclude each other: the series name the targets", fix))
-    for item in node.sequence():
-        fields = MappingReader(mapping_of(item, "the target", _TARGET_KEYS), _TARGET_KEYS, problems, path="targets")
-        target = TargetReference(
-            fields.require("apiVersion", text, "", "apps/v1"),
-            fields.require("kind", text, "", "Deployment"),
-            fields.require("namespace", label, "", "NAMESPACE"),
-            fields.require("name", object_name, "", "NAME"),
-        )
-        if target in targets:
-            problems.append(item.problem(f"{target} is listed twice", "remove one of them"))
-        targets.append(target)
-    return tuple(targets)
-
-
-def _outputs(node: Node) -> frozenset[Output]:
-    items = node.sequence()
-    if not items:
-        raise DocumentError(node.problem("outputs is empty", "write metric, scale or both; to stop it, paused: true"))
-    return frozenset(map(_output, items))
-
-
-def _output(node: Node) -> Output:
-    value = node.text()
-    if value not in set(Output):
-        meant = nearest(value, [each.value for each in Output])
-        fix = f"did you mean {meant}?" if meant else f"the outputs are {', '.join(Output)}"
-        raise DocumentError(node.problem(f"unknown output {value!r}", fix))
-    return Output(value)
+ENTRY: Final = entry_section(tuple(KINDS))

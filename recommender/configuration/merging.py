@@ -1,28 +1,35 @@
-"""What one recommendation has to know of the others, and of the versions before it."""
+"""Merges recommendations with each other, and with their previous versions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.cluster.targets import group_of
-from recommender.decisions.settings import Output
+from recommender.configuration.configured_targets import identity_of
+from recommender.configuration.conflicts import conflicts_of, leaves_alone
+from recommender.decisions.policy_settings import Output
 
 if TYPE_CHECKING:
-    from recommender.configuration.model import Configuration, Recommendation, RefusedRecommendation
+    from recommender.configuration.recommender_configuration import Configuration, RefusedRecommendation
+    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import RecommendationPolicy
+    from recommender.kinds.kind import Recommendation
 
 
 def with_last_good(read: Configuration, last: Configuration) -> Configuration:
     """Return a configuration in which the last good versions stand in for entries that are refused.
 
     Their records say so (`Policy.note`). An entry without a last good version stays refused, and one whose name another
-    entry has by now is not brought back. The rest of the file is that of `read`.
+    entry has by now is not brought back, nor is one that would size the node groups of another. The rest of the file is
+    that of `read`.
     """
     names = {each.policy.name for each in read.recommendations}
     earlier = {each.policy.name: each for each in last.recommendations if each.policy.name not in names}
-    kept = {each.name: _kept(earlier[each.name], each, read) for each in read.refused if each.name in earlier}
+    kept = {
+        each.name: _last_good_version(earlier[each.name], each, read) for each in read.refused if each.name in earlier
+    }
+    conflicts = conflicts_of((*read.recommendations, *kept.values()))
+    kept = {name: each for name, each in kept.items() if leaves_alone(each) or name not in conflicts}
     refused = tuple(each for each in read.refused if each.name not in kept)
     return with_rivals(replace(read, recommendations=(*read.recommendations, *kept.values()), refused=refused))
 
@@ -37,7 +44,7 @@ def with_rivals(configuration: Configuration) -> Configuration:
     return replace(configuration, recommendations=recommendations)
 
 
-def _kept(last: Recommendation, refused: RefusedRecommendation, read: Configuration) -> Recommendation:
+def _last_good_version(last: Recommendation, refused: RefusedRecommendation, read: Configuration) -> Recommendation:
     problems = "; ".join(str(problem) for problem in refused.problems)
     policy = replace(
         last.policy,
@@ -66,8 +73,3 @@ def _scales(policy: RecommendationPolicy, target: TargetReference) -> bool:
     if Output.SCALE not in policy.outputs:
         return False
     return any(identity_of(each) == identity_of(target) for each in policy.targets)
-
-
-def identity_of(target: TargetReference) -> tuple[str, str, str, str]:
-    """Return what an object is, in whichever version of its API group it is named."""
-    return (group_of(target.api_version), target.kind, target.namespace, target.name)

@@ -5,59 +5,45 @@ An error at the top level refuses the file. An error inside an entry of `recomme
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.documents.fields import MappingReader, mapping_of
-from adapter.documents.load import load_documents
-from adapter.documents.tree import DocumentError, DocumentProblem, nearest, problems_within
-from recommender.cluster_size.model.settings import ClusterSizeSettings
-from recommender.configuration.entry import Shared, read_entry
+from adapter.foundation.documents.files import head, read_file
+from adapter.foundation.documents.scalars import BOOLEAN, NAMESPACE, OBJECT_NAME, PATH, TEXT, checked, duration
+from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.shapes import Anything, ListOf
+from adapter.foundation.documents.tree import DocumentError, DocumentProblem, SequenceNode, problems_within
+from adapter.foundation.objects.durations import format_duration
+from adapter.foundation.service.server.addresses import parse_address
+from recommender.configuration.conflicts import conflicts_of, leaves_alone
+from recommender.configuration.entry import ENTRY, Shared, read_entry
 from recommender.configuration.merging import with_rivals
-from recommender.configuration.model import (
+from recommender.configuration.prometheus import PROMETHEUS
+from recommender.configuration.recommender_configuration import (
     Configuration,
     LeaderElection,
     Listen,
-    Recommendation,
     RefusedRecommendation,
 )
-from recommender.configuration.prometheus import read_prometheus
-from recommender.configuration.scalars import address, boolean, duration, label, object_name, path, texts
-from recommender.decisions.settings import Owners
+from recommender.decisions.policy_settings import Owners
+from recommender.kinds.kind import Recommendation
+from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from adapter.documents.tree import Node
+    from adapter.foundation.documents.sections import Given
+    from adapter.foundation.documents.shapes import Schema
+    from adapter.foundation.documents.tree import MappingNode, Node
     from recommender.configuration.entry import Entry
 
-API_VERSION: Final = "tidewatch.io/v1alpha1"
 KIND: Final = "RecommenderConfiguration"
-_KEYS: Final = (
-    "apiVersion",
-    "kind",
-    "pollInterval",
-    "staleAfter",
-    "prometheus",
-    "state",
-    "listen",
-    "owners",
-    "leaderElection",
-    "recommendations",
-)
-_PREDICTIVE: Final = "predictive"
-_HOUR_SECONDS: Final = 3600.0
 _LEAST_STALE_SECONDS: Final = 60.0
 """A watch without changes is heard every 20 to 45 s: with less, the facts of a healthy cluster would count as stale."""
 
 
-class ConfigurationFileError(Exception):
-    """The whole file is refused. The message is the first problem, with the number of the others."""
-
-    def __init__(self, problems: Sequence[DocumentProblem]) -> None:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        super().__init__(f"{problems[0]}{more}")
-        self.problems = tuple(problems)
+class ConfigurationFileError(DocumentError):
+    """The whole file is refused."""
 
 
 def read_configuration(content: str, file: str, *, for_backtest: bool = False) -> Configuration:
@@ -67,91 +53,43 @@ def read_configuration(content: str, file: str, *, for_backtest: bool = False) -
     for everything else, an entry without them is refused.
     """
     try:
-        root = load_documents(content, file).root
+        root, read = read_file(content, file, CONFIGURATION, _broken_above_entries)
     except DocumentError as error:
-        raise ConfigurationFileError([error.problem]) from error
-    if root is None:
-        fix = f"begin it with apiVersion: {API_VERSION} and kind: {KIND}"
-        raise ConfigurationFileError([DocumentProblem(file, 1, 1, "the file is empty", fix)])
-    try:
-        mapping = mapping_of(root, "the file", _KEYS)
-    except DocumentError as error:
-        raise ConfigurationFileError([error.problem]) from error
-    problems: list[DocumentProblem] = []
-    fields = MappingReader(mapping, _KEYS, problems)
-    configuration = _top_level(fields, for_backtest=for_backtest)
-    if problems:
-        unique = dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column)))
-        raise ConfigurationFileError(list(unique))
-    return configuration
-
-
-def _top_level(fields: MappingReader, *, for_backtest: bool) -> Configuration:
-    for entry in fields.node.entries:
-        if entry.name != "recommendations":
-            fields.problems.extend(problems_within(entry.value))
-    fields.require("apiVersion", lambda node: _exactly(node, API_VERSION), None, API_VERSION)
-    fields.require("kind", lambda node: _exactly(node, KIND), None, KIND)
-    poll_interval = fields.read("pollInterval", duration(1.0, _HOUR_SECONDS), 10.0)
-    stale_after = fields.read("staleAfter", duration(_LEAST_STALE_SECONDS), _LEAST_STALE_SECONDS)
-    if stale_after < poll_interval:
-        node = fields.node.get("staleAfter") or fields.node
-        message = f"staleAfter is {stale_after:g} s, shorter than pollInterval, which is {poll_interval:g} s"
-        fields.problems.append(node.problem(message, "write a staleAfter of several poll intervals"))
-    prometheus = fields.read("prometheus", lambda node: read_prometheus(node, fields.problems), None)
-    owners = fields.read("owners", lambda node: _owners(node, fields.problems), Owners())
-    shared = Shared(stale_after, owners, fields.node.get("prometheus") is not None, for_backtest)
-    entries = fields.require("recommendations", lambda node: _entries(node, shared), (), "[]")
+        raise ConfigurationFileError(*error.problems) from error
+    shared = Shared(read.stale_after_seconds, read.owners, read.prometheus is not None, for_backtest)
+    entries = _entries(root.get("recommendations"), shared)
+    conflicts = conflicts_of((each for each in entries if isinstance(each, Recommendation)), file)
+    entries = tuple(_without_conflict(each, conflicts) for each in entries)
+    recommendations = tuple(each for each in entries if isinstance(each, Recommendation))
     return with_rivals(
-        Configuration(
-            poll_interval_seconds=poll_interval,
-            stale_after_seconds=stale_after,
-            prometheus=prometheus,
-            state=fields.read("state", path, Path("./state")),
-            leader_election=fields.read(
-                "leaderElection", lambda node: _leader_election(node, fields.problems), LeaderElection()
-            ),
-            owners=owners,
-            listen=fields.read("listen", lambda node: _listen(node, fields.problems), Listen()),
-            recommendations=tuple(each for each in entries if isinstance(each, Recommendation)),
+        replace(
+            read,
+            recommendations=recommendations,
             refused=tuple(each for each in entries if isinstance(each, RefusedRecommendation)),
+            conflicts=tuple(each for one in recommendations for each in conflicts.get(one.policy.name, ())),
         )
     )
 
 
-def _exactly(node: Node, wanted: str) -> None:
-    if node.text() != wanted:
-        raise DocumentError(node.problem(f"expected {wanted}, found {node.kind}", f"write {wanted}"))
+def _without_conflict(entry: Entry, conflicts: Mapping[str, tuple[DocumentProblem, ...]]) -> Entry:
+    """Return the entry; refused if it would size what another one sizes, and cannot leave just that alone."""
+    if not isinstance(entry, Recommendation) or leaves_alone(entry) or entry.policy.name not in conflicts:
+        return entry
+    return RefusedRecommendation(entry.policy.name, conflicts[entry.policy.name], entry.policy.type, entry.line)
 
 
-def _owners(node: Node, problems: list[DocumentProblem]) -> Owners:
-    keys = ("managers",)
-    fields = MappingReader(mapping_of(node, "owners", keys), keys, problems, path="owners")
-    return Owners(fields.read("managers", texts, Owners().managers))
+def _broken_above_entries(root: MappingNode) -> Iterator[DocumentProblem]:
+    """Yield what is wrong with the YAML, but not inside an entry, which refuses that entry alone."""
+    for entry in root.entries:
+        yield from entry.value.problems if entry.name == "recommendations" else problems_within(entry.value)
 
 
-def _listen(node: Node, problems: list[DocumentProblem]) -> Listen:
-    keys = ("page", "metrics")
-    fields = MappingReader(mapping_of(node, "listen", keys), keys, problems, path="listen")
-    page: str | None = fields.read("page", address, "") or None
-    return Listen(page, fields.read("metrics", address, "") or None)
-
-
-def _leader_election(node: Node, problems: list[DocumentProblem]) -> LeaderElection:
-    keys, default = ("enabled", "namespace", "name"), LeaderElection()
-    fields = MappingReader(mapping_of(node, "leaderElection", keys), keys, problems, path="leaderElection")
-    return LeaderElection(
-        fields.read("enabled", boolean, default.enabled),
-        fields.read("namespace", label, default.namespace),
-        fields.read("name", object_name, default.name),
-    )
-
-
-def _entries(node: Node, shared: Shared) -> tuple[Entry, ...]:
+def _entries(node: Node | None, shared: Shared) -> tuple[Entry, ...]:
     """Return all entries. A name stands for the first entry that has it."""
+    assert isinstance(node, SequenceNode), "the section of the file has read it"
     entries: list[Entry] = []
     lines: dict[str, int] = {}
-    for item in node.sequence():
+    for item in node.items:
         entry = read_entry(item, shared)
         name = entry.policy.name if isinstance(entry, Recommendation) else entry.name
         if name in lines:
@@ -163,26 +101,93 @@ def _entries(node: Node, shared: Shared) -> tuple[Entry, ...]:
         elif name:
             lines[name] = item.line
         entries.append(entry)
-    return tuple(_with_known_forecasts(entry, node, entries) for entry in entries)
+    return tuple(_with_known_references(entry, node, entries) for entry in entries)
 
 
-def _with_known_forecasts(entry: Entry, node: Node, entries: Sequence[Entry]) -> Entry:
-    """Return the entry; refused if it is to follow forecasts of an entry that the file does not have."""
-    if not isinstance(entry, Recommendation) or not isinstance(entry.subject, ClusterSizeSettings):
+def _with_known_references(entry: Entry, node: Node, entries: Sequence[Entry]) -> Entry:
+    """Return the entry; refused if it is to follow an entry that the file does not have, or that cannot be followed."""
+    if not isinstance(entry, Recommendation):
         return entry
     types = {each.policy.name: each.policy.type for each in entries if isinstance(each, Recommendation)}
-    # One that is refused has its last good version, or no forecast.
+    # One that is refused has its last good version, or nothing to follow.
     types |= {each.name: each.type for each in entries if isinstance(each, RefusedRecommendation) and each.name}
-    problems = []
-    for forecast in entry.subject.forecasts:
-        found = types.get(forecast.recommendation)
-        if found != _PREDICTIVE:
-            predictive = [name for name, kind in types.items() if kind == _PREDICTIVE]
-            meant = nearest(forecast.recommendation, predictive)
-            fix = f"did you mean {meant}?" if meant else "write the name of an entry with predictive"
-            what = "no entry with predictive" if found is None else f"{found}, which forecasts nothing"
-            message = f"`forecasts` names {forecast.recommendation!r}, which is {what}"
-            problems.append(DocumentProblem(node.file, entry.line, 1, message, fix))
-    if not problems:
-        return entry
-    return RefusedRecommendation(entry.policy.name, tuple(problems), entry.policy.type, entry.line)
+    problems = tuple(
+        DocumentProblem(node.file, entry.line, 1, message, fix)
+        for message, fix in kind_of(entry.policy.type).wrong_references(entry.subject, types)
+    )
+    return RefusedRecommendation(entry.policy.name, problems, entry.policy.type, entry.line) if problems else entry
+
+
+def _check(given: Given) -> Iterator[DocumentProblem]:
+    default = Configuration()
+    poll = given.get("pollInterval") or default.poll_interval_seconds
+    stale = given.get("staleAfter") or default.stale_after_seconds
+    if stale < poll:
+        message = (
+            f"`staleAfter` is {format_duration(stale)}, shorter than `pollInterval`, which is {format_duration(poll)}"
+        )
+        yield given.problem("staleAfter", message, "write a staleAfter of several poll intervals")
+
+
+class _Entries:
+    """The list of entries, which are read one by one when the rest of the file is known."""
+
+    schema: Schema = ListOf(ENTRY).schema
+
+    def read(self, node: Node, _key: str = "") -> tuple[Recommendation, ...]:
+        """Return no entry yet. Raises DocumentError for another type than a list."""
+        ListOf(Anything()).read(node)
+        return ()
+
+
+def _is_no_address(text: str) -> bool:
+    try:
+        parse_address(text)
+    except ValueError:
+        return True
+    return False
+
+
+_ADDRESS: Final = checked("an address", _is_no_address, "write HOST:PORT, or :PORT for all interfaces")
+_LISTEN: Final = Section(
+    "listen",
+    Listen,
+    (
+        Key("page", _ADDRESS, "Address of the page and of the API."),
+        Key("metrics", _ADDRESS, "Address of the metrics."),
+        Key("allowedHosts", ListOf(TEXT), "Names by which the page may be asked."),
+    ),
+)
+_LEADER_ELECTION: Final = Section(
+    "leaderElection",
+    LeaderElection,
+    (
+        Key("enabled", BOOLEAN, "Whether one of several processes leads."),
+        Key("namespace", NAMESPACE, "Namespace of the Lease; that of the pod without the key."),
+        Key("name", OBJECT_NAME, "Name of the Lease."),
+    ),
+)
+_OWNERS: Final = Section(
+    "owners", Owners, (Key("managers", ListOf(TEXT), "Field managers that own sizes which they keep writing."),)
+)
+CONFIGURATION: Final = Section(
+    "the file",
+    Configuration,
+    (
+        *head(KIND),
+        Key("pollInterval", duration(1, 3600), "How often it is decided.", into="poll_interval_seconds"),
+        Key(
+            "staleAfter",
+            duration(_LEAST_STALE_SECONDS),
+            "Age from which facts are too old.",
+            into="stale_after_seconds",
+        ),
+        Key("prometheus", PROMETHEUS, "Where queries are asked."),
+        Key("state", PATH, "Folder of memories where there is no cluster."),
+        Key("listen", _LISTEN, "Addresses; flags win."),
+        Key("owners", _OWNERS, "Who may own the sizes of targets."),
+        Key("leaderElection", _LEADER_ELECTION, "Which of several processes acts."),
+        Key("recommendations", _Entries(), "What is recommended.", "[]"),
+    ),
+    _check,
+)

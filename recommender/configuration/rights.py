@@ -1,4 +1,4 @@
-"""Which rights in the cluster a configuration needs, so that a role grants these and no others.
+"""Determines which rights in the cluster a configuration needs, so that a role grants these and no others.
 
 The chart derives the same rights from its values (`helm/tidewatch/templates/_rights.tpl`); a test compares the two.
 """
@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.objects.resources import UnknownResourceError
-from recommender.configuration.needs import config_map_in, for_each_in, needs_of, priorities_in, targets_of
-from recommender.configuration.rights_of_sizes import rights_of_sizes
-from recommender.configuration.role_rules import CREATE, GET, KEEP, WATCH, RoleRule
-from recommender.decisions.settings import Output
+from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS
+from adapter.foundation.objects.resources import UnknownResourceError
+from recommender.configuration.needs import needs_of, needs_of_one, targets_of
+from recommender.configuration.own_namespace import with_own_namespace
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.role_rules import CREATE, GET, KEEP, WATCH, RoleRule
+from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from adapter.objects.resources import ResolveResource
-    from recommender.configuration.model import Configuration, Recommendation
+    from adapter.foundation.objects.resources import ResolveResource
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.kinds.kind import Recommendation
 
 _COUNTED: Final = {"endpoints": ("discovery.k8s.io", "endpointslices")}
 """API group and resource by which a kind is counted, where that is not the core group's resource of the same name."""
@@ -40,14 +43,15 @@ def rights_of(
     `memory_name` returns the name of the ConfigMap with the memory of a recommendation, or with a shard of that of its
     targets. A target whose kind is not known needs no right, since it cannot be addressed.
     """
-    return _merged(
+    configuration = with_own_namespace(configuration, namespace)
+    return _merge_rights(
         (
             *_of_targets(configuration, resolve),
             *_of_series(configuration, resolve),
             *_of_parameters(configuration),
             *_of_process(configuration, namespace, memory_name),
             *_of_facts(configuration),
-            *rights_of_sizes(configuration),
+            *(right for each in configuration.recommendations for right in kind_of(each.policy.type).rights(each)),
         )
     )
 
@@ -73,7 +77,7 @@ def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Itera
 def _of_series(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
     """Yield the rights to scale targets that series name: all objects of their kind. Their metrics need none."""
     for each in configuration.recommendations:
-        for_each = for_each_in(each.subject)
+        for_each = needs_of_one(each).for_each
         if for_each is None or Output.SCALE not in each.policy.outputs:
             continue
         yield RoleRule("", "", "events", "", CREATE)
@@ -95,14 +99,10 @@ def _plural(api_version: str, kind: str, resolve: ResolveResource) -> str | None
 
 def _of_parameters(configuration: Configuration) -> Iterator[RoleRule]:
     for each in configuration.recommendations:
-        config_map = config_map_in(each.subject)
-        priorities = priorities_in(each.subject)
-        if priorities is not None:
-            yield RoleRule(priorities[0], "", "configmaps", "", GET, (priorities[1],))
-        if config_map is not None:
-            yield RoleRule(config_map.namespace, "", "configmaps", "", GET, (config_map.name,))
-            if config_map.default_params is not None:
-                yield RoleRule(config_map.namespace, "", "configmaps", "", CREATE)
+        for (namespace, name), default in needs_of_one(each).config_maps.items():
+            yield RoleRule(namespace, "", "configmaps", "", GET, (name,))
+            if default is not None:
+                yield RoleRule(namespace, "", "configmaps", "", CREATE)
 
 
 def _of_process(configuration: Configuration, namespace: str, memory_name: MemoryName) -> Iterator[RoleRule]:
@@ -119,19 +119,26 @@ def _of_process(configuration: Configuration, namespace: str, memory_name: Memor
 
 def _memory_names(recommendation: Recommendation, memory_name: MemoryName) -> tuple[str, ...]:
     """Return the ConfigMaps with the memory of a recommendation: with `forEach` as many as it may ever take."""
-    for_each, name = for_each_in(recommendation.subject), recommendation.policy.name
+    for_each, name = needs_of_one(recommendation).for_each, recommendation.policy.name
     if for_each is None:
         return (memory_name(name, None),)
-    return tuple(memory_name(name, shard) for shard in range(for_each.most_memory_shards))
+    return tuple(memory_name(name, shard) for shard in range(for_each.shards))
 
 
 def _of_facts(configuration: Configuration) -> Iterator[RoleRule]:
-    """Yield the rights to watch nodes, HPAs, and what is counted."""
+    """Yield the rights to watch nodes, pods, HPAs, what is counted, and whole objects."""
     needs = needs_of(configuration)
     if needs.nodes:
         yield RoleRule("", "", "nodes", "", WATCH)
     for namespace in needs.autoscaler_namespaces:
         yield RoleRule(namespace, "autoscaling", "horizontalpodautoscalers", "", WATCH)
+    if needs.pods:
+        yield RoleRule("", "", "pods", "", WATCH)
+    for kind in SCHEDULING_KINDS if needs.scheduling else ():
+        yield RoleRule("", kind.resource.group, kind.resource.plural, "", WATCH)
+    for wanted in needs.objects:
+        names = (wanted.name,) if wanted.name else ()
+        yield RoleRule(wanted.namespace, wanted.group, wanted.resource, "", WATCH, names)
     everywhere = {count.kind for count in needs.counts if not count.namespace}
     for count in needs.counts:
         group, resource = _COUNTED.get(count.kind, ("", count.kind))
@@ -139,7 +146,7 @@ def _of_facts(configuration: Configuration) -> Iterator[RoleRule]:
             yield RoleRule(count.namespace, group, resource, "", WATCH)
 
 
-def _merged(rights: Iterable[RoleRule]) -> tuple[RoleRule, ...]:
+def _merge_rights(rights: Iterable[RoleRule]) -> tuple[RoleRule, ...]:
     """Return one right for each resource and list of verbs, with all of its names."""
     names: dict[RoleRule, set[str]] = {}
     for right in rights:

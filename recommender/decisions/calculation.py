@@ -1,40 +1,132 @@
-"""What a kind of recommendation calculates, before the constraints that all kinds share."""
+"""What a kind of recommendation calculates, before the brakes that all kinds share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from recommender.decisions.brakes import Braking
 
 if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.memory import Memory
-    from recommender.decisions.record import ContainerResources, Prediction, Step
+    from recommender.decisions.limits import Limit
+    from recommender.decisions.memory import KindMemory, Memory
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import Details, Step
+    from recommender.decisions.target_situation import Situation
+
+
+@dataclass(frozen=True, slots=True)
+class SettledValue:
+    """What becomes of a value after the brakes."""
+
+    replicas: int | None
+    is_remembered: bool
+    """Whether there is a value, which the next decision begins from."""
+    has_changed: bool
+    """Whether this is a change of the last value, which `maxChangesPerHour` counts."""
+    is_held: bool
+    own: KindMemory | None
+    inputs: Mapping[str, float] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    binding: str | None = None
+    reasons: tuple[str, ...] = ()
+    """The message: what keeps the value, and what the user should know."""
+    notes: tuple[str, ...] = ()
+    """What else the user should know, such as objects that are left out."""
+    details: Details | None = None
+    writes: object = None
+    """What is to be written besides the sizes of targets; the writers of its kind know it."""
+    decide_again: float | None = None
+    """When time alone can lead to another value, in seconds since the Unix epoch; None: not before the next poll."""
+
+
+class BrakedValue(Braking, Protocol):
+    """A value that the brakes act on, and that becomes part of a record."""
+
+    @property
+    def replicas(self) -> int | None:
+        """The number of replicas; None for a value that is no single number, or that is not known."""
+        ...
+
+    def settled(self, question: DecisionContext) -> SettledValue:
+        """Return what becomes of the value after the brakes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
     """A value and the way to it."""
 
-    replicas: int | None
-    """None for recommendations that only size resources."""
+    value: BrakedValue
     confirmed: float
     """The time of the oldest input, in seconds since the Unix epoch."""
-    memory: Memory
-    """The memory that was passed in, with what this kind remembers brought up to date."""
+    own: KindMemory | None = None
+    """What this kind remembers, brought up to date."""
     inputs: Mapping[str, float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     binding: str | None = None
-    resources: ContainerResources | None = None
+    limits: tuple[Limit, ...] | None = None
+    """Bounds that the value must keep whatever follows; None: those of the policy."""
     note: str = ""
-    """What the user should know, such as that parameters are the last good ones; empty otherwise."""
+    """A note for the user, such as that parameters are the last good ones; empty otherwise."""
     hold: str = ""
     """Why the value is a held one, such as a query that freezes it; empty otherwise."""
-    prediction: Prediction | None = None
+    details: Details | None = None
+    known: Mapping[str, int] | None = None
+    """What is known of the cluster now (`Memory.known`); None: the same as before."""
+
+    @property
+    def replicas(self) -> int | None:
+        """The number of replicas, of a value that is one."""
+        return self.value.replicas
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionContext:
+    """All that one decision depends on, once its value is calculated."""
+
+    policy: RecommendationPolicy
+    calculation: Calculation
+    inputs: Inputs
+    memory: Memory
+    situation: Situation
+
+
+@dataclass(frozen=True, slots=True)
+class KeptValue:
+    """What is shown of a last value that is not a number of replicas, while inputs are missing."""
+
+    details: Details
+    sentence: str
+    """What is kept, with its verb: `the last sizes are kept`."""
+    ending: str = ""
+    """What else holds until then, after a comma."""
+    decided: str = ""
+    """How the last value is named once it is too old: `the last sizes were decided`."""
 
 
 class InputMissingError(Exception):
     """An input is unknown at present; the message names it and the reason. The last value is held."""
+
+    def __init__(
+        self,
+        message: str,
+        limits: tuple[Limit, ...] | None = None,
+        *,
+        is_refused: bool = False,
+        kept: KeptValue | None = None,
+    ) -> None:
+        """`limits` are bounds that the held value must keep; None: those of the policy.
+
+        With `is_refused`, waiting does not help: somebody has to correct the configuration. `kept` is the last value
+        where the memory does not have it as a number.
+        """
+        super().__init__(message)
+        self.limits = limits
+        self.is_refused = is_refused
+        self.kept = kept
 
 
 class CalculationError(Exception):

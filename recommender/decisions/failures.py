@@ -11,7 +11,7 @@ from recommender.decisions.record import Record, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.decisions.settings import RecommendationPolicy
+    from recommender.decisions.policy_settings import RecommendationPolicy
 
 
 class RefusedEntry(Protocol):
@@ -29,7 +29,7 @@ class RefusedEntry(Protocol):
 
     @property
     def problems(self) -> Sequence[object]:
-        """What is wrong, each as text that says where and what to do."""
+        """The problems, each with its place and what to do."""
         ...
 
 

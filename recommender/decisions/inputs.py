@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.cluster.state import ClusterState
+from adapter.foundation.cluster.values.state import ClusterState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.cluster.state import ClusterPod, Observed, Unknown
-    from adapter.cluster.targets import ReplicasManager
+    from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
+    from adapter.foundation.cluster.values.state import ClusterPod, Observed, Unknown
     from recommender.decisions.loads.inputs import LoadInputs
-    from recommender.decisions.record import TargetReference
+    from recommender.decisions.record import Record, TargetReference
 
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """What is known of a target's size."""
+    """The known size of a target."""
 
     replicas: int
     """`spec.replicas`."""
@@ -55,3 +55,7 @@ class Inputs:
     """By the name of a predictive recommendation; Unknown: nothing is known of its load as a whole."""
     assumed_pods: tuple[ClusterPod, ...] = ()
     """Pods that do not exist, and that a what-if question adds; cluster sizes alone look at them."""
+    own: Mapping[str, object] = field(default_factory=dict)
+    """By the name of a recommendation: what is gathered for it alone, in a form that its kind knows."""
+    decided: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
+    """By the name of a recommendation: what has been decided in this poll, for kinds that follow others."""

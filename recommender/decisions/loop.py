@@ -1,201 +1,235 @@
 """The decision of one recommendation at one moment: a pure function of settings, inputs, memory and time.
 
-Order: calculation, constraints and brakes, the tolerance of the HPA that follows, then what it means for each target.
+Order: the memory is repaired, the kind calculates a value, its inputs must be fresh, the brakes act, `min` and `max`
+hold, and the rest says what it means for the targets. Of several targets, each has a decision of its own.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from recommender.decisions.calculation import CalculationError, InputMissingError
-from recommender.decisions.constraints import CONSTRAINTS, HOUR_SECONDS
+from adapter.foundation.service.runtime.logs import fields
+from recommender.decisions.brakes import HOUR_SECONDS, braked
+from recommender.decisions.calculation import CalculationError, DecisionContext, InputMissingError
+from recommender.decisions.doubts import with_believed_owners, with_known_owners
 from recommender.decisions.failures import failed_record
-from recommender.decisions.memory import LastValue
-from recommender.decisions.outcomes import outcomes_of
-from recommender.decisions.record import Record, Status, Step
-from recommender.decisions.situation import situation_of
-from recommender.decisions.times import age_seconds, is_fresh, rfc3339
-from recommender.decisions.tolerance import tolerated
+from recommender.decisions.limits import within
+from recommender.decisions.memory import LATEST_TIME, LastValue, Memory
+from recommender.decisions.outcomes import absence_of, outcomes_of
+from recommender.decisions.record import Record, Status
+from recommender.decisions.several import own_inputs, own_memory, own_policy, whole_memory, whole_record
+from recommender.decisions.target_situation import fresh_state, is_absent, situation_of
+from recommender.decisions.texts.record_texts import message_with_notes, some
+from recommender.decisions.texts.times import check_age, is_fresh, rfc3339
 
 if TYPE_CHECKING:
-    from recommender.decisions.calculation import Calculate, Calculation
+    from collections.abc import Callable
+
+    from recommender.decisions.calculation import Calculate, Calculation, SettledValue
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.memory import Memory
-    from recommender.decisions.settings import RecommendationPolicy
-    from recommender.decisions.situation import Situation
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import Step
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 LARGEST_REPLICAS = 2**31 - 1
-"""What a scale subresource can hold."""
-LATEST_TIME = 253_402_300_799.0
-"""The end of the year 9999, the last that RFC 3339 can state."""
+"""The largest number that a scale subresource can hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A record, and what the next decision must know."""
+    """A record, what the next decision must know, and what is to be written."""
 
     record: Record
     memory: Memory
+    writes: object = None
+    """Besides the sizes of targets, which the record has; the writers of its kind know it."""
+    decide_again: float | None = None
+    """When time alone can lead to another value, in seconds since the Unix epoch; None: not before the next poll."""
+
+
+def supervised(policy: RecommendationPolicy, work: Callable[[], T], failed: Callable[[str], T]) -> T:
+    """Return what `work` returns, or for what it raises `failed` of a message: nothing else is harmed by it."""
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation or target must not stop the others
+        about = {"recommendation": policy.name} | ({"target": str(policy.each)} if policy.each else {})
+        _log.exception("a decision failed: internal error", extra=fields(**about))
+        return failed(f"the decision failed with an internal error ({type(error).__name__}: {error})")
+
+
+def failed_decision(policy: RecommendationPolicy, memory: Memory, now: float, inputs: Inputs, message: str) -> Decision:
+    """Return a decision without a value, which leaves the memory as it is."""
+    return Decision(failed_record(policy, now, message, inputs), memory)
 
 
 def decide(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float) -> Decision:
-    """Return the decision at `now`, in seconds since the Unix epoch. Never raises because of a calculation."""
-    memory = _usable(memory, now)
+    """Return the decision at `now`, in seconds since the Unix epoch."""
+    decision = _whole(policy, calculate, inputs, memory, now)
+    absences = [absence_of(target) for target in policy.targets if is_absent(target, policy, inputs, now)]
+    if not absences:
+        return decision
+    message = message_with_notes((decision.record.message,), some(absences))
+    return replace(decision, record=replace(decision.record, message=message))
+
+
+def _whole(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float) -> Decision:
+    """Return the decision for all targets."""
+    if not policy.targets:
+        return _one(policy, calculate, inputs, memory, now)
+    decisions = {
+        target: _one(
+            own_policy(policy, target),
+            calculate,
+            own_inputs(inputs, target),
+            own_memory(memory, policy, target),
+            now,
+        )
+        for target in policy.targets
+    }
+    if len(decisions) == 1:
+        return next(iter(decisions.values()))
+    by_target = {target: decision.memory for target, decision in decisions.items()}
+    again = [each.decide_again for each in decisions.values() if each.decide_again is not None]
+    record = whole_record([each.record for each in decisions.values()])
+    return Decision(record, whole_memory(by_target), decide_again=min(again, default=None))
+
+
+def _one(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float) -> Decision:
+    """Return the decision of a recommendation with one target at most; never raises."""
+    return supervised(
+        policy,
+        partial(_decide_one, policy, calculate, inputs, memory, now),
+        partial(failed_decision, policy, memory, now, inputs),
+    )
+
+
+def _decide_one(
+    policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
+) -> Decision:
+    inputs = with_believed_owners(policy, inputs, memory.known)
+    decision = _calculated(policy, calculate, inputs, memory, now)
+    known = with_known_owners(policy, inputs, decision.memory.known)
+    if known is decision.memory.known:
+        return decision
+    return replace(decision, memory=replace(decision.memory, known=known))
+
+
+def _calculated(
+    policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
+) -> Decision:
+    memory = _repaired(memory, now)
     try:
-        calculation = calculate(inputs, memory, now)
+        calculation = calculate(_with_recent_sizes(inputs, policy, now), memory, now)
         _check(calculation, policy, now)
     except InputMissingError as error:
-        return Decision(_without_inputs(policy, inputs, memory, now, str(error)), memory)
+        return Decision(_without_inputs(policy, inputs, memory, now, error), memory)
     except CalculationError as error:
-        return Decision(failed_record(policy, now, str(error), inputs), memory)
-    except Exception as error:  # noqa: BLE001 - one recommendation that fails must leave the others alone
-        message = f"the calculation failed by a fault of the program: {type(error).__name__}: {error}"
-        return Decision(failed_record(policy, now, message, inputs), memory)
-    if calculation.replicas is None:
-        return Decision(_sizes(policy, calculation, inputs, now), calculation.memory)
-    return _constrained(policy, calculation, calculation.replicas, inputs, memory, now)
+        return failed_decision(policy, memory, now, inputs, str(error))
+    situation = situation_of(policy, inputs, memory, now)
+    value = braked(calculation.value, policy.brakes, situation)
+    settled = value.settled(DecisionContext(policy, calculation, inputs, memory, situation))
+    record = Record(
+        policy.name,
+        policy.type,
+        now,
+        Status.HELD if settled.is_held else Status.OK,
+        message_with_notes(settled.reasons, settled.notes),
+        replicas=settled.replicas,
+        inputs=settled.inputs,
+        steps=settled.steps,
+        binding=settled.binding,
+        targets=outcomes_of(policy, settled.replicas, inputs, now),
+        details=settled.details,
+        each=policy.each,
+    )
+    return Decision(record, _next_memory(calculation, settled, memory, now), settled.writes, settled.decide_again)
+
+
+def _with_recent_sizes(inputs: Inputs, policy: RecommendationPolicy, now: float) -> Inputs:
+    """Return the inputs without sizes of targets that are too old: no calculation begins from one of them."""
+    recent = [target for target in policy.targets if fresh_state(target, policy, inputs, now) is not None]
+    return replace(inputs, targets={target: inputs.targets[target] for target in recent})
 
 
 def _check(calculation: Calculation, policy: RecommendationPolicy, now: float) -> None:
     """Raise InputMissingError for inputs that are too old, and CalculationError for a value that cannot be a size."""
-    age = age_seconds(calculation.confirmed, now)
-    if age == float("inf"):
-        raise InputMissingError("an input has a time in the future, so its age is unknown")
-    if age > policy.stale_after_seconds:
-        raise InputMissingError(f"an input is {age:.0f} s old, and {policy.stale_after_seconds:g} s are allowed")
+    problem = check_age("an input is", calculation.confirmed, now, policy.stale_after_seconds)
+    if problem:
+        raise InputMissingError(problem, calculation.limits)
     if calculation.replicas is not None and not 0 <= calculation.replicas <= LARGEST_REPLICAS:
         raise CalculationError(f"{calculation.replicas} is not a number of replicas: correct the parameters")
 
 
-def _usable(memory: Memory, now: float) -> Memory:
-    """Return the memory with the changes of the last hour; one from the future counts as made now.
+def _repaired(memory: Memory, now: float) -> Memory:
+    """Return the memory with the changes of the last hour, and without times of the future.
 
     A last value that no decision can have left, such as one that somebody has edited by hand, is forgotten.
     """
     changes = tuple(min(time, now) for time in memory.changes if time > now - HOUR_SECONDS)
     last = memory.last if memory.last is None or _is_possible(memory.last) else None
-    is_same = last is memory.last and changes == memory.changes
-    return memory if is_same else replace(memory, last=last, changes=changes)
+    own = None if memory.own is None else memory.own.repaired(now)
+    is_same = last is memory.last and own is memory.own and changes == memory.changes
+    return memory if is_same else replace(memory, last=last, changes=changes, own=own)
 
 
 def _is_possible(last: LastValue) -> bool:
     times = (last.decided, last.confirmed)
-    return 0 <= last.replicas <= LARGEST_REPLICAS and all(0 <= time <= LATEST_TIME for time in times)
+    return 0 <= (last.replicas or 0) <= LARGEST_REPLICAS and all(0 <= time <= LATEST_TIME for time in times)
 
 
-def _without_inputs(policy: RecommendationPolicy, inputs: Inputs, memory: Memory, now: float, reason: str) -> Record:
-    """Return the last value with its old time as long as it is recent enough, then no value."""
-    last = memory.last
-    if last is not None and is_fresh(last.confirmed, now, policy.stale_after_seconds):
-        until = rfc3339(last.confirmed + policy.stale_after_seconds)
-        targets = outcomes_of(policy, last.replicas, inputs, now, fresh=False)
-        message = f"{reason}; {last.replicas} is kept until {until}"
-        return Record(
-            policy.name,
-            policy.type,
-            last.decided,
-            Status.HELD,
-            message,
-            replicas=last.replicas,
-            targets=targets,
-            each=policy.each,
-        )
-    known = "" if last is None else f"; the last value was {last.replicas} at {rfc3339(last.decided)}"
-    time = now if last is None else last.decided
+def _without_inputs(
+    policy: RecommendationPolicy, inputs: Inputs, memory: Memory, now: float, error: InputMissingError
+) -> Record:
+    """Return the last value, within its bounds, with its old time as long as it is recent enough; then no value."""
+    last, kept, reason = memory.last, error.kept, str(error)
+    if last is None or (last.replicas is None and kept is None):
+        message, time = reason, now
+    elif is_fresh(last.confirmed, now, policy.stale_after_seconds):
+        return _held(policy, inputs, last, now, error)
+    else:
+        was = kept.decided if kept is not None else f"the last value was {last.replicas}"
+        message, time = f"{reason}; {was} at {rfc3339(last.decided)}", last.decided
+    status = Status.ERROR if error.is_refused else Status.STALE
     targets = outcomes_of(policy, None, inputs, now)
-    return Record(policy.name, policy.type, time, Status.STALE, f"{reason}{known}", targets=targets, each=policy.each)
+    return Record(policy.name, policy.type, time, status, message, targets=targets, each=policy.each)
 
 
-def _sizes(policy: RecommendationPolicy, calculation: Calculation, inputs: Inputs, now: float) -> Record:
-    """Return the record of a recommendation that only sizes containers."""
+def _held(
+    policy: RecommendationPolicy, inputs: Inputs, last: LastValue, now: float, error: InputMissingError
+) -> Record:
+    """Return the record of a last value that is kept while inputs are missing."""
+    kept, replicas = error.kept, last.replicas
+    steps: tuple[Step, ...] = ()
+    if replicas is not None:
+        replicas, steps = within(policy.limits if error.limits is None else error.limits, replicas)
+    sentence, ending = (kept.sentence, kept.ending) if kept is not None else (f"{replicas} is kept", "")
+    until = rfc3339(last.confirmed + policy.stale_after_seconds)
     return Record(
         policy.name,
         policy.type,
-        now,
-        Status.OK,
-        _message((calculation.note, policy.note, *_omitted(inputs)), calculation.steps, calculation.binding),
-        resources=calculation.resources,
-        inputs=calculation.inputs,
-        steps=calculation.steps,
-        binding=calculation.binding,
-        targets=outcomes_of(policy, None, inputs, now),
-        each=policy.each,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Limited:
-    """A value after the constraints, with the steps of those that changed it."""
-
-    value: int | None
-    steps: tuple[Step, ...]
-    holds: tuple[str, ...]
-
-
-def _limited(policy: RecommendationPolicy, situation: Situation, value: int) -> _Limited:
-    steps: list[Step] = []
-    holds: list[str] = []
-    for name, constraint in CONSTRAINTS:
-        constrained = constraint(policy.brakes, situation, value)
-        if constrained.hold:
-            holds.append(constrained.hold)
-        if constrained.value is None:
-            return _Limited(None, tuple(steps), tuple(holds))
-        if constrained.value != value:
-            steps.append(Step(name, constrained.value, constrained.detail))
-        value = constrained.value
-    return _Limited(value, tuple(steps), tuple(holds))
-
-
-def _constrained(
-    policy: RecommendationPolicy, calculation: Calculation, raw: int, inputs: Inputs, memory: Memory, now: float
-) -> Decision:
-    situation = situation_of(policy, inputs, memory, now)
-    limited = _limited(policy, situation, raw)
-    steps = (*calculation.steps, *limited.steps)
-    binding = limited.steps[-1].step if limited.steps else calculation.binding
-    ignored = None if limited.value is None else tolerated(policy, situation, inputs, limited.value)
-    if ignored is not None:
-        steps, binding = (*steps, ignored), ignored.step
-    record = Record(
-        policy.name,
-        policy.type,
-        now,
-        Status.HELD if limited.holds or calculation.hold else Status.OK,
-        _message((calculation.hold, *limited.holds, calculation.note, policy.note, *_omitted(inputs)), steps, binding),
-        replicas=limited.value,
-        resources=calculation.resources,
-        inputs=calculation.inputs,
+        last.decided,
+        Status.HELD,
+        f"{error}; {sentence} until {until}{ending}",
+        replicas=replicas,
         steps=steps,
-        binding=binding,
-        targets=outcomes_of(policy, limited.value, inputs, now),
-        prediction=calculation.prediction,
+        binding=steps[-1].step if steps else None,
+        targets=outcomes_of(policy, replicas, inputs, now, fresh=False),
+        details=None if kept is None else kept.details,
         each=policy.each,
     )
-    return Decision(record, _remembered(calculation, limited.value, memory, now))
 
 
-def _omitted(inputs: Inputs) -> tuple[str, ...]:
-    """Return the first object that is not part of the inputs, and how many others there are."""
-    problems = inputs.cluster.problems
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return (f"{problems[0]}{more}",) if problems else ()
-
-
-def _message(notes: tuple[str, ...], steps: tuple[Step, ...], binding: str | None) -> str:
-    """Return what keeps the value and what the user should know; else the step that determines the value."""
-    notes = tuple(note for note in notes if note)
-    if notes:
-        return "; ".join(notes)
-    return next((f"{step.step}: {step.detail}" for step in reversed(steps) if step.step == binding), "")
-
-
-def _remembered(calculation: Calculation, value: int | None, memory: Memory, now: float) -> Memory:
+def _next_memory(calculation: Calculation, settled: SettledValue, memory: Memory, now: float) -> Memory:
     """Return the memory for the next decision."""
-    if value is None:
-        return replace(calculation.memory, last=memory.last, changes=memory.changes)
-    changed = memory.last is not None and memory.last.replicas != value
-    changes = (*memory.changes, now) if changed else memory.changes
-    last = LastValue(value, decided=now, confirmed=min(calculation.confirmed, now))
-    return replace(calculation.memory, last=last, changes=changes)
+    known = memory.known if calculation.known is None else calculation.known
+    if not settled.is_remembered:
+        return replace(memory, own=settled.own, known=known)
+    changes = (*memory.changes, now) if settled.has_changed else memory.changes
+    last = LastValue(settled.replicas, decided=now, confirmed=min(calculation.confirmed, now))
+    return replace(memory, last=last, changes=changes, own=settled.own, known=known)

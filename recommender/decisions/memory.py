@@ -1,35 +1,74 @@
-"""What a decision depends on besides configuration and inputs; the next leader goes on from it."""
+"""The memory that a decision depends on besides configuration and inputs; the next leader continues from it.
+
+A memory is stored as the document that its types describe (`running/memory/document.py`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Final, Self
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.cluster_size.model.memory import ClusterSizeMemory
     from recommender.decisions.record import TargetReference
+
+LATEST_TIME: Final = 253_402_300_799.0
+"""The end of the year 9999, the last that RFC 3339 can state."""
+Time = Annotated[float, msgspec.Meta(ge=0, le=LATEST_TIME)]
+"""Seconds since the Unix epoch."""
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class KindMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
+    """What one kind of recommendation remembers. Its fields are those of the document, in camelCase.
+
+    The `tag` of a subclass is the key of its kind, and the field `type` of the document.
+    """
+
+    def repaired(self, now: float) -> Self:  # noqa: ARG002 - of use where times are remembered
+        """Return the memory without what no decision can have left, such as times after `now`."""
+        return self
+
+    @property
+    def shared(self) -> KindMemory | None:
+        """Return what is the same for all targets of a recommendation; None if each has its own."""
+        return None
+
+    @property
+    def stored(self) -> KindMemory:
+        """Return what outlives the process."""
+        return self
+
+    @property
+    def facts(self) -> object:
+        """Return what the next leader must know as it is: any change of it is worth a write."""
+        return self.stored
+
+    @property
+    def amounts(self) -> Mapping[str, float]:
+        """Return numbers that change with every decision, by name: only a large change of one is worth a write."""
+        return {}
+
+    @property
+    def held_until(self) -> float | None:
+        """Return when a hold ends, in seconds since the Unix epoch; one that begins or ends is stored at once."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
 class LastValue:
     """The last value that all constraints let through."""
 
-    replicas: int
+    replicas: int | None
+    """None for a kind whose value is no single size: its own memory has it."""
     decided: float
     """When it was decided, in seconds since the Unix epoch."""
     confirmed: float
     """When fresh inputs last led to it, in seconds since the Unix epoch."""
-
-
-@dataclass(frozen=True, slots=True)
-class LastParameters:
-    """Parameters of a ConfigMap that could be read, kept for the time in which it cannot."""
-
-    mode: str
-    text: str
-    resource_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +78,9 @@ class Memory:
     last: LastValue | None = None
     changes: tuple[float, ...] = ()
     """Times of the changes of the value in the last hour, in seconds since the Unix epoch, ascending."""
-    parameters: LastParameters | None = None
-    rungs: Mapping[str, int] = field(default_factory=dict)
-    """By driver, the value that hysteresis holds."""
-    policy: Mapping[str, float] = field(default_factory=dict)
-    """What the policy of a predictive recommendation remembers: capacities and times, by name."""
-    cluster_size: ClusterSizeMemory | None = None
-    """Of a cluster size recommendation: timers, cool-downs, back-offs, and what it recommended last."""
+    own: KindMemory | None = None
+    """What its kind remembers."""
+    known: Mapping[str, int] = field(default_factory=dict)
+    """By what is counted, how many objects were known last (`doubts`); what has none is left out."""
     by_target: Mapping[TargetReference, Memory] = field(default_factory=dict)
     """With `forEach`: the memory of each target, which holds no further targets."""

@@ -1,29 +1,38 @@
-"""What a decision means for each target."""
+"""The outcome of a decision for each target."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recommender.decisions.owners import notes_about, refusal_of
 from recommender.decisions.pauses import active_pauses, stops
+from recommender.decisions.policy_settings import Direction, Output
 from recommender.decisions.record import TargetAction, TargetOutcome
-from recommender.decisions.settings import Direction, Output
-from recommender.decisions.situation import KnownTarget, fresh_state
+from recommender.decisions.target_situation import KnownTarget, fresh_state, is_absent
 
 if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
+    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import RecommendationPolicy
 
-NOT_LOOKED_UP = "its size is looked up in one of the next polls, and nothing is written before"
+NOT_LOOKED_UP = "its size is looked up in one of the next polls, and nothing is written before that"
 INPUTS_MISSING = "nothing is written until all inputs are known again"
+
+
+def absence_of(target: TargetReference) -> str:
+    """Return what to know about a target of which it is certain that it is not there."""
+    return f"{target} does not exist: correct the target, or create it"
 
 
 def outcomes_of(
     policy: RecommendationPolicy, replicas: int | None, inputs: Inputs, now: float, *, fresh: bool = True
 ) -> tuple[TargetOutcome, ...]:
     """Return the outcome for each target; `fresh` is False for a value that is held because an input is missing."""
-    return tuple(_outcome(policy, target, replicas, inputs, now, fresh=fresh) for target in policy.targets)
+    return tuple(
+        replace(_outcome(policy, target, replicas, inputs, now, fresh=fresh), recommended_replicas=replicas)
+        for target in policy.targets
+    )
 
 
 def _outcome(
@@ -38,17 +47,21 @@ def _outcome(
     state = fresh_state(target, policy, inputs, now)
     current = None if state is None else state.replicas
     waits = _waits_for_its_turn(policy, target, inputs)
+    absence = absence_of(target) if is_absent(target, policy, inputs, now) else ""
     if replicas is None or waits:
-        return TargetOutcome(target, current, TargetAction.NONE, message=NOT_LOOKED_UP if waits else "")
+        return TargetOutcome(target, current, TargetAction.NONE, message=NOT_LOOKED_UP if waits else absence)
     published = TargetAction.METRIC if Output.METRIC in policy.outputs and current != replicas else TargetAction.NONE
     if Output.SCALE not in policy.outputs:
-        return TargetOutcome(target, current, published)
+        return TargetOutcome(target, current, published, message=absence)
     refusal = refusal_of(policy, target, inputs, now)
     if refusal is not None:
-        return TargetOutcome(target, current, TargetAction.REFUSED, refusal.owner, refusal.message)
+        # Without a known owner, a target that has its size already asks for nothing that could be refused.
+        is_idle = refusal.owner is None and (refusal.is_awaited or replicas == current)
+        action = TargetAction.NONE if is_idle else TargetAction.REFUSED
+        return TargetOutcome(target, current, action, refusal.owner, refusal.message)
     if state is None:
         # Anything else that is unknown about a target leads to a refusal.
-        return TargetOutcome(target, None, published, message=f"there is no {target}")
+        return TargetOutcome(target, None, published, message=absence)
     obstacle = _obstacle(policy, KnownTarget(target, state), replicas, now) if fresh else INPUTS_MISSING
     if obstacle and replicas != current:
         return TargetOutcome(target, current, TargetAction.NONE, message=obstacle)

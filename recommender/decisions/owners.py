@@ -1,4 +1,4 @@
-"""Who owns the size of a target, so that two programs never fight over it.
+"""Determines who owns the size of a target, so that two programs never fight over it.
 
 A target is refused if an HPA scales it, if another recommendation of the configuration scales it, or if a field manager
 that keeps writing `spec.replicas` has written it. It is also refused if its owner cannot be looked up.
@@ -10,16 +10,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.state import Observed, Unknown
-from adapter.cluster.targets import group_of
-from recommender.decisions.times import is_fresh
+from adapter.foundation.cluster.facts.scale_targets import group_of
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.decisions.texts.times import is_fresh
 
 if TYPE_CHECKING:
-    from adapter.cluster.state import Autoscaler
-    from adapter.cluster.targets import ReplicasManager
+    from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
+    from adapter.foundation.cluster.values.state import Autoscaler
     from recommender.decisions.inputs import Inputs, TargetState
+    from recommender.decisions.policy_settings import Owners, RecommendationPolicy
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import Owners, RecommendationPolicy
 
 KEDA_LABEL: Final = "scaledobject.keda.sh/name"
 _UNSTATED_GROUPS: Final = frozenset({"", "extensions"})
@@ -33,8 +33,10 @@ class TargetRefusal:
     """Why a target is not scaled."""
 
     owner: str | None
-    """What owns its size; None if that cannot be looked up."""
+    """The owner of its size; None if it cannot be looked up."""
     message: str
+    is_awaited: bool = False
+    """Whether the answer is about to come: nothing is written before, and nothing is refused."""
 
 
 def refusal_of(
@@ -96,7 +98,8 @@ def _refusal_for_autoscaler(
     else:
         reason = autoscalers.reason
     where = f"the HPAs of namespace {target.namespace} cannot be looked up"
-    return TargetRefusal(None, f"{where}: {reason}; one of them may own {target}")
+    is_awaited = isinstance(autoscalers, Unknown) and autoscalers.is_awaited
+    return TargetRefusal(None, f"{where}: {reason}; one of them may own {target}", is_awaited)
 
 
 def _may_be_unseen(policy: RecommendationPolicy, autoscalers: Observed[tuple[Autoscaler, ...]] | Unknown) -> bool:
@@ -120,7 +123,7 @@ def _refusal_for_state(
 ) -> TargetRefusal | None:
     observed = inputs.targets.get(target, Unknown("it has not been read"))
     if isinstance(observed, Unknown):
-        return TargetRefusal(None, f"{target} cannot be looked up: {observed.reason}")
+        return TargetRefusal(None, f"{target} cannot be looked up: {observed.reason}", observed.is_awaited)
     if not is_fresh(observed.time, now, policy.stale_after_seconds):
         return TargetRefusal(None, f"{target} cannot be looked up: the last answer is too old")
     managers = observed.value.replicas_managers or () if observed.value else ()

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.decisions.settings import Direction, Pause
-from recommender.decisions.times import parse_rfc3339, rfc3339
+from recommender.decisions.policy_settings import Direction, Pause
+from recommender.decisions.texts.times import parse_rfc3339, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.decisions.settings import Brakes
-    from recommender.decisions.situation import KnownTarget
+    from recommender.decisions.policy_settings import Brakes
+    from recommender.decisions.target_situation import KnownTarget
 
 ANNOTATION = "tidewatch.io/paused"
 _WORDS = {"true": Pause(Direction.BOTH), "up": Pause(Direction.UP), "down": Pause(Direction.DOWN), "false": None}

@@ -1,4 +1,4 @@
-"""What a process has decided last and whether it leads: one immutable value that every reader shares."""
+"""The last decisions of a process and whether it leads: one immutable value that every reader shares."""
 
 from __future__ import annotations
 

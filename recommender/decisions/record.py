@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from recommender.cluster_size.model.answer import ClusterSizeAnswer
 
 
 class Status(StrEnum):
@@ -29,7 +27,7 @@ class Status(StrEnum):
 
 
 class TargetAction(StrEnum):
-    """What happens to a target."""
+    """The action on a target."""
 
     NONE = "none"
     """It already has the recommended size, or there is no value, or a pause or a missing input stops the change."""
@@ -69,50 +67,27 @@ class TargetReference:
 
 @dataclass(frozen=True, slots=True)
 class TargetOutcome:
-    """What a decision means for one target."""
+    """The outcome of a decision for one target."""
 
     target: TargetReference
     current_replicas: int | None
     """None if it is not known."""
     action: TargetAction
     owner: str | None = None
-    """What owns the size, where the action is `refused`."""
+    """The owner of the size, where the action is `refused`."""
     message: str = ""
     """Why it is refused, or what the user should know, such as that a later upgrade will write replicas again."""
+    recommended_replicas: int | None = None
+    """This target's own size: of several targets each has its brakes, its pause and its memory. None: no value."""
 
 
-ContainerResources = dict[str, dict[str, dict[str, str]]]
-"""Container to `requests` or `limits` to resource to quantity."""
+class Details(Protocol):
+    """What only one kind's records hold. That kind knows how they are shown (`decisions/kind.py`)."""
 
-
-@dataclass(frozen=True, slots=True)
-class PredictedLoad:
-    """The load of a target: what it is, and what it will be when capacity that is asked for now serves."""
-
-    now: float
-    """As observed."""
-    predicted: float | None
-    """The largest load expected from `at` on, until a later decision can help; None: no model has a forecast."""
-    at: float | None
-    """Seconds since the Unix epoch: now + start-up + control delays."""
-    quantiles: Mapping[str, float] = field(default_factory=dict)
-    """By quantile as a decimal number, such as `0.95`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """A forecast with the model that made it and the record of all models."""
-
-    load: PredictedLoad
-    model: str
-    """The model in use, as the configuration spells it."""
-    model_reason: str
-    """Why this model, in one sentence with figures."""
-    shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
-    """By model: its recent shortage divided by that of plain headroom at equal replica-hours; None where neither has
-    any. Models that take no part are not listed."""
-    last_day: str = ""
-    """What this model would have done in the last day, beside plain headroom at equal cost; empty if not known."""
+    @property
+    def has_value(self) -> bool:
+        """Whether they are something that can be followed, beside the number of replicas."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +103,19 @@ class Record:
     status: Status
     message: str
     replicas: int | None = None
-    """The size after all constraints; None where there is no value."""
-    resources: ContainerResources | None = None
+    """The size after all constraints; None where there is no value. Of several targets, the largest of their sizes."""
     inputs: Mapping[str, float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     binding: str | None = None
     """The last step that changed the value; of several drivers with the largest value, the first."""
     targets: tuple[TargetOutcome, ...] = ()
-    prediction: Prediction | None = None
-    """Of predictive recommendations alone."""
-    size: ClusterSizeAnswer | None = None
-    """Of cluster size recommendations alone."""
+    details: Details | None = None
+    """What records of its kind hold beside the rest."""
     each: TargetReference | None = None
     """With `forEach`: the target that this record is about. Several records then have this name."""
+
+    @property
+    def has_value(self) -> bool:
+        """Whether there is something that can be followed."""
+        has_value = self.replicas is not None or (self.details is not None and self.details.has_value)
+        return self.status in {Status.OK, Status.HELD} and has_value

@@ -19,7 +19,7 @@ WORST_FIRST: Final = (Status.ERROR, Status.STALE, Status.HELD, Status.OK)
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the records of one name have in common."""
+    """A summary of the records of one name."""
 
     counts: Mapping[Status, int]
     replicas: int | None

@@ -1,4 +1,4 @@
-"""Which Kubernetes events a decision or a scale call is worth, and their documents. Pure."""
+"""Makes the Kubernetes events of decisions and scale calls. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from recommender.decisions.record import TargetAction
-from recommender.decisions.texts import change_text, event_text, replicas_text, value_text
+from recommender.decisions.texts.record_texts import change_text, event_text, recommended_text, replicas_text
 from recommender.outputs.results import ScaleResult
 
 if TYPE_CHECKING:
@@ -40,12 +40,13 @@ def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent,
     recommendation; None: there was none in this process, so that nothing is known to have changed.
     """
     found = []
-    has_changed = before is not None and None not in {before.replicas, after.replicas}
+    earlier = {each.target: each.recommended_replicas for each in before.targets} if before is not None else {}
     for outcome in after.targets:
+        last, replicas = earlier.get(outcome.target), outcome.recommended_replicas
         if outcome.action is TargetAction.REFUSED:
             found.append(TargetEvent(outcome.target, "ScaleRefused", event_text(after, outcome), is_warning=True))
-        elif outcome.action is not TargetAction.SCALE and has_changed and before and before.replicas != after.replicas:
-            text = change_text(after.name, before.replicas, value_text(after), after.message)
+        elif outcome.action is not TargetAction.SCALE and last != replicas and None not in {last, replicas}:
+            text = change_text(after.name, last, recommended_text(outcome), after.message)
             found.append(TargetEvent(outcome.target, "RecommendationChanged", text))
     return tuple(found)
 

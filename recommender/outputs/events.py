@@ -16,10 +16,10 @@ import secrets
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adapter.service.runtime.logs import StateLog
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
-from adapter.timing.clock import Clock
-from adapter.timing.rate_limit import RateLimit
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.rate_limit import RateLimit
 from recommender.outputs.event_rules import event_document, namespace_of_events
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _LOOP_SECONDS = 0.5
 
 
 class EventClient(Protocol):
-    """What is asked of the API server (`writing.ObjectClient`)."""
+    """The requests to the API server (`writing.ObjectClient`)."""
 
     def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
         """Create an object in a collection."""

@@ -1,9 +1,11 @@
-"""Prometheus's text format, version 0.0.4, for families of gauges with very many samples."""
+"""The labels of the recommender's families, and their text: gauges with very many samples."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.web.metric_text import family, label, sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,17 +18,10 @@ Samples = dict[str, float]
 
 def exposition_of(families: Mapping[str, str], samples: Mapping[str, Samples]) -> bytes:
     """Return the text of all families, which are given by name with their help; the samples are given by name."""
-    lines: list[str] = []
-    for name, text in families.items():
-        lines += (f"# HELP {name} {text}", f"# TYPE {name} gauge")
-        lines += [f"{name}{{{labels}}} {value!r}" for labels, value in samples.get(name, {}).items()]
-    return ("\n".join(lines) + "\n").encode()
-
-
-def label(name: str, value: str) -> str:
-    """Return one label."""
-    escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
-    return f'{name}="{escaped}"'
+    return "".join(
+        family(name, about, (sample(name, labels, value) for labels, value in samples.get(name, {}).items()))
+        for name, about in families.items()
+    ).encode()
 
 
 def of_recommendation(record: Record) -> str:
@@ -34,7 +29,7 @@ def of_recommendation(record: Record) -> str:
     return label("recommendation", record.name)
 
 
-@lru_cache(maxsize=32_768)
+@bounded_cache(32 * MEBIBYTE)
 def of_target(target: TargetReference | None) -> str:
     """Return the labels of a target; they are empty where there is none.
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
+from adapter.foundation.web.metric_text import label
 from recommender.decisions.record import Status
 from recommender.decisions.summary import WORST_FIRST
-from recommender.outputs.metric_text import exposition_of, label, of_recommendation, of_target, of_targets
-from recommender.outputs.prediction_metrics import PREDICTION_FAMILIES, prediction_samples
-from recommender.outputs.size_metrics import SIZE_FAMILIES, size_samples
+from recommender.outputs.metric_text import exposition_of, of_recommendation, of_target, of_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from recommender.decisions.publication import Publication
     from recommender.decisions.record import Record
@@ -31,31 +30,52 @@ _HELP: Final = {
     "tidewatch_target_replicas": "Replicas that each target had when the value was decided. A target of unknown size "
     "has no sample.",
     "tidewatch_recommendation_step": "The value after each step of the calculation; not with forEach.",
-    "tidewatch_recommendation_binding": "1 for the step that decides the value: the last one that changed it; not with "
-    "forEach.",
+    "tidewatch_recommendation_binding": "1 for the step that determined the value, which is the last one that "
+    "changed it; not with forEach.",
     "tidewatch_recommendation_timestamp_seconds": "When the value was decided, in seconds since the Unix epoch. A held "
     "value keeps its time.",
     "tidewatch_recommendation_status": "1 for the present status of a recommendation, 0 for the others. With forEach "
     "each target has the sample of its present status alone.",
-    **PREDICTION_FAMILIES,
-    **SIZE_FAMILIES,
 }
 """In the order in which they are served."""
+
+
+class MeasuredKind(Protocol):
+    """A kind of recommendation with metrics of its own (`kinds.kind.Kind`)."""
+
+    @property
+    def families(self) -> Mapping[str, str]:
+        """Help by name, in the order in which they are served."""
+        ...
+
+    def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:
+        """Return the samples of each family; `records` are those that have a valid value."""
+        ...
 
 
 class RecommendationMetrics:
     """The metrics of each recommendation, on the leader alone. `publish` is for one thread, `text` for any."""
 
-    def __init__(self, is_leader: Callable[[], bool], wall_clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        is_leader: Callable[[], bool],
+        kinds: Sequence[MeasuredKind],
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
         """Both functions are called at each scrape: the leadership or the polls may have ended since the last one."""
+        self._kinds = kinds
+        self._families = dict(_HELP)
+        for kind in kinds:
+            self._families |= kind.families
         self._is_leader = is_leader
         self._wall_clock = wall_clock
         self._prepared: _Prepared | None = None
-        self._without_samples = exposition_of(_HELP, {})
+        self._without_samples = exposition_of(self._families, {})
 
     def publish(self, publication: Publication) -> None:
         """Prepare the metrics of the latest records."""
-        self._prepared = _Prepared(publication, exposition_of(_HELP, _samples(publication.records)))
+        samples = _samples(publication.records, self._kinds)
+        self._prepared = _Prepared(publication, exposition_of(self._families, samples))
 
     def text(self) -> bytes:
         """Return the families in Prometheus's text format, version 0.0.4.
@@ -74,28 +94,31 @@ class _Prepared:
     text: bytes
 
 
-def _samples(records: Sequence[Record]) -> dict[str, Samples]:
+def _samples(records: Sequence[Record], kinds: Iterable[MeasuredKind]) -> dict[str, Samples]:
     """Return the samples of each family; of several records that would expose the same series, one does."""
     valid = [record for record in records if record.status in _WITH_VALUE]
     # With forEach each target would have its own steps, which the JSON has.
     explained = [record for record in valid if record.each is None]
-    return {
+    samples = {
         "tidewatch_recommended_replicas": _replicas(valid),
         "tidewatch_target_replicas": _current_replicas(valid),
         "tidewatch_recommendation_step": _steps(explained),
         "tidewatch_recommendation_binding": _bindings(explained),
         "tidewatch_recommendation_timestamp_seconds": _timestamps(valid),
         "tidewatch_recommendation_status": _statuses(records),
-        **prediction_samples(valid),
-        **size_samples(valid),
     }
+    for kind in kinds:
+        samples |= kind.samples(valid)
+    return samples
 
 
 def _replicas(records: Iterable[Record]) -> Samples:
     samples: Samples = {}
     for record in records:
-        for labels in of_targets(record) if record.replicas is not None else ():
-            samples.setdefault(labels, float(record.replicas or 0))
+        own = [outcome.recommended_replicas for outcome in record.targets] or [record.replicas]
+        for labels, replicas in zip(of_targets(record), own, strict=True):
+            if replicas is not None:
+                samples.setdefault(labels, float(replicas))
     return samples
 
 

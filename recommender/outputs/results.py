@@ -1,4 +1,4 @@
-"""What can become of a scale call."""
+"""The possible results of a scale call."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     …
     writer.decided(record.name, [(record, valid_until)])
 
-Each attempt reads the scale and replaces exactly that version, so that no change of somebody else is lost, an equal
+Each attempt reads the scale and replaces exactly that version, so that no change of another client is lost, an equal
 size is never written, and a write with an unknown outcome is followed by a read. Each attempt has a thread of its own
 and is bounded in time: a target that hangs does not delay the others.
 """
@@ -18,12 +18,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adapter.objects.resources import UnknownResourceError
-from adapter.service.runtime.logs import StateLog, fields
-from adapter.sources.kubernetes.errors import ConflictError, FencedError, KubernetesError, StatusError
-from adapter.sources.kubernetes.writing import Fence
-from adapter.timing.clock import Clock
-from adapter.timing.rate_limit import RateLimit
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.service.runtime.logs import StateLog, fields
+from adapter.foundation.sources.kubernetes.errors import (
+    ConflictError,
+    FencedError,
+    KubernetesError,
+    StatusError,
+    is_of_the_server,
+)
+from adapter.foundation.sources.kubernetes.writing import Fence
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.rate_limit import RateLimit
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
 from recommender.outputs.target_paths import scale_path
@@ -32,17 +38,19 @@ from recommender.outputs.wishes import Moment, Wishes, refused_targets, wishes_o
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from adapter.objects.resources import ResolveResource
-    from adapter.sources.kubernetes.lease_rules import LeaseTiming
-    from adapter.sources.kubernetes.writing import Reply
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.kubernetes.writing import Reply
     from recommender.decisions.record import Record, TargetReference
+    from recommender.leader_election.rules import LeaseTiming
     from recommender.outputs.wishes import Start, Wish
 
 _log = logging.getLogger(__name__)
 
 READ_SECONDS = 5.0
 """How long a read before a write may take."""
-NOT_STORED = "what the call starts could not be stored first, so it was not sent: see the log about the memory"
+NOT_STORED = (
+    "the cool-down that the call starts could not be stored, so the call was not sent: see the log about the memory"
+)
 """The message of an attempt that failed because of the memory, not because of its target."""
 _IDLE_SECONDS = 1.0
 """How long the loop sleeps at most: a wish for a target can expire while nothing else happens."""
@@ -51,7 +59,7 @@ MOST_OF_A_WRITE = 1.5
 
 
 class ScaleClient(Protocol):
-    """What is asked of the API server (`writing.ObjectClient`)."""
+    """The requests to the API server (`writing.ObjectClient`)."""
 
     def get(self, path: str, *, seconds: float) -> Reply:
         """Return the scale."""
@@ -64,7 +72,7 @@ class ScaleClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScaleOutcome:
-    """What became of one attempt."""
+    """The outcome of one attempt."""
 
     wish: Wish
     result: ScaleResult
@@ -73,14 +81,16 @@ class ScaleOutcome:
     uid: str = ""
     """Of the target; empty if it is not known."""
     message: str = ""
-    """What went wrong, and what to do; empty if nothing did."""
+    """The error, and what to do; empty if there is none."""
     retry_after_seconds: float = 0.0
     """How long the server asks to be left alone."""
+    is_of_the_server: bool = False
+    """Whether the API server was not reached, or failed: that says nothing about the target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleHooks:
-    """What else happens with scale calls. Called in the threads of the attempts."""
+    """Hooks for scale calls. Called in the threads of the attempts."""
 
     before_write: Callable[[Wish], bool]
     """Stores what a call starts, such as a cool-down, before the call is sent.
@@ -128,7 +138,7 @@ class ScaleLimits:
 
 @dataclass(frozen=True, slots=True)
 class ScaleEffects:
-    """What the writer needs besides the API server."""
+    """The effects that the writer needs besides the API server."""
 
     clock: Clock = field(default_factory=Clock)
     start: Callable[[Callable[[], None]], None] = lambda work: threading.Thread(
@@ -206,7 +216,12 @@ def sent(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence], obje
 def failed(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:
     """Return the outcome with the error's message, and the wait that the server asks for."""
     retry_after = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
-    return replace(outcome, message=str(error), retry_after_seconds=retry_after)
+    return replace(
+        outcome,
+        message=str(error),
+        retry_after_seconds=retry_after,
+        is_of_the_server=is_of_the_server(error),
+    )
 
 
 class ScaleWriter:
@@ -289,7 +304,7 @@ class ScaleWriter:
                 self._effects.start(partial(self._attempt, start))
             except RuntimeError as error:
                 # The system gives this process no more threads at present.
-                self._ended(start, ScaleOutcome(start.wish, ScaleResult.ERROR, message=str(error)))
+                self._on_end(start, ScaleOutcome(start.wish, ScaleResult.ERROR, message=str(error)))
 
     def _next(self) -> Start | None:
         with self._changed:
@@ -311,14 +326,14 @@ class ScaleWriter:
         return min(_IDLE_SECONDS, max(due - self._now().monotonic, 1.0 / self._limits.per_second))
 
     def _attempt(self, start: Start) -> None:
-        outcome = ScaleOutcome(start.wish, ScaleResult.ERROR, message="a fault of the program")
+        outcome = ScaleOutcome(start.wish, ScaleResult.ERROR, message="internal error")
         try:
             outcome = self._make(start.wish, self._terms(start.wish))
         finally:
-            self._ended(start, outcome)
+            self._on_end(start, outcome)
         self._hooks.on_result(outcome)
 
-    def _ended(self, start: Start, outcome: ScaleOutcome) -> None:
+    def _on_end(self, start: Start, outcome: ScaleOutcome) -> None:
         with self._changed:
             self._running -= 1
             self._suspects -= start.is_suspect

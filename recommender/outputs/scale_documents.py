@@ -17,7 +17,7 @@ def replicas_of(scale: Mapping[str, Any]) -> int:
     spec = scale.get("spec") or {}
     replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
     if scale.get("kind") != "Scale" or type(replicas) is not int or replicas < 0:
-        raise ScaleDocumentError("the answer is no autoscaling/v1 Scale with a whole number of replicas")
+        raise ScaleDocumentError("the answer is not an autoscaling/v1 Scale with a whole number of replicas")
     return replicas
 
 

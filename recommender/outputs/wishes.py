@@ -1,4 +1,4 @@
-"""Which scale calls are due: at most one wish a target, until it is done, too old, or superseded. No effects.
+"""Determines which scale calls are due: at most one per target, until it is done, too old, or superseded. No effects.
 
 A target keeps its back-off when a newer decision replaces its wish: decisions that change with every poll must not
 turn an API server that fails into a storm of calls.
@@ -9,19 +9,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from adapter.timing.backoff import Backoff
-from adapter.timing.due_queue import DueQueue
+from adapter.foundation.time.backoff import Backoff
+from adapter.foundation.time.due_queue import DueQueue
 from recommender.decisions.record import TargetAction
 from recommender.outputs.results import ScaleResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from recommender.cluster_size.node_groups.cluster_api.removals import MachineRemoval
     from recommender.decisions.record import Record, TargetReference
 
 _NO_PLACE_SECONDS = 0.25
 """After which a suspect target that found no place is looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRemoval:
+    """A Machine of Cluster API that is to go with its node."""
+
+    namespace: str
+    name: str
+    node: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +178,10 @@ class Wishes:
 
 def wishes_of(record: Record, valid_until: float) -> tuple[Wish, ...]:
     """Return the scale calls that a record asks for."""
-    if record.replicas is None:
-        return ()
     return tuple(
-        Wish(record.name, outcome.target, record.replicas, valid_until, record.message)
+        Wish(record.name, outcome.target, outcome.recommended_replicas, valid_until, record.message)
         for outcome in record.targets
-        if outcome.action is TargetAction.SCALE
+        if outcome.action is TargetAction.SCALE and outcome.recommended_replicas is not None
     )
 
 

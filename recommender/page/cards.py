@@ -1,4 +1,4 @@
-"""What the page shows of each recommendation: a record, or with `forEach` the sums of many, with the charts."""
+"""The cards of the page, one for each recommendation: a record, or with `forEach` the sums of many, with the charts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from recommender.page.history import chart_of
 from recommender.page.load_chart import load_chart_of
-from recommender.page.targets import shown_targets, sums_of
+from recommender.page.target_table import shown_targets, sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record
     from recommender.page.history import Chart, ChartPoint
     from recommender.page.load_chart import LoadChart
-    from recommender.page.targets import Selection, ShownTargets, TargetSums
+    from recommender.page.target_table import Selection, ShownTargets, TargetSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Card:
     name: str
     type: str
     record: Record | None
-    """What is shown in full; with `forEach` only if a single target is asked for."""
+    """The record that is shown in full; with `forEach` only if a single target is asked for."""
     sums: TargetSums | None = None
     """With `forEach` alone."""
     shown: ShownTargets | None = None

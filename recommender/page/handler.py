@@ -5,19 +5,20 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING, Protocol
 
-from adapter.web.http import JSON, TEXT, Request, Response, json_line
-from adapter.web.routes import Route
-from recommender.decisions.document import API_VERSION
-from recommender.decisions.times import rfc3339
-from recommender.page.answers import EncodedAnswers
+from adapter.foundation.web.http import JSON, TEXT, Request, Response, json_line
+from adapter.foundation.web.routes import Route
+from recommender.decisions.texts.times import rfc3339
+from recommender.page.answers import EncodedAnswers, KeptPages
 from recommender.page.rendering import PageRenderer
-from recommender.page.targets import selection_of
+from recommender.page.target_table import selection_of
+from recommender.printed.document import API_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from recommender.decisions.publication import Publication
     from recommender.page.history import ChartPoint
+    from recommender.page.target_table import Selection
 
 HTML = "text/html; charset=utf-8"
 _SHOWN_SECONDS = 86_400.0
@@ -46,6 +47,7 @@ class PageHandler:
         self._latest = latest
         self._history = history
         self._answers = EncodedAnswers()
+        self._pages = KeptPages(self._render)
         self._renderer = PageRenderer(version)
         self._style = resources.files("recommender.page").joinpath("templates", "style.css").read_bytes()
 
@@ -64,13 +66,14 @@ class PageHandler:
         return Response(404, f"there is nothing at {request.path}: {paths}\n".encode(), TEXT, _SAFE)
 
     def _page(self, request: Request) -> Response:
-        publication = self._latest()
+        return Response(200, self._pages.page(self._latest(), selection_of(request.query)), HTML, _SAFE)
+
+    def _render(self, publication: Publication, selection: Selection) -> bytes:
         since = (publication.time or 0.0) - _SHOWN_SECONDS
         # With forEach many records have one name, and one history.
         names = dict.fromkeys(record.name for record in publication.records)
         points = {name: self._history.read(name, since) for name in names}
-        body = self._renderer.page(publication, points, selection_of(request.query)).encode()
-        return Response(200, body, HTML, _SAFE)
+        return self._renderer.page(publication, points, selection).encode()
 
     def _recommendations(self, _request: Request) -> Response:
         publication = self._latest()
@@ -83,13 +86,16 @@ def _unavailable(publication: Publication) -> dict[str, object]:
     """Return why there are no recommendations here, and who has them."""
     if publication.has_expired and publication.time is not None:
         decided = rfc3339(publication.time)
-        message = f"the last decisions, of {decided}, are too old to count: the log says what the polls wait for"
+        message = (
+            f"the last decisions, made at {decided}, are too old to be used: the log says what the polls are waiting "
+            "for"
+        )
     elif publication.leads:
-        message = "this process has not made its first decision yet: try again in some seconds"
+        message = "this process has not made its first decision yet: try again in a few seconds"
     elif publication.leader:
         message = f"this process does not lead: ask {publication.leader}, which holds the Lease"
     else:
-        message = "this process does not lead, and nobody holds the Lease at present: try again in some seconds"
+        message = "this process does not lead, and nobody holds the Lease at present: try again in a few seconds"
     return {
         "apiVersion": API_VERSION,
         "kind": "Unavailable",

@@ -20,7 +20,7 @@ class ChartLoad(Protocol):
 
     @property
     def observed(self) -> float:
-        """What it was."""
+        """The observed load."""
         ...
 
     @property
@@ -49,12 +49,12 @@ class ChartPoint(Protocol):
 
     @property
     def replicas(self) -> int | None:
-        """What was recommended; None if there was no value."""
+        """The recommended replicas; None if there was no value."""
         ...
 
     @property
     def current(self) -> int | None:
-        """What the target had; None if it was not known."""
+        """The replicas of the target; None if they were not known."""
         ...
 
     @property

@@ -58,7 +58,7 @@ def load_chart_of(points: Sequence[ChartPoint]) -> LoadChart | None:
     ]
     if not observed:
         return None
-    expected = _expected(points)
+    expected = _expected_loads(points)
     most = max(value for value in (*(value for _, value in observed), *(each.upper for each in expected)))
     scale = Scale(span_shown(points), rounded_up(most, _LEAST_TOP) if most > 0 else 1.0)
     now = scale.x(points[-1].time)
@@ -73,7 +73,7 @@ def load_chart_of(points: Sequence[ChartPoint]) -> LoadChart | None:
     )
 
 
-def _expected(points: Iterable[ChartPoint]) -> list[_Expected]:
+def _expected_loads(points: Iterable[ChartPoint]) -> list[_Expected]:
     """Return the forecasts by the time that they are about; a change of the horizon may mix their order."""
     found = (
         _Expected(load.predicted_for, load.median, load.upper)
@@ -136,4 +136,7 @@ def _summary(observed: Sequence[tuple[float, float]], expected: Sequence[_Expect
         return f"{text} There is no forecast."
     last = expected[-1]
     time = datetime.fromtimestamp(last.time, UTC).strftime("%H:%M")
-    return f"{text} For {time} a median of {short(last.median)} is expected, and capacity is for {short(last.upper)}."
+    return (
+        f"{text} For {time} a median of {short(last.median)} is expected, and capacity is planned for "
+        f"{short(last.upper)}."
+    )

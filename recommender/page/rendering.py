@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from recommender.decisions.printed.kept import kept_by_reason, listed
+from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, grouped
-from recommender.decisions.texts import message_without_notes, money_text
-from recommender.page import axes, targets
+from recommender.decisions.texts.record_texts import message_without_notes, money_text
+from recommender.kinds.table import kind_named
+from recommender.page import axes
+from recommender.page import target_table as targets
 from recommender.page.cards import cards_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from jinja2 import BaseLoader
+    from jinja2.environment import TemplateModule
+
     from recommender.decisions.publication import Publication
     from recommender.decisions.record import Record, TargetOutcome
+    from recommender.kinds.kind import RecommendationKind
     from recommender.page.history import ChartPoint
 
 _STATUS_TEXTS = {
@@ -39,9 +45,12 @@ _NOTHING = targets.Selection()
 class PageRenderer:
     """Renders the page. Safe to use from many threads."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(
+        self, version: str, templates: Sequence[BaseLoader] = (PackageLoader("recommender", "kinds"),)
+    ) -> None:
+        """`templates` have those of the kinds."""
         environment = Environment(
-            loader=PackageLoader("recommender.page"),
+            loader=ChoiceLoader([PackageLoader("recommender.page"), *templates]),
             autoescape=select_autoescape(),
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -51,17 +60,26 @@ class PageRenderer:
             "utc": _utc,
             "number": _number,
             "money": money_text,
-            "message_without_notes": message_without_notes,
+            "message_without_notes": _message,
+            "forecast": forecast_of,
+            "shown_by": self._shown_by,
             "status_text": _STATUS_TEXTS.__getitem__,
             "action_text": _ACTION_TEXTS.__getitem__,
             "change": _change,
             "when": _when,
             "ratio_text": _ratio_text,
-            "kept_by_reason": kept_by_reason,
-            "listed": listed,
         }
         environment.globals |= {"version": version, "axes": axes, "most_shown": targets.MOST_SHOWN}
+        self._environment = environment
         self._template = environment.get_template("page.html")
+
+    def _shown_by(self, record: Record) -> tuple[RecommendationKind[Any] | None, TemplateModule | None]:
+        """Return the kind of a record, and the macros by which it shows its details."""
+        kind = kind_named(record.type)
+        if kind is None or not kind.page:
+            return kind, None
+        self._environment.filters |= kind.page_filters
+        return kind, self._environment.get_template(kind.page).module
 
     def page(
         self,
@@ -75,6 +93,11 @@ class PageRenderer:
             cards=cards_of(publication.records, points, selection),
             counts=_counts(publication.records),
         )
+
+
+def _message(record: Record) -> str:
+    kind = kind_named(record.type)
+    return message_without_notes(record, () if kind is None else kind.notes(record))
 
 
 def _counts(records: Sequence[Record]) -> tuple[tuple[str, int], ...]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.documents.tree import shortened
+from adapter.foundation.documents.tree import shortened
 
 if TYPE_CHECKING:
     from datetime import datetime

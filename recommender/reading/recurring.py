@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
+from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from recommender.reading.cron import parse_cron
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _MINUTE: Final = timedelta(minutes=1)
 _DAY: Final = timedelta(days=1)
 
 
-@lru_cache(maxsize=1024)
+@bounded_cache(MEBIBYTE)
 def latest_start_of(cron: str, timezone: str, duration_seconds: float, minute: int) -> float | None:
     """Return the latest start until a minute since the epoch; None if there was none within the duration.
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from prometheus_client import Counter, Gauge
-
-from adapter.service.runtime.logs import fields
-from adapter.timing.file_contents import FilesError
-from adapter.timing.followed_files import FollowedFiles, by_content
+from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.service.runtime.followed_configuration import FollowedConfiguration, ReloadMetrics
+from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.sources.kubernetes.access import pod_namespace
 from recommender.configuration.merging import with_last_good
-from recommender.configuration.model import Configuration
+from recommender.configuration.own_namespace import with_own_namespace
 from recommender.configuration.reading import ConfigurationFileError, read_configuration
+from recommender.configuration.recommender_configuration import Configuration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,13 +24,9 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from adapter.timing.file_contents import FileContent
+    from adapter.foundation.files.file_contents import FileContent
 
 _log = logging.getLogger(__name__)
-
-LOOKS_UNTIL_SETTLED = 2
-"""Looks, a second apart, that must see the same: an editor may empty a file before it writes it."""
-RESULTS = ("success", "partial", "failure")
 
 
 class ConfigurationReloader:
@@ -38,30 +34,13 @@ class ConfigurationReloader:
 
     def __init__(self, path: Path, registry: CollectorRegistry, metrics_prefix: str) -> None:
         """Read the file; raises FilesError or ConfigurationFileError: at the start there is no last good version."""
-        self._well = Gauge(
-            f"{metrics_prefix}_config_last_reload_successful",
-            "Whether all that the configuration file says now is in force; 0 while any of it is refused.",
-            registry=registry,
-        )
-        self._reloads = Counter(
-            f"{metrics_prefix}_config_reloads",
-            "Changes of the file, by result: success, partial (an entry is refused), failure (nothing is new).",
-            ["result"],
-            registry=registry,
-        )
-        for result in RESULTS:
-            self._reloads.labels(result)
+        metrics = ReloadMetrics(registry, metrics_prefix, "the configuration file")
         self._on_change: Callable[[Configuration], None] = lambda _: None
         self._in_force = Configuration()
-        self._files = FollowedFiles(
-            by_content([path]),
-            _read,
-            unusable=(FilesError, ConfigurationFileError),
-            settled_after=LOOKS_UNTIL_SETTLED,
-            on_success=self._changed,
-            on_failure=self._refused,
+        self._followed = FollowedConfiguration(
+            [path], _read, self._apply_change, unusable=(FilesError, ConfigurationFileError), metrics=metrics
         )
-        self._take_in(self._files.value)
+        metrics.state(is_whole=self._take_in(self._followed.value))
 
     @property
     def current(self) -> Configuration:
@@ -74,30 +53,28 @@ class ConfigurationReloader:
 
     def check(self) -> None:
         """Look whether the file has changed; the body of a periodic task."""
-        self._files.check()
+        self._followed.check()
 
-    def _changed(self, read: Configuration) -> None:
-        self._reloads.labels("partial" if read.refused else "success").inc()
-        self._take_in(read)
+    def _apply_change(self, read: Configuration) -> bool:
+        is_whole = self._take_in(read)
         _log.info(
             "the changed configuration is in force",
             extra=fields(recommendations=len(self._in_force.recommendations), refused=len(read.refused)),
         )
         self._on_change(self._in_force)
+        return is_whole
 
-    def _take_in(self, read: Configuration) -> None:
+    def _take_in(self, read: Configuration) -> bool:
+        """Put in force what can be used; return whether that is all."""
         self._in_force = with_last_good(read, self._in_force)
-        self._well.set(0 if read.refused else 1)
         for refused in read.refused:
             for problem in refused.problems:
                 _log.error("%s", problem, extra=fields(recommendation=refused.name))
-
-    def _refused(self, error: Exception) -> None:
-        self._reloads.labels("failure").inc()
-        self._well.set(0)
-        _log.error("%s", error, extra=fields(consequence="the configuration before this change stays in force"))
+        for conflict in read.conflicts:
+            _log.error("%s", conflict)
+        return not read.problems
 
 
 def _read(contents: Sequence[FileContent]) -> Configuration:
     (content,) = contents
-    return read_configuration(content.text, str(content.path))
+    return with_own_namespace(read_configuration(content.text, str(content.path)), pod_namespace())

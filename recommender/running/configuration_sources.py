@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recommender.configuration.model import Configuration
+    from recommender.configuration.recommender_configuration import Configuration
 
 
 class ConfigurationSource(Protocol):
-    """The configuration in force (`ConfigurationReloader`, `FixedConfiguration`)."""
+    """The configuration in force (`ConfigurationReloader`)."""
 
     @property
     def current(self) -> Configuration:
@@ -25,16 +25,3 @@ class ConfigurationSource(Protocol):
     def check(self) -> None:
         """Look whether it has changed; the body of a periodic task."""
         ...
-
-
-class FixedConfiguration:
-    """A configuration that never changes."""
-
-    def __init__(self, configuration: Configuration) -> None:
-        self.current = configuration
-
-    def on_change(self, on_change: Callable[[Configuration], None]) -> None:
-        """Do nothing: there is no further configuration."""
-
-    def check(self) -> None:
-        """Do nothing."""

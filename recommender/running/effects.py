@@ -1,23 +1,23 @@
-"""What the leader does with its decisions: scale calls, events, and the history that the page shows."""
+"""Carries out the decisions of the leader: scale calls, events, and the history that the page shows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import TargetAction
-from recommender.decisions.settings import Output
+from recommender.kinds.table import kind_named
 from recommender.outputs.event_rules import events_of_record
-from recommender.outputs.size_events import events_of_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from recommender.configuration.model import Configuration
+    from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.events import EventWriter
     from recommender.outputs.scale import ScaleWriter
-    from recommender.running.sizing.writers import SizeWriters
+    from recommender.running.sizes.writers import SizeWriters
 
 
 class RecordHistory(Protocol):
@@ -90,17 +90,18 @@ class ClusterEffects:
             self._before[key] = record
             if record.each is not None and not _is_news(last, record):
                 continue
-            for event in (*events_of_record(last, record), *events_of_sizes(last, record)):
+            kind = kind_named(record.type)
+            for event in (*events_of_record(last, record), *(kind.events(last, record) if kind is not None else ())):
                 self._events.add(event)
 
 
 def _is_news(before: Record | None, after: Record) -> bool:
     """Whether one of many targets is worth an event: refusals that are new. Its values are in the metrics."""
-    refused = _refused(after)
-    return bool(refused) and (before is None or _refused(before) != refused)
+    refused = _refused_targets(after)
+    return bool(refused) and (before is None or _refused_targets(before) != refused)
 
 
-def _refused(record: Record) -> tuple[str, ...]:
+def _refused_targets(record: Record) -> tuple[str, ...]:
     return tuple(each.message for each in record.targets if each.action is TargetAction.REFUSED)
 
 

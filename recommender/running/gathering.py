@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from adapter.cluster.state import ClusterState, Observed, Unknown
+from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
 from recommender.decisions.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class _Parallel(Generic[K, T]):
         try:
             under_way.result = self._look_up(key)
         except Exception as error:  # noqa: BLE001 - the edge of a thread: one lookup must not end it for the others
-            under_way.result = Unknown(f"the lookup failed by a fault of the program: {type(error).__name__}: {error}")
+            under_way.result = Unknown(f"the look-up failed with an internal error ({type(error).__name__}: {error})")
         finally:
             under_way.seconds = self._clock() - started
             under_way.done.set()

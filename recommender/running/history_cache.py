@@ -20,9 +20,9 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.service.runtime.logs import StateLog, fields
-from adapter.timing.backoff import Backoff
-from adapter.timing.clock import Clock
+from adapter.foundation.service.runtime.logs import StateLog, fields
+from adapter.foundation.time.backoff import Backoff
+from adapter.foundation.time.clock import Clock
 from recommender.running.history_points import INSERT, SELECT, HistoryPoint, point_of, points_of, row_of
 from recommender.running.history_schema import NewerHistoryError, migrate
 
@@ -106,7 +106,7 @@ class HistoryCache:
         if self._clock.monotonic() < self._retry_at:
             return
         try:
-            connection = self._connection = self._connection or self._opened()
+            connection = self._connection = self._connection or self._open_database()
             self._write(connection)
             self._prune(connection)
         except (sqlite3.Error, NewerHistoryError, OSError) as error:
@@ -134,7 +134,7 @@ class HistoryCache:
         connection.execute("DELETE FROM points WHERE time < ? OR time > ?", bounds)
         self._pruned_at = now
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_database(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         with ExitStack() as unless_usable:
@@ -155,7 +155,7 @@ class HistoryCache:
             self._move_aside(error)
             return
         self._retry_at = self._clock.monotonic() + self._backoff.delay()
-        message = f"the history cannot be written to {self._path}: {error}: the page shows what is there"
+        message = f"the history cannot be written to {self._path}: {error}: the page shows the history up to now"
         self._states.failed("write", message, level=logging.WARNING)
 
     def _move_aside(self, problem: Exception) -> None:
@@ -166,7 +166,7 @@ class HistoryCache:
                 self._path.with_name(f"{self._path.name}{suffix}").unlink(missing_ok=True)
         except OSError as error:
             self._retry_at = self._clock.monotonic() + self._backoff.delay()
-            self._states.failed("write", f"{self._path} cannot be used nor moved aside: {error.strerror}")
+            self._states.failed("write", f"{self._path} can be neither used nor moved aside: {error.strerror}")
             return
         about = fields(file=str(self._path), problem=str(problem), moved_to=str(aside))
         _log.warning("the history cannot be used and is replaced by an empty one", extra=about)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.summary import grouped, summary_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, Hist
 
 def _load_of(records: Iterable[Record]) -> LoadPoint | None:
     """Return the load with its forecast, of several targets the sums; None if there is none."""
-    loads = [record.prediction.load for record in records if record.prediction is not None]
+    loads = [found.load for record in records if (found := forecast_of(record)) is not None]
     if not loads:
         return None
     observed = sum(load.now for load in loads)

@@ -1,4 +1,4 @@
-"""Who may act: the holder of the Lease, or a process that runs without a Lease."""
+"""Determines who may act: the holder of the Lease, or a process that runs without a Lease."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import threading
 
-    from adapter.sources.kubernetes.lease import LeaseEvents
+    from recommender.leader_election.elector import LeaseEvents
 
 
 class Leadership(Protocol):
-    """Whether this process acts on its decisions (`adapter.sources.kubernetes.lease.LeaseElector`)."""
+    """Whether this process acts on its decisions (`recommender.leader_election.elector.LeaseElector`)."""
 
     def is_leader(self) -> bool:
         """Whether this process leads now."""

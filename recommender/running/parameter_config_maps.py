@@ -8,16 +8,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adapter.cluster.state import Observed, Unknown
-from adapter.service.runtime.logs import StateLog, fields
-from adapter.sources.kubernetes.errors import ConflictError, KubernetesError, NotFoundError
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.service.runtime.logs import StateLog, fields
+from adapter.foundation.sources.kubernetes.errors import ConflictError, KubernetesError, NotFoundError
 from recommender.decisions.inputs import ConfigMapData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.sources.kubernetes.writing import Reply
-    from adapter.timing.clock import Clock
+    from adapter.foundation.sources.kubernetes.writing import Reply
+    from adapter.foundation.time.clock import Clock
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _WRITE_SECONDS = 5.0
 
 
 class ConfigMapClient(Protocol):
-    """What is asked of the API server (`writing.ObjectClient`)."""
+    """The requests to the API server (`writing.ObjectClient`)."""
 
     def get(self, path: str, *, seconds: float) -> Reply:
         """Return the object."""
@@ -67,12 +67,12 @@ class ParameterConfigMaps:
         try:
             document = self._objects.get(_path(namespace, name), seconds=_READ_SECONDS).document
         except NotFoundError:
-            return self._created(namespace, name, now)
+            return self._create_config_map(namespace, name, now)
         except KubernetesError as error:
             return Unknown(f"ConfigMap {namespace}/{name} cannot be read: {error}")
         return Observed(_content(document), now)
 
-    def _created(self, namespace: str, name: str, now: float) -> Observed[ConfigMapData | None] | Unknown:
+    def _create_config_map(self, namespace: str, name: str, now: float) -> Observed[ConfigMapData | None] | Unknown:
         defaults = self._default_params(namespace, name)
         if defaults and self._is_dry_run:
             return Observed(ConfigMapData(dict(defaults), ""), now)
@@ -88,7 +88,7 @@ class ParameterConfigMaps:
         try:
             created = self._objects.create(_path(namespace), document, seconds=_WRITE_SECONDS)
         except ConflictError:
-            return Unknown(f"ConfigMap {key} has been created by somebody else at this moment: it is read next time")
+            return Unknown(f"ConfigMap {key} was created by another client at the same time: it is read next time")
         except KubernetesError as error:
             self._states.failed(key, f"ConfigMap {key} cannot be created from the default parameters: {error}")
             return Observed(None, now)

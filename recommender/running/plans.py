@@ -1,29 +1,23 @@
-"""What follows from a configuration: what to look up, and how each recommendation is calculated."""
+"""What a poll looks up, and how each recommendation is calculated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
-from recommender.cluster_size.model.settings import ClusterSizeSettings
-from recommender.configuration.needs import config_maps_of, for_each_in, needs_of, queries_of, targets_of
-from recommender.predictive.calculate import calculate_predictive
-from recommender.predictive.settings import PredictiveSettings
-from recommender.proportional.calculate import calculate_proportional
-from recommender.running.expansion import EachTarget
+from recommender.configuration.needs import config_maps_of, needs_of, needs_of_one, queries_of, targets_of
+from recommender.decisions.expansion import EachTarget
+from recommender.kinds.table import kind_of
 from recommender.running.gathering import LookUps
 from recommender.running.loads.needs import load_needs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from adapter.cluster.state import ClusterNeeds
-    from recommender.configuration.model import Configuration
+    from adapter.foundation.cluster.values.state import ClusterNeeds
+    from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.calculation import Calculate
-    from recommender.decisions.settings import RecommendationPolicy
-    from recommender.predictive.settings import ForEach
-    from recommender.proportional.parameters import ProportionalSettings
+    from recommender.decisions.record import TargetReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +27,12 @@ class PollPlan:
     configuration: Configuration
     needs: ClusterNeeds
     look_ups: LookUps
-    calculate: Mapping[str, Calculate]
-    """By name of each recommendation with one number of replicas."""
-    sizes: Mapping[str, ClusterSizeSettings] = field(default_factory=dict)
-    """By name of each cluster size recommendation."""
+    calculations: Mapping[str, Callable[[TargetReference | None], Calculate]]
+    """By name of each recommendation; with `forEach` for a target."""
     for_each: Mapping[str, EachTarget] = field(default_factory=dict)
     """By name of each recommendation with `forEach`."""
+    slow: frozenset[str] = frozenset()
+    """Names of the recommendations that are decided last, in threads of their own."""
 
 
 def plan_of(configuration: Configuration) -> PollPlan:
@@ -49,31 +43,15 @@ def plan_of(configuration: Configuration) -> PollPlan:
         targets_of(configuration),
         load_needs_of(configuration),
     )
-    calculate = {
-        each.policy.name: _calculate(each.subject, each.policy)
-        for each in configuration.recommendations
-        if not isinstance(each.subject, ClusterSizeSettings) and not for_each_in(each.subject)
-    }
-    sizes = {
-        each.policy.name: each.subject
-        for each in configuration.recommendations
-        if isinstance(each.subject, ClusterSizeSettings)
+    recommendations = configuration.recommendations
+    kinds = {each.policy.name: kind_of(each.policy.type) for each in recommendations}
+    calculations = {
+        each.policy.name: kinds[each.policy.name].calculation(each, recommendations) for each in recommendations
     }
     for_each = {
-        each.policy.name: _each_target(each.policy.name, each.subject, each.subject.for_each)
-        for each in configuration.recommendations
-        if isinstance(each.subject, PredictiveSettings) and each.subject.for_each is not None
+        each.policy.name: EachTarget(calculations[each.policy.name], found.max_targets, found.shards)
+        for each in recommendations
+        if (found := needs_of_one(each).for_each) is not None
     }
-    return PollPlan(configuration, needs_of(configuration), look_ups, calculate, sizes, for_each)
-
-
-def _calculate(subject: ProportionalSettings | PredictiveSettings, policy: RecommendationPolicy) -> Calculate:
-    """Return the function of the recommendation's kind."""
-    if isinstance(subject, PredictiveSettings):
-        return calculate_predictive(subject, policy.name, targets=policy.targets)
-    return calculate_proportional(subject)
-
-
-def _each_target(name: str, settings: PredictiveSettings, for_each: ForEach) -> EachTarget:
-    calculate = partial(calculate_predictive, settings, name)
-    return EachTarget(calculate, for_each.max_targets, for_each.most_memory_shards)
+    slow = frozenset(name for name, kind in kinds.items() if kind.is_slow)
+    return PollPlan(configuration, needs_of(configuration), look_ups, calculations, for_each, slow)

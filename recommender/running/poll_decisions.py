@@ -5,40 +5,37 @@ What one of them raises becomes its own record and leaves the others alone.
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from adapter.cluster.state import Unknown
-from adapter.service.runtime.logs import fields
-from recommender.cluster_size.future.forecasts import PredictedReplicas
-from recommender.configuration.merging import identity_of
+from adapter.foundation.cluster.values.state import Unknown
+from recommender.configuration.configured_targets import identity_of
+from recommender.decisions.expansion import Expansion, ListedTargets, listed_targets
 from recommender.decisions.failures import failed_record
-from recommender.decisions.loop import Decision, decide
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.loop import Decision, decide, failed_decision, supervised
 from recommender.decisions.memory import Memory
-from recommender.decisions.settings import Output
-from recommender.running.expansion import Expansion, ListedTargets, listed_targets
+from recommender.decisions.policy_settings import Output
+from recommender.running.decided import Decided
 from recommender.running.memory.store import MemoryUnavailableError
-from recommender.running.sizing.background import SizesAtOnce
-from recommender.running.sizing.decide import SizeInputs
+from recommender.running.sizes.background import SizesAtOnce
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.timing.clock import Clock
-    from recommender.cluster_size.model.settings import ClusterSizeSettings
-    from recommender.decisions.inputs import Inputs
+    from adapter.foundation.time.clock import Clock
+    from recommender.configuration.configured_targets import TargetIdentity
+    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import RecommendationPolicy
+    from recommender.kinds.kind import Recommendation
     from recommender.running.memory.memories import Memories
     from recommender.running.plans import PollPlan
-    from recommender.running.sizing.background import SizeDecisions
-
-_log = logging.getLogger(__name__)
+    from recommender.running.sizes.background import SlowDecisions
 
 MEMORY_SECONDS: Final = 3.0
 """After which a poll begins to read no further memory; one read takes 5 s at most."""
-_NOT_ASKED: Final = Unknown("its load has not been asked for yet")
+_NOT_ASKED: Final = Unknown("its load has not been queried yet")
 
 
 class DecisionTelemetry(Protocol):
@@ -49,26 +46,15 @@ class DecisionTelemetry(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What a poll has decided for one recommendation."""
-
-    name: str
-    decisions: tuple[Decision, ...]
-    """One; with `forEach` one for each target, and one more if something is wrong with all of them."""
-    memory: Memory | None
-    """Of the recommendation as a whole; None if it cannot be read."""
-
-
 class PollDecisions:
     """Makes the decisions of a poll. For one thread."""
 
     def __init__(
-        self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock, sizes: SizeDecisions | None = None
+        self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock, slow: SlowDecisions | None = None
     ) -> None:
-        """`sizes` makes the decisions of cluster sizes; without it they are made at once, without waiting."""
+        """`slow` makes the decisions of kinds that are slow; without it they are made at once, without waiting."""
         self._memories = memories
-        self._sizes = sizes or SizesAtOnce()
+        self._slow = slow or SizesAtOnce()
         self._telemetry = telemetry
         self._clock = clock
         self._expansions: dict[str, Expansion] = {}
@@ -76,7 +62,7 @@ class PollDecisions:
     def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
         """Return the decisions in the order of the configuration."""
         policies = {each.policy.name: each.policy for each in plan.configuration.recommendations}
-        memories = self._loaded(tuple(policies), plan)
+        memories = self._load_memories(tuple(policies), plan)
         listed = {
             name: listed_targets(inputs.loads.get(name, _NOT_ASKED), memory.by_target, each.max_targets, now)
             for name, each in plan.for_each.items()
@@ -84,24 +70,31 @@ class PollDecisions:
         }
         self._expansions = {name: self._expansion(plan, policies[name]) for name in listed}
         rivals = _rivals(policies, listed)
-        found = {
-            name: self._one(plan, policy, inputs, memories[name], now, listed.get(name), rivals.get(name, {}))
-            for name, policy in policies.items()
-            if name not in plan.sizes
-        }
-        # Sizes follow forecasts, so they are decided last.
-        for name, settings in plan.sizes.items():
-            size_inputs = SizeInputs(inputs, predictions_of(settings, found))
-            found[name] = self._size(policies[name], settings, size_inputs, memories[name], now)
+        found: dict[str, Decided] = {}
+        # Those that are slow may follow the others of this poll, so they are decided last.
+        for each in sorted(plan.configuration.recommendations, key=lambda each: each.policy.name in plan.slow):
+            name, policy = each.policy.name, each.policy
+            memory = memories[name]
+            if isinstance(memory, MemoryUnavailableError):
+                failed = Decision(failed_record(policy, now, str(memory)), Memory())
+                found[name] = Decided(name, (failed,), None)
+                continue
+            if name in plan.slow:
+                decided = {one: tuple(each.record for each in done.decisions) for one, done in found.items()}
+                work = partial(self._late, plan, each, replace(inputs, decided=decided), memory, now)
+            else:
+                others = rivals.get(name, {})
+                work = partial(self._one, plan, policy, inputs, memory, now, listed.get(name), others)
+            found[name] = supervised(policy, work, partial(_failed, policy, memory, now))
         return [found[name] for name in policies]
 
     def forget(self) -> None:
         """Drop what is under way: another process leads."""
-        self._sizes.forget()
+        self._slow.forget()
 
-    def _loaded(self, names: tuple[str, ...], plan: PollPlan) -> dict[str, Memory | MemoryUnavailableError]:
+    def _load_memories(self, names: tuple[str, ...], plan: PollPlan) -> dict[str, Memory | MemoryUnavailableError]:
         found: dict[str, Memory | MemoryUnavailableError] = {}
-        shards = {name: each.most_shards for name, each in plan.for_each.items()}
+        shards = {name: each.shards for name, each in plan.for_each.items()}
         for name in self._memories.begin(names, MEMORY_SECONDS, shards):
             try:
                 found[name] = self._memories.load(name)
@@ -114,67 +107,39 @@ class PollDecisions:
         is_same = before is not None and before.policy is policy and before.each is each
         return before if before is not None and is_same else Expansion(policy, each)
 
+    def _late(
+        self, plan: PollPlan, recommendation: Recommendation, inputs: Inputs, memory: Memory, now: float
+    ) -> Decided:
+        """Return the decision of a slow kind. Its thread measures it, since polls do not wait for its end."""
+        name = recommendation.policy.name
+        decision = self._slow.decided(recommendation, plan.calculations[name](None), inputs, memory, now)
+        return Decided(name, (decision,), decision.memory)
+
     def _one(
         self,
         plan: PollPlan,
         policy: RecommendationPolicy,
         inputs: Inputs,
-        memory: Memory | MemoryUnavailableError,
+        memory: Memory,
         now: float,
         listed: ListedTargets | None,
         rivals: Mapping[TargetReference, tuple[str, ...]],
     ) -> Decided:
-        if isinstance(memory, MemoryUnavailableError):
-            return Decided(policy.name, (Decision(failed_record(policy, now, str(memory)), Memory()),), None)
+        """Return the decision of one recommendation, or those of its targets."""
         started = self._clock.monotonic()
         try:
             if listed is not None:
                 expanded = self._expansions[policy.name].decided(listed, inputs, memory, now, rivals)
                 return Decided(policy.name, expanded.decisions, expanded.memory)
             policy = replace(policy, rivals={**policy.rivals, **rivals}) if rivals else policy
-            decision = decide(policy, plan.calculate[policy.name], inputs, memory, now)
+            decision = decide(policy, plan.calculations[policy.name](None), inputs, memory, now)
             return Decided(policy.name, (decision,), decision.memory)
-        except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
-            _log.exception("a decision failed by a fault of the program", extra=fields(recommendation=policy.name))
-            message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"
-            return Decided(policy.name, (Decision(failed_record(policy, now, message), memory),), memory)
         finally:
             self._telemetry.decided(policy.name, self._clock.monotonic() - started)
 
-    def _size(
-        self,
-        policy: RecommendationPolicy,
-        settings: ClusterSizeSettings,
-        inputs: SizeInputs,
-        memory: Memory | MemoryUnavailableError,
-        now: float,
-    ) -> Decided:
-        """Return the decision of a cluster's size. What its own thread raises is part of it already.
 
-        That thread measures the decision, too, since polls do not wait until it ends.
-        """
-        if isinstance(memory, MemoryUnavailableError):
-            return Decided(policy.name, (Decision(failed_record(policy, now, str(memory)), Memory()),), None)
-        try:
-            decision = self._sizes.decided(policy, settings, inputs, memory, now)
-            return Decided(policy.name, (decision,), decision.memory)
-        except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
-            _log.exception("a decision failed by a fault of the program", extra=fields(recommendation=policy.name))
-            message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"
-            return Decided(policy.name, (Decision(failed_record(policy, now, message), memory),), memory)
-
-
-def predictions_of(settings: ClusterSizeSettings, decided: Mapping[str, Decided]) -> tuple[PredictedReplicas, ...]:
-    """Return what the forecasts that a cluster size follows state for each of their targets."""
-    found: list[PredictedReplicas] = []
-    for forecast in settings.forecasts:
-        one = decided.get(forecast.recommendation)
-        for decision in one.decisions if one is not None else ():
-            record = decision.record
-            reason = "" if record.replicas is not None else record.message
-            targets = [record.each] if record.each is not None else [outcome.target for outcome in record.targets]
-            found += [PredictedReplicas(record.name, target, record.replicas, reason) for target in targets]
-    return tuple(found)
+def _failed(policy: RecommendationPolicy, memory: Memory, now: float, message: str) -> Decided:
+    return Decided(policy.name, (failed_decision(policy, memory, now, Inputs(), message),), memory)
 
 
 def _rivals(
@@ -187,7 +152,7 @@ def _rivals(
     scaling = [policy for policy in policies.values() if Output.SCALE in policy.outputs]
     if not any(policy.name in listed for policy in scaling):
         return {}
-    claims: dict[tuple[str, str, str, str], list[tuple[str, TargetReference]]] = {}
+    claims: dict[TargetIdentity, list[tuple[str, TargetReference]]] = {}
     for policy in scaling:
         for target in _targets(policy, listed):
             claims.setdefault(identity_of(target), []).append((policy.name, target))

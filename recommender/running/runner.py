@@ -1,39 +1,43 @@
 """The recommender's loop: gather inputs, decide each recommendation, publish, act.
 
-A poll happens every `pollInterval`, and a second after a relevant change of the cluster. Each recommendation is decided
-by itself: what one of them raises becomes its own record and leaves the others alone. Only the leader decides.
+A poll happens every `pollInterval`, a second after a relevant change of the cluster, and when a decision asks to be
+made again. Each recommendation is decided by itself: what one of them raises becomes its own record and leaves the
+others alone. Only the leader decides.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from adapter.service.runtime.logs import fields
+from adapter.foundation.service.runtime.logs import fields
 from recommender.decisions.failures import refused_record
-from recommender.decisions.notes import note_of
+from recommender.decisions.policy_settings import Output
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status, TargetAction
-from recommender.decisions.settings import Output
 from recommender.decisions.summary import grouped, summary_of
-from recommender.decisions.texts import log_fields
-from recommender.running.poll_decisions import PollDecisions
+from recommender.decisions.texts.notes import note_of
+from recommender.decisions.texts.record_texts import log_fields
+from recommender.kinds.table import kind_named
+from recommender.running.poll_times import next_decision_at, seconds_to_next_poll
 from recommender.running.target_turns import TargetTurns
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping, Sequence
 
-    from adapter.timing.clock import Clock
-    from recommender.configuration.model import Configuration, Recommendation
+    from adapter.foundation.time.clock import Clock
+    from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import Record
+    from recommender.kinds.kind import Recommendation
+    from recommender.running.decided import Decisions
     from recommender.running.gathering import Gatherer, LookUps
     from recommender.running.leadership import Leadership
     from recommender.running.memory.memories import Memories
     from recommender.running.plans import PollPlan
-    from recommender.running.sizing.background import SizeDecisions
 
 _log = logging.getLogger(__name__)
 
@@ -93,6 +97,7 @@ class RunnerParts:
 
     plan: Callable[[], PollPlan]
     gatherer: Gatherer
+    decisions: Decisions
     leadership: Leadership
     memories: Memories
     effects: Effects
@@ -101,8 +106,6 @@ class RunnerParts:
     clock: Clock
     wake: threading.Event
     """Set when an input has changed: a poll follows soon."""
-    sizes: SizeDecisions | None = None
-    """Makes the decisions of cluster sizes; None: they are made in this thread."""
     report_poll: Callable[[Sequence[Record]], None] = lambda _: None
     """Called with the records of each poll; with none while another process leads."""
 
@@ -112,10 +115,13 @@ class Runner:
 
     def __init__(self, parts: RunnerParts) -> None:
         self._parts = parts
-        self._decisions = PollDecisions(parts.memories, parts.telemetry, parts.clock, parts.sizes)
         self._turns = TargetTurns()
         self._last: dict[str, tuple[object, ...]] = {}
         """What was logged last of each recommendation."""
+        self._decided = -math.inf
+        """When it was last decided, by the monotonic clock."""
+        self._again = math.inf
+        """When it is to be decided again, by the wall clock."""
 
     def run(self, stop: threading.Event) -> None:
         """Poll until the stop."""
@@ -123,11 +129,12 @@ class Runner:
             started = self._parts.clock.monotonic()
             self.poll()
             interval = self._parts.plan().configuration.poll_interval_seconds
-            self._sleep(stop, started + interval)
+            self._sleep(stop, self._next_poll(started + interval))
 
     def poll(self) -> None:
         """Decide everything once, if this process leads."""
         parts = self._parts
+        self._again = math.inf
         if not parts.leadership.is_leader():
             self._follow()
             return
@@ -138,7 +145,8 @@ class Runner:
         now = parts.clock.wall()
         fresh_seconds = plan.configuration.stale_after_seconds
         inputs = replace(inputs, targets=self._turns.looked_up(inputs.targets, now, fresh_seconds))
-        decided = self._decisions.decided(plan, inputs, now)
+        self._decided = parts.clock.monotonic()
+        decided = parts.decisions.decided(plan, inputs, now)
         if parts.plan().configuration != plan.configuration:
             # The next poll follows at once; a target that is not listed any more must not be scaled by this one.
             return
@@ -146,6 +154,7 @@ class Runner:
         if not parts.leadership.is_leader():
             self._follow()
             return
+        self._again = next_decision_at(decided)
         decisions = [decision for each in decided for decision in each.decisions]
         records = (
             *(decision.record for decision in decisions),
@@ -171,6 +180,12 @@ class Runner:
         parts.telemetry.polled(parts.clock.monotonic() - started, failures)
         parts.report_poll(records)
 
+    def _next_poll(self, interval_ends: float) -> float:
+        """Return the time of the next poll if nothing changes, by the monotonic clock like the end of the interval."""
+        clock = self._parts.clock
+        now = clock.monotonic()
+        return now + seconds_to_next_poll(interval_ends - now, self._again - clock.wall(), now - self._decided)
+
     def _look_ups(self, plan: PollPlan) -> LookUps:
         """Return what is looked up now: with forEach and the output scale, some of the targets of the last poll."""
         return replace(plan.look_ups, targets=plan.look_ups.targets | self._turns.chosen())
@@ -179,7 +194,7 @@ class Runner:
         """Publish that another process leads, and forget what it will change."""
         self._parts.effects.stand_down()
         self._parts.memories.forget()
-        self._decisions.forget()
+        self._parts.decisions.forget()
         self._last.clear()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
         # What failed while this process led is another's business now.
@@ -188,16 +203,29 @@ class Runner:
     def _log_changes(self, records: Sequence[Record]) -> None:
         for record in records:
             if record.each is None:
-                self._log_change(record.name, _worth_a_line(record), record.status, log_fields(record))
+                kind = kind_named(record.type)
+                logged = None if kind is None else kind.logged(record)
+                facts = _worth_a_line(record) if logged is None else (record.status, *logged.facts)
+                about = log_fields(record, {} if logged is None else logged.fields)
+                is_fault = logged is None and bool(note_of(record))
+                self._log_change(record.name, facts, record.status, about, is_fault=is_fault)
         for name, group in grouped(record for record in records if record.each is not None).items():
             # Lines for thousands of targets would be read by nobody: one for all of them, when what is wrong changes.
             summary = summary_of(group)
             self._log_change(f"{name}/forEach", summary.facts, summary.worst, summary.log_fields(name))
 
-    def _log_change(self, key: str, facts: tuple[object, ...], status: Status, about: Mapping[str, object]) -> None:
+    def _log_change(
+        self,
+        key: str,
+        facts: tuple[object, ...],
+        status: Status,
+        about: Mapping[str, object],
+        *,
+        is_fault: bool = False,
+    ) -> None:
         if self._last.get(key) != facts:
             self._last[key] = facts
-            level = logging.WARNING if status in {Status.ERROR, Status.STALE} else logging.INFO
+            level = logging.WARNING if is_fault or status in {Status.ERROR, Status.STALE} else logging.INFO
             _log.log(level, "recommendation", extra=fields(**about))
 
     def _sleep(self, stop: threading.Event, until: float) -> None:
@@ -208,7 +236,7 @@ class Runner:
                 return
             # Not all of it, so that a stop ends the wait too.
             if self._parts.wake.wait(min(left, _STOP_NOTICED_SECONDS)):
-                stop.wait(min(COLLECT_SECONDS, left))
+                stop.wait(min(COLLECT_SECONDS, max(0.0, until - self._parts.clock.monotonic())))
                 self._parts.wake.clear()
                 return
 
@@ -219,13 +247,9 @@ def _scales(recommendation: Recommendation) -> bool:
 
 def _worth_a_line(record: Record) -> tuple[object, ...]:
     """Return what is logged when it changes. Ages and counts are left out, since they change with every poll."""
-    if record.size is not None:
-        sizes = tuple(
-            (group.name, group.recommended, group.after_removals, group.is_left_out) for group in record.size.groups
-        )
-        return record.status, sizes, record.binding, len(record.size.unschedulable)
     refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
-    return record.status, record.replicas, record.binding, refused, note_of(record)
+    own = tuple(each.recommended_replicas for each in record.targets)
+    return record.status, record.replicas, own, record.binding, refused, note_of(record)
 
 
 def _valid_seconds(configuration: Configuration) -> float:

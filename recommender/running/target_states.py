@@ -1,14 +1,14 @@
-"""From what an object states of its size to what a decision has to know of a target."""
+"""Turns the size that an object states into the facts that a decision needs of a target."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.cluster.state import Observed, Unknown
+from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.inputs import TargetState
 
 if TYPE_CHECKING:
-    from adapter.cluster.targets import ScaledObject
+    from adapter.foundation.cluster.facts.scale_targets import ScaledObject
     from recommender.running.gathering import TargetInput
 
 

@@ -1,4 +1,4 @@
-"""Which targets of `forEach` are looked up in a poll: a bounded number, those first that are to be scaled.
+"""Determines which targets of `forEach` are looked up in a poll: a bounded number, those first that are to be scaled.
 
 A recommendation that only publishes metrics needs no look-ups. With the output `scale`, no call is made without a
 recent look-up. A target whose size is as recommended waits for its turn without harm.
@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.state import Observed
-from recommender.decisions.times import is_fresh
+from adapter.foundation.cluster.values.state import Observed
+from recommender.decisions.texts.times import is_fresh
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

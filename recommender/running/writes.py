@@ -9,17 +9,17 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adapter.sources.kubernetes.errors import FencedError, UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.errors import FencedError, UnknownOutcomeError
 from recommender.outputs.scale import MOST_OF_A_WRITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.sources.kubernetes.writing import Fence, Reply
+    from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 
 
 class WriteClient(Protocol):
-    """What is asked of the API server (`writing.ObjectClient`)."""
+    """The requests to the API server (`writing.ObjectClient`)."""
 
     def get(self, path: str, *, seconds: float) -> Reply:
         """Return the object."""

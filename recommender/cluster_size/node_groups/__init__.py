@@ -1,1 +1,1 @@
-"""Node groups: from the configuration, Cluster API, labels or a plugin to the groups that a decision works with."""
+"""The contract of plugins: its types, and its test."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.reports.clocks import compared
-from adapter.reports.cluster import unanswered
-from adapter.reports.lines import Line, ok
-from adapter.sources.kubernetes.errors import KubernetesError, fault_of
+from adapter.foundation.reports.clocks import compared
+from adapter.foundation.reports.cluster import unanswered
+from adapter.foundation.reports.lines import Line, ok
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, fault_of
 
 if TYPE_CHECKING:
-    from adapter.sources.kubernetes.writing import ObjectClient
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
 
 _MOST_CLOCK_DIFFERENCE_SECONDS: Final = 60.0
 """Beyond it, certificates and the times of events mislead. Leases compare no clocks."""

@@ -9,48 +9,50 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from adapter.options.clients import kubernetes_client
-from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
-from adapter.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
-from adapter.options.version import program_version
-from adapter.reports.checks import Check, run_checks
-from adapter.reports.lines import CheckStatus, as_json, as_text, count, error, unknown
-from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.service.flags.table import PATH, TEXT, CommandFlags, Flag, one_of
-from adapter.sources.kubernetes.access_rights import Subject
-from adapter.sources.kubernetes.client import RequestDeadlines
-from adapter.sources.kubernetes.discovery import KindDiscovery
-from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.kubernetes.writing import ObjectClient
+from adapter.foundation.options.clients import kubernetes_client
+from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
+from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.checks import Check, run_checks
+from adapter.foundation.reports.lines import CheckStatus, as_json, as_text, count, error, unknown
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, one_of
+from adapter.foundation.sources.kubernetes.access_rights import Subject
+from adapter.foundation.sources.kubernetes.client import RequestDeadlines
+from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.doctor.apiserver import look_at_apiserver
 from recommender.commands.doctor.config_maps import look_at_memory, look_at_parameters
 from recommender.commands.doctor.leader import look_at_leader
-from recommender.commands.doctor.prometheus import look_at_queries, look_at_series
+from recommender.commands.doctor.prometheus import look_at_clusters, look_at_queries
 from recommender.commands.doctor.rights import look_at_right
+from recommender.commands.doctor.scale_targets import judge_owners, judge_tolerances, look_at_target
+from recommender.commands.doctor.series import REPLICAS, look_at_series, metrics_of
 from recommender.commands.doctor.served_metric import look_at_metric
-from recommender.commands.doctor.targets import judge_owners, judge_tolerances, look_at_target
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
-from recommender.commands.run.settings import own_namespace
-from recommender.configuration.needs import config_map_in
+from recommender.commands.run.run_settings import own_namespace
 from recommender.configuration.rights import rights_of
-from recommender.decisions.settings import Output
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.proportional.kind import parameters_of
 from recommender.running.memory.store import memory_object_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adapter.reports.lines import Line
-    from adapter.service.flags.table import FlagValues
-    from adapter.sources.kubernetes.client import KubernetesClient
-    from adapter.sources.prometheus.settings import PrometheusSettings
-    from recommender.configuration.model import Configuration, LeaderElection, Recommendation
+    from adapter.foundation.reports.lines import Line
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from recommender.configuration.recommender_configuration import Configuration, LeaderElection
+    from recommender.kinds.kind import Recommendation
 
 CALL_SECONDS = 6.0
 _NAME_IT = "set leaderElection.namespace in the configuration, the variable POD_NAMESPACE, or --service-account"
@@ -62,6 +64,10 @@ DOCTOR = CommandFlags(
         "Checks an installation for common faults, and says how to fix each. Exits with status 1 if something is "
         "wrong. Run it in the recommender's pod, or with a kubeconfig. It writes nothing."
     ),
+    examples=(
+        f"{PROGRAM} doctor --config recommender.yaml",
+        f"{PROGRAM} doctor --config recommender.yaml --service-account monitoring/recommender",
+    ),
     flags=(
         Flag(name="config", kind=PATH, required=True, help="The configuration file, as for `run`."),
         Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the report."),
@@ -72,14 +78,14 @@ DOCTOR = CommandFlags(
         ),
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
-        *LOG_FLAGS,
+        *QUIET_LOG_FLAGS,
     ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommenderDoctorSettings:
-    """What to check besides the configuration."""
+    """The settings of a check besides the configuration."""
 
     subject: Subject
     namespace: str
@@ -91,7 +97,7 @@ class RecommenderDoctorSettings:
 def doctor(arguments: Sequence[str]) -> NoReturn:
     """Run the command; leaves by SystemExit."""
     values = flags_or_exit(DOCTOR, arguments, os.environ)
-    configure_logs_by(values)
+    configure_quiet_logs_by(values)
     _, configuration = configuration_or_exit(values)
     try:
         settings = doctor_settings(values, configuration)
@@ -108,12 +114,21 @@ def doctor_settings(values: FlagValues, configuration: Configuration) -> Recomme
     """Return what the flags ask for. Raises UsageError."""
     account = values.text("service-account")
     subject = Subject(object_name("service-account", account) if account else None)
-    given = "prometheus-url" in values.given
     return RecommenderDoctorSettings(
         subject=subject,
         namespace=_namespace(configuration.leader_election, subject),
-        prometheus=prometheus_settings(values) if given else configuration.prometheus,
+        prometheus=_prometheus(values, configuration.prometheus),
     )
+
+
+def _prometheus(values: FlagValues, configured: PrometheusSettings | None) -> PrometheusSettings | None:
+    """Return the Prometheus of the flags, or of the configuration, whose matchers hold for both."""
+    if "prometheus-url" not in values.given:
+        return configured
+    named = prometheus_settings(values)
+    if named.matchers is None and configured is not None:
+        return replace(named, matchers=configured.matchers)
+    return named
 
 
 def _namespace(election: LeaderElection, subject: Subject) -> str:
@@ -137,11 +152,15 @@ def examined(client: KubernetesClient, configuration: Configuration, settings: R
         for refused in configuration.refused
         for problem in refused.problems
     ]
+    lines += [
+        error("configuration/targets", f"{problem.file}:{problem.line}: {problem.message}", problem.fix)
+        for problem in configuration.conflicts
+    ]
     return [*lines, *run_checks([*_Installation(client, configuration, settings).checks()])]
 
 
 class _Installation:
-    """What is looked at."""
+    """The parts of an installation that are checked."""
 
     def __init__(
         self, client: KubernetesClient, configuration: Configuration, settings: RecommenderDoctorSettings
@@ -162,6 +181,7 @@ class _Installation:
             yield Check(f"recommendation/{each.policy.name}", partial(self._look_at_recommendation, each))
         series = partial(look_at_series, self._settings.prometheus, self._configuration.recommendations)
         yield Check("series", series)
+        yield Check("clusters", partial(look_at_clusters, self._settings.prometheus))
 
     def _look_at_rights(self) -> list[Line]:
         if not self._settings.namespace:
@@ -196,15 +216,15 @@ class _Installation:
         ]
 
     def _look_at_recommendation(self, recommendation: Recommendation) -> list[Line]:
-        policy, config_map = recommendation.policy, config_map_in(recommendation.subject)
+        policy = recommendation.policy
         lines: list[Line] = []
-        if config_map is not None:
+        if (config_map := parameters_of(recommendation)) is not None:
             lines += look_at_parameters(self._objects, policy.name, config_map)
         if self._settings.namespace:
             lines += look_at_memory(self._objects, policy.name, self._settings.namespace)
         lines += look_at_queries(self._configuration, recommendation)
         for target in policy.targets:
             lines += look_at_target(self._objects, self._resolve, policy.name, target)
-            if Output.METRIC in policy.outputs:
+            if Output.METRIC in policy.outputs and REPLICAS in metrics_of(recommendation):
                 lines += look_at_metric(self._objects, policy, target)
         return lines

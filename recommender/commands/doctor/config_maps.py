@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.reports.cluster import unread
-from adapter.reports.lines import Line, error, ok, warning
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
-from recommender.proportional.config_map import ParametersError, mode_entry, parse_parameters
+from adapter.foundation.reports.cluster import unread
+from adapter.foundation.reports.lines import Line, error, ok, warning
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from recommender.kinds.proportional.config_map import ParametersError, mode_entry, parse_parameters
 from recommender.running.memory.config_maps import DATA_KEY, MANAGED_BY
 from recommender.running.memory.document import MemoryDocumentError, decode_memory
 from recommender.running.memory.store import stored_name
@@ -15,8 +15,8 @@ from recommender.running.memory.store import stored_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.sources.kubernetes.writing import ObjectClient
-    from recommender.proportional.parameters import ParametersConfigMap
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from recommender.kinds.proportional.parameters import ParametersConfigMap
 
 
 def look_at_parameters(client: ObjectClient, recommendation: str, config_map: ParametersConfigMap) -> tuple[Line]:
@@ -56,7 +56,7 @@ def look_at_memory(client: ObjectClient, recommendation: str, namespace: str) ->
         return (unread(name, str(e), f"get on the ConfigMap {where}", is_forbidden=isinstance(e, ForbiddenError)),)
     labels = (document.get("metadata") or {}).get("labels") or {}
     if labels.get("app.kubernetes.io/managed-by") != MANAGED_BY:
-        message = f"the ConfigMap {where} belongs to somebody else, so nothing is scaled for this recommendation"
+        message = f"the ConfigMap {where} was not created by this program, so nothing is scaled for this recommendation"
         return (error(name, message, "delete the ConfigMap, or rename the recommendation"),)
     return (judge_memory(name, where, recommendation, document.get("data") or {}),)
 
@@ -64,12 +64,13 @@ def look_at_memory(client: ObjectClient, recommendation: str, namespace: str) ->
 def judge_memory(name: str, where: str, recommendation: str, data: Mapping[str, str]) -> Line:
     """Return the line about the content of a memory."""
     try:
-        memory = decode_memory(recommendation, data.get(DATA_KEY, ""))
+        last = decode_memory(recommendation, data.get(DATA_KEY, "")).memory.last
     except MemoryDocumentError as e:
         message = f"the memory in the ConfigMap {where} cannot be used: {e}; cool-downs and holds are lost"
         return warning(name, message, "delete the ConfigMap: the leader writes a new one")
-    last = f"the last value was {memory.last.replicas}" if memory.last else "there is no last value yet"
-    return ok(name, f"the ConfigMap {where} can be read: {last}")
+    replicas = None if last is None else last.replicas
+    value = "there is no last value yet" if replicas is None else f"the last value was {replicas}"
+    return ok(name, f"the ConfigMap {where} can be read: {value}")
 
 
 def _path(namespace: str, name: str) -> str:

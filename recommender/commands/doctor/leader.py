@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.reports.cluster import unread
-from adapter.reports.lines import Line, error, ok, unknown, warning
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
-from adapter.sources.kubernetes.lease_rules import record_of
+from adapter.foundation.reports.cluster import unread
+from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from recommender.leader_election.rules import record_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.sources.kubernetes.writing import ObjectClient
-    from recommender.configuration.model import LeaderElection
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from recommender.configuration.recommender_configuration import LeaderElection
 
 _LINE: Final = "leader"
 _START: Final = "check whether the recommender's pods run, and what their logs say about leader election"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLOADS
-from adapter.reports.lines import CheckStatus
-from recommender.cluster_size.node_groups.kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
-from recommender.configuration.role_rules import WATCH
+from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLOADS
+from adapter.foundation.reports.lines import CheckStatus
+from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
+from recommender.kinds.role_rules import WATCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.configuration.role_rules import RoleRule
+    from recommender.kinds.role_rules import RoleRule
 
 _ERROR, _WARNING = CheckStatus.ERROR, CheckStatus.WARNING
 
@@ -30,22 +30,26 @@ _WATCHED: Final[Mapping[str, tuple[str, CheckStatus]]] = {
     "pods": ("pending pods and the load of nodes: no cluster size is recommended", _ERROR),
     **{
         kind.resource.plural: (
-            "what is counted by this kind, and which pods a controller replaces: nodes with their pods are kept",
+            "what is counted by this kind, and which pods a controller replaces: nodes with such pods are kept",
             _ERROR,
         )
         for kind in SCHEDULING_KINDS
         if kind.name in WORKLOADS
     },
-    "poddisruptionbudgets": ("which pods may be evicted: no pod is moved, so no node goes", _ERROR),
-    "namespaces": ("labels of namespaces: pod affinity that selects namespaces by labels matches none", _WARNING),
+    "poddisruptionbudgets": ("which pods may be evicted: no pod is moved, so no node is removed", _ERROR),
+    "namespaces": (
+        "labels of namespaces: pods whose affinity selects by them are placed only where that cannot matter",
+        _WARNING,
+    ),
     **dict.fromkeys(
         ("persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"),
         ("zones and limits of volumes: pods with claims cannot be judged, so no node is added for them", _ERROR),
     ),
+    "resourcequotas": ("ResourceQuotas: predicted pods count beyond what their namespace may have", _WARNING),
     "priorityclasses": ("names of priorities: pods of what-if questions and workloads have the priority 0", _WARNING),
-    "configmaps": ("priorities of groups, or which of them Cluster Autoscaler has in its charge", _ERROR),
-    "capacitybuffers": ("what a chunk of the CapacityBuffer is: its size is not written", _ERROR),
-    "podtemplates": ("what a chunk of the CapacityBuffer is: its size is not written", _ERROR),
+    "configmaps": ("priorities of groups, or which of them Cluster Autoscaler manages", _ERROR),
+    "capacitybuffers": ("the definition of a chunk of the CapacityBuffer: its size is not written", _ERROR),
+    "podtemplates": ("the definition of a chunk of the CapacityBuffer: its size is not written", _ERROR),
 }
 _CLUSTER_API: Final[Mapping[str, tuple[str, CheckStatus]]] = {
     **dict.fromkeys(SCALABLE_RESOURCES.values(), ("the node groups of this kind", _ERROR)),
@@ -58,7 +62,7 @@ _WRITTEN: Final[Mapping[str, tuple[str, CheckStatus]]] = {
         (*SCALABLE_RESOURCES.values(), "clusters"),
         ("limits and pauses right before a write: sizes of node groups are not written", _ERROR),
     ),
-    "machines": ("marks of the Machines that are to go: no node is removed", _ERROR),
+    "machines": ("marks on the Machines to delete: no node is removed", _ERROR),
     "capacitybuffers": ("the size of the CapacityBuffer: it keeps the one that it has", _ERROR),
 }
 

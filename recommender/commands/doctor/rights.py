@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.reports.cluster import unreviewed
-from adapter.reports.lines import Line, ok
-from adapter.sources.kubernetes.access_rights import AccessRight, is_allowed
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.foundation.reports.cluster import unreviewed
+from adapter.foundation.reports.lines import Line, ok
+from adapter.foundation.sources.kubernetes.access_rights import AccessRight, is_allowed
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
 from recommender.commands.doctor.lost import lost_without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.sources.kubernetes.access_rights import Subject
-    from adapter.sources.kubernetes.writing import ObjectClient
-    from recommender.configuration.role_rules import RoleRule
+    from adapter.foundation.sources.kubernetes.access_rights import Subject
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from recommender.kinds.role_rules import RoleRule
 
 _NEVER_SENT: Final = frozenset({"patch"})
 """Granted beside `update` by convention; nothing is lost without it."""
@@ -38,7 +38,9 @@ def look_at_right(client: ObjectClient, right: RoleRule, subject: Subject) -> tu
 def judge_right(right: RoleRule, subject: Subject, missing: tuple[AccessRight, ...]) -> Line:
     """Return the line about a right, of which some verbs on some objects may be missing."""
     if not missing:
-        return ok(_name(right), f"{subject} may {', '.join(_sent(right))} {_resource(right)}{_names(right.names)}")
+        return ok(
+            _name(right), f"{subject} may {', '.join(_sent_verbs(right))} {_resource(right)}{_names(right.names)}"
+        )
     verbs = ", ".join(dict.fromkeys(one.verb for one in missing))
     names = tuple(dict.fromkeys(one.object_name for one in missing if one.object_name))
     lost, status = lost_without(right)
@@ -53,18 +55,18 @@ def judge_right(right: RoleRule, subject: Subject, missing: tuple[AccessRight, .
 
 
 def _single(right: RoleRule) -> Iterator[AccessRight]:
-    for verb in _sent(right):
+    for verb in _sent_verbs(right):
         for name in right.names or ("",):
             yield AccessRight(verb, right.resource, right.api_group, right.namespace, name, right.subresource)
 
 
-def _sent(right: RoleRule) -> tuple[str, ...]:
+def _sent_verbs(right: RoleRule) -> tuple[str, ...]:
     return tuple(verb for verb in right.verbs if verb not in _NEVER_SENT)
 
 
 def _name(right: RoleRule) -> str:
     where = f" in {right.namespace}" if right.namespace else ""
-    return f"permission/{'+'.join(_sent(right))} {_resource(right)}{where}"
+    return f"permission/{'+'.join(_sent_verbs(right))} {_resource(right)}{where}"
 
 
 def _resource(right: RoleRule) -> str:

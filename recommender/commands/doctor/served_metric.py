@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.reports.lines import CheckStatus, Line, error, ok, unknown
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
-from recommender.decisions.settings import Output
+from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, unknown
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
+from recommender.decisions.policy_settings import Output
 from recommender.decisions.tolerance import METRIC_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.sources.kubernetes.writing import ObjectClient
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import RecommendationPolicy
 
 _GROUP: Final = "external.metrics.k8s.io"
 _RULES: Final = "give the adapter rules/adapter/recommendations.yaml (rules.shipped: [recommendations] of its chart)"
@@ -48,7 +48,7 @@ def judge_metric(name: str, status: CheckStatus, document: Mapping[str, Any]) ->
         fix = f"check which server is behind the APIService v1beta1.{_GROUP}"
         return error(name, "the answer is not a list of External metrics", fix)
     if not items:
-        return Line(name, status, f"the adapter serves no {METRIC_NAME} of it", "see the line about its series")
+        return Line(name, status, f"the adapter serves no {METRIC_NAME} for it", "see the line about its series")
     if len(items) > 1:
         return error(name, f"the adapter serves {len(items)} values, and an HPA adds them up", _RULES)
     return ok(name, f"the adapter serves {METRIC_NAME} {items[0].get('value')}")

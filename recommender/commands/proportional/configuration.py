@@ -1,19 +1,20 @@
-"""From the command line of cluster-proportional-autoscaler to a configuration with one recommendation."""
+"""Turns the command line of cluster-proportional-autoscaler into a configuration with one recommendation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.service.flags.parsing import UsageError
-from recommender.configuration.model import Configuration, LeaderElection, Recommendation
-from recommender.decisions.settings import Output, Owners, RecommendationPolicy
-from recommender.proportional.cpa_flags import FlagError, read_default_params, read_node_labels, read_targets
-from recommender.proportional.parameters import NodeFilter, ParametersConfigMap, ProportionalSettings
+from adapter.foundation.service.flags.parsing import UsageError
+from recommender.configuration.recommender_configuration import Configuration, LeaderElection
+from recommender.decisions.policy_settings import Output, Owners, RecommendationPolicy
+from recommender.kinds.kind import Recommendation
+from recommender.kinds.proportional.cpa_flags import FlagError, read_default_params, read_node_labels, read_targets
+from recommender.kinds.proportional.parameters import NodeFilter, ParametersConfigMap, ProportionalSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.service.flags.table import FlagValues
+    from adapter.foundation.service.flags.table import FlagValues
 
 SHORTEST_STALE_SECONDS = 60.0
 _POLLS_UNTIL_STALE = 3
@@ -48,7 +49,11 @@ def configuration_of(values: FlagValues, environment: Mapping[str, str]) -> Conf
     )
     subject = ProportionalSettings(
         config_map=ParametersConfigMap(namespace, config_map, defaults),
-        node_filter=NodeFilter(selector=values.text("nodelabels")),
+        node_filter=NodeFilter(
+            selector=values.text("nodelabels"),
+            ignore_taints=frozenset(values.texts("ignore-taints")),
+            ignore_virtual_nodes=values.boolean("ignore-virtual-nodes"),
+        ),
     )
     return Configuration(
         poll_interval_seconds=float(poll_period),

@@ -1,11 +1,11 @@
-"""How the last poll went, for `/last-poll` and for `--max-sync-failures`."""
+"""Records the result of the last poll, for `/last-poll` and for `--max-sync-failures`."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING
 
-from adapter.service.server.plain import PlainAnswer
+from adapter.foundation.service.server.plain import PlainAnswer
 from recommender.decisions.record import Status, TargetAction
 from recommender.outputs.results import ScaleResult
 
@@ -27,6 +27,7 @@ class PollState:
         self._scale_failures: dict[TargetReference, str] = {}
         self._failure = ""
         self._failures = 0
+        self._former_parameters = ""
 
     def scaled(self, outcome: ScaleOutcome) -> None:
         """Record the result of a scale call."""
@@ -35,6 +36,15 @@ class PollState:
                 self._scale_failures[outcome.wish.target] = outcome.message
             else:
                 self._scale_failures.pop(outcome.wish.target, None)
+
+    def uses_former_parameters(self, why: str) -> None:
+        """Record why the parameters in use are not those of the ConfigMap now; empty if they are.
+
+        `/last-poll` shows it, as with the peer. It does not count for `most_failures`: a process that ends would lose
+        the last good parameters.
+        """
+        with self._lock:
+            self._former_parameters = why
 
     def polled(self, records: Sequence[Record]) -> None:
         """Record the outcome of a poll."""
@@ -50,10 +60,10 @@ class PollState:
         if has_enough:
             self._give_up(f"{self._failures} consecutive polls have failed: {self._failure}")
 
-    def answer(self, _query: str) -> PlainAnswer:
+    def answer(self) -> PlainAnswer:
         """Answer `/last-poll`: 500 and the reason if the last poll failed."""
         with self._lock:
-            failure = self._failure
+            failure = self._failure or self._former_parameters
         return PlainAnswer(500, f"{failure}\n".encode()) if failure else PlainAnswer(200, b"ok\n")
 
 

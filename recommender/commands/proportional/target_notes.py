@@ -1,4 +1,4 @@
-"""What the user should know of targets, in the log: the page, which shows it too, is seldom looked at in a drop-in."""
+"""Logs notes about targets: the page, which shows it too, is seldom looked at in a drop-in."""
 
 from __future__ import annotations
 

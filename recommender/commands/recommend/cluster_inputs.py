@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from adapter.cluster.watch import ClusterWatch
-from adapter.sources.kubernetes.discovery import KindDiscovery
-from adapter.sources.kubernetes.writing import ObjectClient
-from adapter.timing.clock import Clock
+from adapter.foundation.cluster.watch.watch import ClusterWatch
+from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
+from adapter.foundation.sources.kubernetes.writing import ObjectClient
+from adapter.foundation.time.clock import Clock
 from recommender.configuration.needs import config_maps_of, needs_of, targets_of
 from recommender.decisions.inputs import Inputs
 from recommender.running.lookups import TargetLookups
@@ -17,8 +17,8 @@ from recommender.running.parameter_config_maps import ParameterConfigMaps
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.sources.kubernetes.client import KubernetesClient
-    from recommender.configuration.model import Configuration
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from recommender.configuration.recommender_configuration import Configuration
 
 _LISTS_SECONDS = 30.0
 

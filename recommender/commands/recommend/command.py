@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
-from adapter.cluster.files import ClusterFilesError
-from adapter.documents.tree import nearest
-from adapter.options.cluster import CLUSTER_FLAGS
-from adapter.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.options.version import program_version
-from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of
-from adapter.service.runtime.garbage_collector import rare_collections
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient
-from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.timing.clock import Clock
-from adapter.timing.pace import UNPACED
+from adapter.foundation.cluster.files.reading import ClusterFilesError
+from adapter.foundation.documents.tree import nearest
+from adapter.foundation.options.cluster import CLUSTER_FLAGS
+from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.foundation.service.runtime.garbage_collector import rare_collections
+from adapter.foundation.sources.kubernetes.access import access
+from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
@@ -34,11 +34,10 @@ from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.load_inputs import QUERY_SECONDS, load_inputs
 from recommender.commands.recommend.what_if import WHAT_IF_FLAGS, what_if_of, with_assumptions
 from recommender.configuration.needs import queries_of
-from recommender.decisions.document import recommendation_list
 from recommender.decisions.failures import refused_record
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.record import Status
-from recommender.decisions.table import as_text
+from recommender.printed.document import recommendation_list
+from recommender.printed.table import as_text
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.plans import plan_of
@@ -48,9 +47,9 @@ from recommender.running.query_values import QueryValues
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adapter.cluster.state import Observed, Unknown
-    from adapter.service.flags.table import FlagValues
-    from recommender.configuration.model import Configuration
+    from adapter.foundation.cluster.values.state import Observed, Unknown
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import Record
 
 _QUERIES_AT_ONCE = 8
@@ -59,8 +58,14 @@ RECOMMEND = CommandFlags(
     program=f"{PROGRAM} recommend",
     version=program_version(),
     summary=(
-        "Calculates each recommendation once, shows how, and writes nothing. It has no memory, so nothing is held. "
-        "Exit status 1 if a recommendation has the status error, 2 if the configuration or the cluster cannot be read."
+        "Calculates each recommendation once, shows the calculation, and writes nothing. It has no memory, so "
+        "nothing is held. "
+        "Exit status 1 if a recommendation has no value, as with the status error or stale; 2 if the configuration or "
+        "the cluster cannot be read."
+    ),
+    examples=(
+        f"{PROGRAM} recommend --config recommender.yaml --cluster cluster.json",
+        f"{PROGRAM} recommend --config recommender.yaml --assume shop/web:40 -o json",
     ),
     flags=(
         Flag(name="config", kind=PATH, help="The configuration file.", required=True),
@@ -85,7 +90,7 @@ RECOMMEND = CommandFlags(
         ),
         *WHAT_IF_FLAGS,
         *CLUSTER_FLAGS,
-        *LOG_FLAGS,
+        *QUIET_LOG_FLAGS,
     ),
 )
 
@@ -93,7 +98,7 @@ RECOMMEND = CommandFlags(
 def recommend(arguments: Sequence[str]) -> NoReturn:
     """Run the command; leaves by SystemExit."""
     values = flags_or_exit(RECOMMEND, arguments, os.environ)
-    configure_logs_by(values)
+    configure_quiet_logs_by(values)
     with rare_collections():
         _recommend(values)
 
@@ -101,7 +106,7 @@ def recommend(arguments: Sequence[str]) -> NoReturn:
 def _recommend(values: FlagValues) -> NoReturn:
     try:
         _, configuration = configuration_or_exit(values)
-        configuration = _selected(configuration, values.texts("recommendation"))
+        configuration = _select_entries(configuration, values.texts("recommendation"))
         question = what_if_of(values, configuration)
         configuration, inputs = with_assumptions(configuration, _inputs(values, configuration), question)
     except (UsageError, ClusterFilesError, KubernetesError) as error:
@@ -109,10 +114,10 @@ def _recommend(values: FlagValues) -> NoReturn:
     now = time.time()
     records = _records(configuration, inputs, now)
     _print(values, records, now)
-    sys.exit(1 if any(record.status is Status.ERROR for record in records) else 0)
+    sys.exit(0 if all(record.has_value for record in records) else 1)
 
 
-def _selected(configuration: Configuration, names: tuple[str, ...]) -> Configuration:
+def _select_entries(configuration: Configuration, names: tuple[str, ...]) -> Configuration:
     """Return the configuration with the named recommendations alone; with all of them if none is named."""
     if not names:
         return configuration

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from adapter.cluster.files import read_contents, read_whole_objects, state_of
-from adapter.cluster.state import ClusterNeeds, ObjectKind, Observed
+from adapter.foundation.cluster.files.reading import read_contents, read_whole_objects, state_of
+from adapter.foundation.cluster.values.state import ClusterNeeds, ObjectKind, Observed
+from adapter.foundation.objects.decoders import converted
 from recommender.configuration.needs import config_maps_of, needs_of, targets_of
 from recommender.decisions.inputs import ConfigMapData, Inputs
 from recommender.running.target_states import target_input
@@ -16,8 +17,8 @@ from recommender.running.target_states import target_input
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.cluster.state import ClusterState
-    from recommender.configuration.model import Configuration
+    from adapter.foundation.cluster.values.state import ClusterState
+    from recommender.configuration.recommender_configuration import Configuration
 
 _CONFIG_MAPS: Final = ObjectKind("", "configmaps", "ConfigMap")
 
@@ -67,7 +68,7 @@ def _config_maps(state: ClusterState) -> dict[tuple[str, str], ConfigMapData]:
     objects = state.objects.get(_CONFIG_MAPS)
     for document in objects.value if isinstance(objects, Observed) else ():
         try:
-            config_map = msgspec.convert(document, _ConfigMap)
+            config_map = converted(document, _ConfigMap)
         except msgspec.ValidationError:
             continue
         name = (config_map.metadata.namespace, config_map.metadata.name)

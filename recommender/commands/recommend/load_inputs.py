@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from adapter.service.children import Children
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.timing.pace import UNPACED
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.time.pace import UNPACED
+from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.running.loads.needs import load_needs_of
 from recommender.running.query_values import QueryValues
@@ -18,8 +18,8 @@ from recommender.running.query_values import QueryValues
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from adapter.cluster.state import Unknown
-    from recommender.configuration.model import Configuration
+    from adapter.foundation.cluster.values.state import Unknown
+    from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.inputs import LoadInputs
 
 QUERY_SECONDS = 20.0
@@ -31,7 +31,7 @@ def load_inputs(configuration: Configuration) -> Mapping[str, LoadInputs | Unkno
     if not load_needs_of(configuration):
         return {}
     # It loads numpy, which other recommendations have no use for.
-    from recommender.running.loads.once import load_inputs_once  # noqa: PLC0415
+    from recommender.running.loads.single_run import load_inputs_once  # noqa: PLC0415
 
     queries = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
     queries.use(configuration.prometheus)

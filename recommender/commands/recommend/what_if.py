@@ -6,21 +6,21 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.files import read_contents, state_of
-from adapter.cluster.state import ClusterNeeds, Observed
-from adapter.service.flags.parsing import UsageError
-from adapter.service.flags.table import PATH, TEXT, Flag, Repeat
-from recommender.cluster_size.model.settings import ClusterSizeSettings
-from recommender.cluster_size.what_if.apply import assumed
-from recommender.cluster_size.what_if.model import WhatIf, WhatIfError, parse_assumption
+from adapter.foundation.cluster.files.reading import read_contents, state_of
+from adapter.foundation.cluster.values.state import ClusterNeeds, Observed
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag, Repeat
+from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
+from recommender.kinds.cluster_size.what_if.apply import assumed
+from recommender.kinds.cluster_size.what_if.model import WhatIf, WhatIfError, parse_assumption
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.cluster.scheduling.workloads import WorkloadFacts
-    from adapter.cluster.state import ClusterPod
-    from adapter.service.flags.table import FlagValues
-    from recommender.configuration.model import Configuration
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from adapter.foundation.cluster.values.workloads import WorkloadFacts
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import Inputs
 
 _GROUP: Final = "What if"
@@ -30,22 +30,22 @@ WHAT_IF_FLAGS: Final = (
     Flag(
         name="assume",
         kind=TEXT,
-        help="NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has so many pods. With KIND/ in front where "
-        "two have the name. May be repeated.",
+        help="NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has that number of pods. Write KIND/ in front "
+        "if two have the name. May be repeated.",
         repeat=Repeat.EACH,
         group=_GROUP,
     ),
     Flag(
         name="without-node",
         kind=TEXT,
-        help="The node is gone, and its pods need another place. May be repeated.",
+        help="The node is removed, and its pods need another node. May be repeated.",
         repeat=Repeat.EACH,
         group=_GROUP,
     ),
     Flag(
         name="add-pods",
         kind=PATH,
-        help="Pods, or workloads with all of their pods, that are there too: a file or a folder as for --cluster.",
+        help="Additional pods, or workloads with all of their pods: a file or a folder as for --cluster.",
         group=_GROUP,
     ),
 )
@@ -54,14 +54,13 @@ WHAT_IF_FLAGS: Final = (
 def what_if_of(values: FlagValues, configuration: Configuration) -> WhatIf:
     """Return the questions. Raises UsageError, and ClusterFilesError for the file of `--add-pods`."""
     path = values.path("add-pods")
-    pods, workloads = _added(path) if path is not None else ((), ())
+    pods, workloads = _read_added(path) if path is not None else ((), ())
     try:
         assumptions = tuple(map(parse_assumption, values.texts("assume")))
     except WhatIfError as error:
         raise UsageError(f"--assume: {error}") from error
     question = WhatIf(assumptions, values.texts("without-node"), pods, workloads)
-    subjects = [each.subject for each in configuration.recommendations]
-    if question.asks and not any(isinstance(subject, ClusterSizeSettings) for subject in subjects):
+    if question.asks and not cluster_size_settings(configuration.recommendations):
         raise UsageError("--assume, --without-node and --add-pods need a recommendation with clusterSize")
     return question
 
@@ -85,7 +84,7 @@ def with_assumptions(configuration: Configuration, inputs: Inputs, question: Wha
     )
 
 
-def _added(path: Path) -> tuple[tuple[ClusterPod, ...], tuple[WorkloadFacts, ...]]:
+def _read_added(path: Path) -> tuple[tuple[ClusterPod, ...], tuple[WorkloadFacts, ...]]:
     """Return pods and workloads of a file; what is wrong with one of them is an error, since somebody asks for it."""
     contents = read_contents(path, needs=_ADDED)
     state = state_of(contents, _ADDED, time.time(), path)

@@ -5,42 +5,41 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from adapter.cluster.watch import ClusterWatch
-from adapter.options.clients import kubernetes_client
-from adapter.service.runtime.errors import StartError
-from adapter.sources.kubernetes.discovery import KindDiscovery
-from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.kubernetes.lease import LeaseElector, LeaseSettings, unique_identity
-from adapter.sources.kubernetes.lease_rules import LeaseTiming
-from adapter.sources.kubernetes.settings import WatchSettings
-from adapter.sources.kubernetes.writing import Fence, ObjectClient
-from recommender.commands.run.world import World
-from recommender.configuration.needs import config_map_in
+from adapter.foundation.cluster.watch.watch import ClusterWatch
+from adapter.foundation.options.clients import kubernetes_client
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
+from recommender.commands.run.environment import World
+from recommender.commands.run.leading import TIMING, Candidate, begin_election
+from recommender.configuration.needs import needs_of_one
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
-from recommender.outputs.scale import MOST_OF_A_WRITE, ScaleHooks, ScaleWriter, longest_fenced_write_seconds
-from recommender.outputs.sizes.capacity_buffer import CapacityBufferAttempt
-from recommender.outputs.sizes.cluster_api import ClusterApiAttempt
+from recommender.outputs.scale import ScaleHooks, ScaleWriter, longest_fenced_write_seconds
 from recommender.running.effects import ClusterEffects, HistoryAlone
-from recommender.running.leadership import WakingEvents, WithoutLease
+from recommender.running.leadership import WithoutLease
 from recommender.running.lookups import TargetLookups
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
-from recommender.running.sizing.withdrawals import Withdrawals
-from recommender.running.sizing.writers import SizeWriters
+from recommender.running.sizes.capacity_buffer import CapacityBufferAttempt
+from recommender.running.sizes.cluster_api import ClusterApiAttempt
+from recommender.running.sizes.withdrawals import Withdrawals
+from recommender.running.sizes.writers import SizeWriters
 from recommender.running.writes import Writes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from adapter.objects.resources import ResolveResource
-    from adapter.service.server.context import WorkerContext
-    from recommender.commands.run.parts import SharedParts
-    from recommender.commands.run.settings import RunSettings
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.service.server.context import WorkerContext
+    from recommender.commands.run.run_settings import RunSettings
+    from recommender.commands.run.shared_services import SharedServices
     from recommender.outputs.scale import ScaleOutcome
     from recommender.outputs.wishes import Wish
     from recommender.running.leadership import Leadership
@@ -48,11 +47,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-RELEASE_SECONDS = 1.5
-TIMING = LeaseTiming()
 
-
-def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedParts) -> World:
+def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> World:
     """Return the world of a cluster, and start its tasks; raises StartError."""
     try:
         client = kubernetes_client(settings.objects.cluster)
@@ -68,7 +64,7 @@ def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedPa
     watch = ClusterWatch(
         client,
         parts.plan().needs,
-        lambda name, run: context.tasks.running(name, lambda stop: run(stop.event)),
+        lambda name, run: context.tasks.running(name, lambda stop: run(stop.event), reads_only=True),
         WatchSettings(pace=parts.pace, telemetry=parts.watches),
         changed=parts.wake.set,
     )
@@ -101,38 +97,25 @@ def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedPa
 
 
 def _leadership(
-    settings: RunSettings, context: WorkerContext, parts: SharedParts, objects: ObjectClient, writes: Writes
+    settings: RunSettings, context: WorkerContext, parts: SharedServices, objects: ObjectClient, writes: Writes
 ) -> Leadership:
     election = parts.plan().configuration.leader_election
     if not settings.writes:
         return WithoutLease()
     if not election.enabled:
-        # With `proportional` this is the default, as of the peer.
-        level = logging.WARNING if settings.stores_memories else logging.INFO
-        _log.log(level, "there is no leader election, so this process acts whatever others do: run one replica only")
+        _log.warning(
+            "leader election is disabled, so this process acts whatever other processes do: run only one replica"
+        )
         return WithoutLease()
-    lease = LeaseSettings(
-        namespace=settings.namespace, name=election.name, identity=unique_identity(settings.pod), timing=TIMING
-    )
-    elector = LeaseElector(objects, lease, WakingEvents(parts.lease_metrics, parts.wake))
-    context.tasks.running("leader election", lambda stop: elector.run(stop.event))
-    context.on_stopping(lambda: release_after_writes(writes, elector))
-    return elector
-
-
-def release_after_writes(writes: Writes, elector: Releasable) -> None:
-    """Release the Lease once no write can have an effect any more; if that is not known, it expires by itself."""
-    if writes.close(MOST_OF_A_WRITE * longest_fenced_write_seconds(TIMING)):
-        elector.release(RELEASE_SECONDS)
-    else:
-        _log.warning("the Lease is not released: a write is still under way, so the next leader waits for its end")
+    candidate = Candidate(settings.namespace, election.name, settings.pod)
+    return begin_election(candidate, context, (objects, writes), parts.lease_metrics, parts.wake)
 
 
 def _memories(
-    settings: RunSettings, context: WorkerContext, parts: SharedParts, objects: Writes, fence: Fence
+    settings: RunSettings, context: WorkerContext, parts: SharedServices, objects: Writes, fence: Fence
 ) -> Memories:
     """Return the memories; a process that keeps none in the cluster starts without any."""
-    if not settings.writes or not settings.stores_memories:
+    if not settings.writes:
         return Memories(ProcessMemoryStore())
     store = ConfigMapMemoryStore(
         objects, settings.namespace, fence, count=parts.telemetry.memory_write, clock=parts.clock
@@ -141,16 +124,8 @@ def _memories(
     return Memories(store)
 
 
-class Releasable(Protocol):
-    """What can be released (`LeaseElector`)."""
-
-    def release(self, seconds: float) -> bool:
-        """Let another process lead; returns whether that has succeeded."""
-        ...
-
-
 class _Writing:
-    """What scale calls and events need."""
+    """The objects that scale calls and events need."""
 
     def __init__(
         self,
@@ -167,19 +142,19 @@ class _Writing:
         self.lookups = lookups
 
 
-def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> ClusterEffects:
+def _effects(context: WorkerContext, parts: SharedServices, writing: _Writing) -> ClusterEffects:
     events = EventWriter(writing.objects, writing.lookups.uid, parts.telemetry.event, clock=parts.clock)
     context.tasks.running("events", lambda stop: events.run(stop.event))
     hooks = ScaleHooks(
         before_write=lambda wish: writing.memories.store_now(wish.recommendation, wish.target),
         count=parts.telemetry.scale_call,
-        on_result=partial(_announce, events, parts.scaled),
+        on_result=partial(_announce, events),
     )
     writer = ScaleWriter(writing.objects, writing.resolve, writing.fence, hooks)
 
     def group_written(outcome: ScaleOutcome) -> None:
         parts.size_writes.note(outcome)
-        _announce(events, parts.scaled, outcome)
+        _announce(events, outcome)
 
     groups = ScaleWriter(
         writing.objects,
@@ -192,7 +167,7 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
 
     def buffer_written(outcome: ScaleOutcome) -> None:
         withdrawals.note(outcome)
-        _announce(events, parts.scaled, outcome)
+        _announce(events, outcome)
 
     def before_buffer(wish: Wish) -> bool:
         # A former size that is put back starts nothing, and its recommendation may have no memory any more.
@@ -217,8 +192,7 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
     return ClusterEffects(writer, events, parts.history, size_writers)
 
 
-def _announce(events: EventWriter, scaled: Callable[[ScaleOutcome], None], outcome: ScaleOutcome) -> None:
-    scaled(outcome)
+def _announce(events: EventWriter, outcome: ScaleOutcome) -> None:
     event = event_of_scale_call(outcome)
     if event is not None:
         events.add(event)
@@ -227,7 +201,7 @@ def _announce(events: EventWriter, scaled: Callable[[ScaleOutcome], None], outco
 def _default_params(plan: PollPlan, namespace: str, name: str) -> Mapping[str, str] | None:
     """Return the default parameters of the first recommendation that reads this ConfigMap and has some."""
     for recommendation in plan.configuration.recommendations:
-        config_map = config_map_in(recommendation.subject)
-        if config_map is not None and (config_map.namespace, config_map.name) == (namespace, name):
-            return config_map.default_params
+        found = needs_of_one(recommendation).config_maps.get((namespace, name))
+        if found is not None:
+            return found
     return None

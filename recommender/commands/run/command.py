@@ -8,23 +8,24 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from adapter.options.logs import configure_logs_by
-from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.service.server.process import serve_forever
+from adapter.foundation.documents.tree import problem_lines
+from adapter.foundation.options.logs import configure_logs_by
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.server.process import serve_forever
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
 from recommender.commands.run.flags import RUN
-from recommender.commands.run.settings import run_settings
+from recommender.commands.run.run_settings import run_settings
 from recommender.commands.run.worker import follow_file, make_worker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from adapter.service.server.context import WorkerContext
-    from adapter.service.server.process import WsgiApp
-    from recommender.commands.run.settings import RunSettings
-    from recommender.configuration.model import Configuration
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.service.server.process import WsgiApp
+    from recommender.commands.run.run_settings import RunSettings
+    from recommender.configuration.recommender_configuration import Configuration
 
 _log = logging.getLogger(__name__)
 
@@ -51,9 +52,11 @@ def _make_worker(settings: RunSettings, path: Path, context: WorkerContext) -> W
 
 def _report(path: Path, configuration: Configuration) -> NoReturn:
     """Say whether every entry can be used, and end."""
-    for refused in configuration.refused:
-        for problem in refused.problems:
-            print(f"{PROGRAM}: {problem}", file=sys.stderr)  # noqa: T201 - one line for each problem
+    for line in problem_lines(configuration.problems):
+        print(f"{PROGRAM}: {line}", file=sys.stderr)  # noqa: T201 - one line for each problem
     good = len(configuration.recommendations)
-    print(f"{path}: {good} of {good + len(configuration.refused)} recommendations can be used")  # noqa: T201 - what was asked for
-    sys.exit(1 if configuration.refused else 0)
+    usable = f"{good} of {good + len(configuration.refused)} recommendations can be used"
+    # Entries that conflict with each other can be used otherwise, so their number alone would contradict the status.
+    left = f"; problems to correct: {len(configuration.problems)}" if configuration.problems else ""
+    print(f"{path}: {usable}{left}")  # noqa: T201 - what was asked for
+    sys.exit(1 if configuration.problems else 0)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from adapter.options.cluster import CLUSTER_FLAGS
-from adapter.options.logs import LOG_FLAGS
-from adapter.options.version import program_version
-from adapter.service.flags.table import ADDRESS, BOOLEAN, DURATION, PATH, PORT, TEXT, CommandFlags, Flag
-from adapter.service.server.addresses import Address
+from adapter.foundation.options.cluster import CLUSTER_FLAGS
+from adapter.foundation.options.logs import LOG_FLAGS
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.table import (
+    ADDRESS,
+    BOOLEAN,
+    DURATION,
+    PATH,
+    PORT,
+    TEXT,
+    CommandFlags,
+    Flag,
+    Repeat,
+)
+from adapter.foundation.service.server.addresses import Address
 from recommender.commands.program import PROGRAM
 
 _SERVING = "Serving"
@@ -31,6 +41,17 @@ SERVING_FLAGS: tuple[Flag, ...] = (
         group=_SERVING,
     ),
     Flag(
+        name="allowed-hosts",
+        kind=TEXT,
+        repeat=Repeat.COMMAS,
+        help=(
+            "Host names under which the page is served, besides localhost and its address; requests for other "
+            "names, as "
+            "those of DNS rebinding, are answered with 421."
+        ),
+        group=_SERVING,
+    ),
+    Flag(
         name="plain-bind-address",
         kind=ADDRESS,
         default=METRICS_ADDRESS,
@@ -41,16 +62,20 @@ SERVING_FLAGS: tuple[Flag, ...] = (
         name="shutdown-delay",
         kind=DURATION,
         default=0.0,
-        help="How long requests are still answered after SIGTERM. The Lease is released at once.",
+        help="How long to keep serving after SIGTERM. The Lease is released at once.",
         group=_SERVING,
     ),
-    Flag(name="pin-cpu", kind=BOOLEAN, default=False, help="Keep the worker on one core.", group=_SERVING),
+    Flag(name="pin-cpu", kind=BOOLEAN, default=False, help="Pin the worker to one core.", group=_SERVING),
 )
 
 RUN = CommandFlags(
     program=f"{PROGRAM} run",
     version=program_version(),
     summary="Decides repeatedly, publishes its recommendations, and scales targets that have the output scale.",
+    examples=(
+        f"{PROGRAM} run --config recommender.yaml --kubeconfig ~/.kube/config",
+        f"{PROGRAM} run --config recommender.yaml --dry-run --log-level debug",
+    ),
     flags=(
         Flag(name="config", kind=PATH, required=True, help="The configuration file.", group=_RECOMMENDATIONS),
         Flag(
@@ -63,7 +88,7 @@ RUN = CommandFlags(
             name="dry-run",
             kind=BOOLEAN,
             default=False,
-            help="Send no write of any kind: no scale call, event, ConfigMap or Lease.",
+            help="Write nothing to the cluster: no scale call, event, ConfigMap or Lease.",
             group=_RECOMMENDATIONS,
         ),
         Flag(

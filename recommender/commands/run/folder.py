@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from adapter.cluster.files import ClusterFilesError
-from adapter.cluster.folder import ClusterFolder
-from adapter.cluster.state import Unknown
-from adapter.service.runtime.errors import StartError
-from adapter.service.runtime.logs import fields
-from recommender.commands.run.world import World
-from recommender.decisions.settings import Output
+from adapter.foundation.cluster.files.folder import ClusterFolder
+from adapter.foundation.cluster.files.reading import ClusterFilesError
+from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.logs import fields
+from recommender.commands.run.environment import World
+from recommender.decisions.policy_settings import Output
 from recommender.running.effects import HistoryAlone
 from recommender.running.leadership import WithoutLease
 from recommender.running.memory.folder import FolderMemoryStore
@@ -19,17 +19,17 @@ from recommender.running.memory.memories import Memories
 from recommender.running.target_states import target_input
 
 if TYPE_CHECKING:
-    from adapter.service.server.context import WorkerContext
-    from recommender.commands.run.parts import SharedParts
-    from recommender.commands.run.settings import RunSettings
-    from recommender.configuration.model import Configuration
+    from adapter.foundation.service.server.context import WorkerContext
+    from recommender.commands.run.run_settings import RunSettings
+    from recommender.commands.run.shared_services import SharedServices
+    from recommender.configuration.recommender_configuration import Configuration
     from recommender.running.gathering import ConfigMapInput
     from recommender.running.plans import PollPlan
 
 _log = logging.getLogger(__name__)
 
 
-def folder_world(settings: RunSettings, context: WorkerContext, parts: SharedParts) -> World:
+def folder_world(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> World:
     """Return the world of a folder; raises StartError if it cannot be read."""
     directory = settings.objects.files
     if directory is None:
@@ -46,7 +46,7 @@ def folder_world(settings: RunSettings, context: WorkerContext, parts: SharedPar
     except ClusterFilesError as error:
         raise StartError(str(error)) from error
     _warn_of_scaling(parts.plan().configuration)
-    context.tasks.periodic("objects", folder.refresh, every_seconds=1.0, deadline_seconds=60.0)
+    context.tasks.periodic("objects", folder.refresh, every_seconds=1.0, deadline_seconds=60.0, reads_only=True)
 
     def change(plan: PollPlan) -> None:
         folder.change(plan.needs)

@@ -5,54 +5,53 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from adapter.service.children import Children
-from adapter.service.runtime.errors import StartError
-from adapter.service.runtime.logs import fields
-from adapter.service.runtime.threads import DaemonThreads
-from adapter.service.server.plain import PlainAnswer
-from adapter.sources.kubernetes.telemetry import LeaseMetrics, WatchMetrics
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.telemetry import PrometheusTelemetry
-from adapter.timing.clock import Clock
-from adapter.timing.file_contents import FilesError
-from adapter.timing.pace import Pace
-from adapter.web.wsgi import wsgi_application
+from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.runtime.threads import DaemonThreads
+from adapter.foundation.service.server.plain import PlainAnswer
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics, WatchMetrics
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import Pace
+from adapter.foundation.web.hosts import only_hosts
+from adapter.foundation.web.wsgi import wsgi_application
+from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.run.cluster import cluster_world
 from recommender.commands.run.folder import folder_world
-from recommender.commands.run.parts import SharedParts
+from recommender.commands.run.shared_services import SharedServices
 from recommender.configuration.reading import ConfigurationFileError
-from recommender.decisions.settings import Output
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
-from recommender.outputs.telemetry import RecommenderTelemetry
+from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader
 from recommender.running.gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.history_cache import HistoryCache
-from recommender.running.loads.parts import Loads
+from recommender.running.loads.load_service import LoadService
 from recommender.running.plans import plan_of
+from recommender.running.poll_decisions import PollDecisions
 from recommender.running.query_values import QueryValues
 from recommender.running.runner import Latest, Runner, RunnerParts
-from recommender.running.sizing.background import SizesInBackground, SizingParts
-from recommender.running.sizing.needs import FollowedNeeds
-from recommender.running.sizing.plugins import PluginHosts
-from recommender.running.sizing.writes import WriteResults
+from recommender.running.sizes.background import SizesInBackground, SizingParts
+from recommender.running.sizes.needs import FollowedNeeds
+from recommender.running.sizes.plugins import PluginHosts
+from recommender.running.sizes.write_results import WriteResults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from adapter.service.server.context import WorkerContext
-    from adapter.service.server.process import WsgiApp
-    from recommender.commands.run.settings import RunSettings
-    from recommender.commands.run.world import World
-    from recommender.configuration.model import Configuration
-    from recommender.decisions.record import Record
-    from recommender.outputs.scale import ScaleOutcome
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.service.server.process import WsgiApp
+    from recommender.commands.run.environment import World
+    from recommender.commands.run.run_settings import RunSettings
+    from recommender.configuration.recommender_configuration import Configuration
     from recommender.running.configuration_sources import ConfigurationSource
     from recommender.running.plans import PollPlan
 
@@ -63,35 +62,22 @@ SLOW_LOOK_UP_THREADS = 3
 SIZE_THREADS = 2
 """Decisions of huge clusters at once: each is busy for seconds, and one thread runs at a time."""
 QUERY_SECONDS = 5.0
+_ALLOW_HOST = "ask for localhost, or add the name to --allowed-hosts or listen.allowedHosts"
 READY_WITHOUT_LISTS_SECONDS = 10.0
 """Readiness must not depend on the API server: metrics and page are served in any case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watchers:
-    """Who else wants to know what happens."""
-
-    polled: Callable[[Sequence[Record]], None] = lambda _: None
-    """Called with the records of each poll."""
-    scaled: Callable[[ScaleOutcome], None] = lambda _: None
-    """Called after each attempt of a scale call, in its thread."""
-
-
-def make_worker(
-    settings: RunSettings, source: ConfigurationSource, context: WorkerContext, watchers: Watchers = Watchers()
-) -> WsgiApp:
+def make_worker(settings: RunSettings, source: ConfigurationSource, context: WorkerContext) -> WsgiApp:
     """Build the worker and start its tasks; raises StartError."""
     plans = Plans(source.current)
-    world, parts = _surroundings(settings, context, plans, watchers)
+    world, parts = _surroundings(settings, context, plans)
     queries = _queries(source.current, context, parts.pace)
-    metrics = RecommendationMetrics(world.leadership.is_leader)
+    metrics = RecommendationMetrics(world.leadership.is_leader, all_kinds())
     latest = Latest(metrics.publish)
     children = Children(context.registry, METRICS_PREFIX, most=1)
     context.on_stopping(children.close)
-    loads = Loads(queries, source.current.state, context.registry, parts.clock, children.run)
+    loads = LoadService(queries, source.current.state, context.registry, parts.clock, children.run)
     loads.use(source.current)
-    plugins = PluginHosts()
-    context.on_stop(plugins.close)
     sources = InputSources(
         FollowedNeeds(plans.current, world).cluster, queries.value, world.config_map, world.targets, loads.load
     )
@@ -100,23 +86,13 @@ def make_worker(
             plan=plans.current,
             gatherer=Gatherer(sources, _threads("query"), _threads("ConfigMap"), load_threads=_threads("load")),
             leadership=world.leadership,
+            decisions=PollDecisions(world.memories, parts.telemetry, parts.clock, _sizes(settings, context, parts)),
             memories=world.memories,
             effects=world.effects,
             latest=latest,
             telemetry=parts.telemetry,
             clock=parts.clock,
             wake=parts.wake,
-            sizes=SizesInBackground(
-                SizingParts(
-                    submit=DaemonThreads("cluster size", SIZE_THREADS).submit,
-                    plugins=plugins,
-                    wake=parts.wake.set,
-                    measure=parts.telemetry.decided,
-                    results=parts.size_writes,
-                ),
-                writes=settings.writes,
-            ),
-            report_poll=watchers.polled,
         )
     )
 
@@ -142,20 +118,40 @@ def make_worker(
     context.tasks.running("models", lambda stop: loads.learn(stop.event))
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
+    return _page(settings, context, world, parts, latest)
+
+
+def _sizes(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> SizesInBackground:
+    plugins = PluginHosts()
+    context.on_stop(plugins.close)
+    return SizesInBackground(
+        SizingParts(
+            submit=DaemonThreads("cluster size", SIZE_THREADS).submit,
+            plugins=plugins,
+            wake=parts.wake.set,
+            measure=parts.telemetry.decided,
+            results=parts.size_writes,
+        ),
+        writes=settings.writes,
+    )
+
+
+def _page(
+    settings: RunSettings, context: WorkerContext, world: World, parts: SharedServices, latest: Latest
+) -> WsgiApp:
     page = PageHandler(
         lambda: latest.get().as_of(parts.clock.wall(), leads=world.leadership.is_leader()),
         parts.history,
         context.options.version,
     )
-    return wsgi_application(page.not_found, routes=page.routes())
+    application = wsgi_application(page.not_found, routes=page.routes())
+    return only_hosts(application, settings.page_hosts, _ALLOW_HOST)
 
 
-def _surroundings(
-    settings: RunSettings, context: WorkerContext, plans: Plans, watchers: Watchers
-) -> tuple[World, SharedParts]:
+def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -> tuple[World, SharedServices]:
     telemetry = RecommenderTelemetry(context.registry)
     state = plans.current().configuration.state
-    parts = SharedParts(
+    parts = SharedServices(
         plan=plans.current,
         wake=threading.Event(),
         telemetry=telemetry,
@@ -165,7 +161,6 @@ def _surroundings(
         pace=Pace(),
         clock=Clock(),
         size_writes=WriteResults(),
-        scaled=watchers.scaled,
     )
     make = cluster_world if settings.objects.files is None else folder_world
     world = make(settings, context, parts)
@@ -205,7 +200,9 @@ def warn_of_restart(at_start: Configuration, now: Configuration) -> None:
     }
     keys = [key for key, has_changed in read_once.items() if has_changed]
     if keys:
-        _log.warning("a changed key is read at the start only: restart the process", extra=fields(keys=", ".join(keys)))
+        _log.warning(
+            "a changed key takes effect only at the start: restart the process", extra=fields(keys=", ".join(keys))
+        )
 
 
 def _threads(what: str) -> LookUpThreads:

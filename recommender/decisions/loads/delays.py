@@ -1,4 +1,4 @@
-"""How much time passes between a change of the load and a change of the size, besides a pod's start-up."""
+"""Determines how much time passes between a change of the load and a change of the size, besides a pod's start-up."""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from adapter.cluster.state import Observed, Unknown
+    from adapter.foundation.cluster.values.state import Observed, Unknown
     from recommender.decisions.loads.delays import ControlDelays
-    from recommender.decisions.record import Prediction, TargetReference
+    from recommender.decisions.loads.prediction import Prediction
+    from recommender.decisions.record import TargetReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class LoadInput:
 
     prediction: Prediction
     delays: ControlDelays | None = None
-    """What the horizon of the forecast contains besides the start-up; None: nothing."""
+    """The delays in the horizon of the forecast besides the start-up; None if there are none."""
     pods: tuple[PodConnections, ...] | None = None
     """None: the pods are not looked at one by one, or they are unknown."""
 

@@ -10,20 +10,20 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from adapter.service.runtime.logs import StateLog
-from adapter.sources.prometheus.errors import (
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     PrometheusError,
     PrometheusTimeoutError,
     QueryRefusedError,
 )
-from adapter.sources.prometheus.ranges import RangeLimits
-from adapter.timing.backoff import Backoff
+from adapter.foundation.sources.prometheus.ranges import RangeLimits
+from adapter.foundation.time.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
     from recommender.running.loads.histories import TargetHistory
     from recommender.running.loads.ring import Span
 
@@ -97,7 +97,7 @@ class Downloads:
         begin = max(first, last - progress.points(history) + 1)
         if begin > first:
             progress.spans.append((first, begin - 1))
-        if problem := self._downloaded(client, history, (begin, last), progress):
+        if problem := self._download_piece(client, history, (begin, last), progress):
             message = f"the history of {history.need.name} is not complete: {problem}"
             self._states.failed(history.need.name, message, level=logging.WARNING)
             progress.spans = []
@@ -122,7 +122,7 @@ class Downloads:
             report(lacking * history.step_seconds / history.need.settings.history_seconds)
             first, last = spans.pop()
             begin = max(first, last - progress.points(history) + 1)
-            if problem := self._downloaded(client, history, (begin, last), progress):
+            if problem := self._download_piece(client, history, (begin, last), progress):
                 failures += 1
                 message = f"the history of {history.need.name} is not complete: {problem}"
                 self._states.failed(history.need.name, message, level=logging.WARNING)
@@ -132,7 +132,7 @@ class Downloads:
             if begin > first:
                 spans.append((first, begin - 1))
 
-    def _downloaded(self, client: PrometheusClient, history: TargetHistory, span: Span, progress: _Progress) -> str:
+    def _download_piece(self, client: PrometheusClient, history: TargetHistory, span: Span, progress: _Progress) -> str:
         """Return why the piece has not been downloaded; empty if it has."""
         series, points = max(1, len(history.targets())), span[1] - span[0] + 1
         try:

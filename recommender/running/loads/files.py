@@ -1,7 +1,7 @@
 """Histories of loads in files, so that a restart asks Prometheus only for what it lacks.
 
 A file is one line of JSON, the samples as float32 (little-endian) target by target, and a digest of all of it. It is
-written beside the old one and renamed. A file that is damaged, of another version or of another query is ignored.
+replaced as a whole. A file that is damaged, of another version or of another query is ignored.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import hashlib
 import json
 import logging
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
 
-from adapter.service.runtime.logs import StateLog, fields
+from adapter.foundation.files.file_contents import opened_regular
+from adapter.foundation.files.replaced_file import replacing
+from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.service.runtime.logs import StateLog, fields
 from recommender.decisions.record import TargetReference
 from recommender.running.memory.store import stored_name
 
@@ -63,6 +65,10 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     targets: list[tuple[str, str, str, str] | None]
 
 
+_VERSION = decoder_of(_Version)
+_HEAD = decoder_of(_Head)
+
+
 class LoadFiles:
     """The histories under a folder. For one thread."""
 
@@ -74,7 +80,7 @@ class LoadFiles:
         """Fill a history from its file; returns whether there was one that could be used."""
         path = self._path(history.need.name)
         try:
-            with path.open("rb") as file:
+            with opened_regular(path) as file:
                 head = _checked_head(file, history)
                 _restore(file, head, history)
         except FileNotFoundError:
@@ -89,17 +95,11 @@ class LoadFiles:
     def save(self, history: TargetHistory) -> bool:
         """Write the file of a history; returns whether it is written. A failure is logged once."""
         path = self._path(history.need.name)
-        temporary = path.with_name(f".{path.name}.new")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
+            with replacing(path) as file:
                 _write(file, history)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
         except OSError as error:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
             message = f"the histories of loads cannot be written to {self._folder}: {error.strerror}"
             self._states.failed("write", f"{message}: a restart downloads them again", level=logging.WARNING)
             return False
@@ -150,23 +150,23 @@ def _checked_head(file: BinaryIO, history: TargetHistory) -> _Head:
     for piece in _pieces(file, size - _DIGEST_BYTES):
         digest.update(piece)
     if file.read(_DIGEST_BYTES) != digest.digest():
-        raise LoadFileError("it is damaged: its digest is another one")
+        raise LoadFileError("it is damaged: its digest does not match")
     file.seek(0)
     line = file.readline(_LONGEST_LINE)
     try:
-        version = msgspec.json.decode(line, type=_Version).version
+        version = _VERSION.decode(line).version
         if version != VERSION:
             raise LoadFileError(f"it has version {version}, and this program reads {VERSION}")
-        head = msgspec.json.decode(line, type=_Head)
+        head = _HEAD.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise LoadFileError(f"its first line is not one of this program: {error}") from error
     if head.load != _identity_of(history):
-        raise LoadFileError("it is of another query, forEach or Prometheus")
+        raise LoadFileError("it belongs to another query, forEach or Prometheus")
     factor = history.step_seconds / head.step_seconds
     if abs(factor - round(factor)) > 1e-9 or factor < 1 or head.steps < 1:
         raise LoadFileError(f"its step is {head.step_seconds:g} s, and {history.step_seconds:g} s are needed")
     if size != file.tell() + len(head.targets) * head.steps * _SAMPLE.itemsize + _DIGEST_BYTES:
-        raise LoadFileError("its size is another than its first line states")
+        raise LoadFileError("its size differs from what its first line states")
     return head
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.running.loads.grid import index_at, nearest_index, step_of, steps_of
 from recommender.running.loads.reading import LoadSeriesError, target_of
 from recommender.running.loads.ring import ROWS_A_BLOCK, SampleRing
@@ -17,8 +17,8 @@ from recommender.running.loads.ring import ROWS_A_BLOCK, SampleRing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adapter.sources.prometheus.ranges import RangeSeries
-    from recommender.predictive.arrays import BoolArray, FloatArray, IntArray
+    from adapter.foundation.sources.prometheus.ranges import RangeSeries
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
     from recommender.running.loads.ring import Samples, Span
@@ -39,7 +39,7 @@ class Coverage:
     """Known samples of all targets."""
     targets: int
     seconds: float
-    """Since when the load of the target with the longest history is known."""
+    """Start of the longest history of a target's load."""
     lacking_seconds: float
     """How much of it Prometheus has yet to be asked for."""
 
@@ -123,6 +123,18 @@ class TargetHistory:
         with self._lock:
             firsts = [self._ring.first_known(self._rows.get(target, -1)) for target in targets]
         return np.array([0.0 if first is None else (last - first) * self.step_seconds for first in firsts])
+
+    def largest(self, targets: Sequence[Target], now: float) -> FloatArray:
+        """Return the largest known load of each target; NaN where none is known."""
+        last = nearest_index(now, self.step_seconds)
+        found = np.full(len(targets), np.nan)
+        with self._lock:
+            for place, row in enumerate(self._rows.get(target, -1) for target in targets):
+                first = self._ring.first_known(row)
+                if first is not None:
+                    # One after another: many long histories at a time would need much memory.
+                    found[place] = np.fmax.reduce(self._ring.window([row], first, last)[0], initial=np.nan)
+        return found
 
     def targets(self) -> tuple[Target, ...]:
         """Return the targets that have a row."""

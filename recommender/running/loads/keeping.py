@@ -7,7 +7,7 @@ import math
 import threading
 from typing import TYPE_CHECKING, Final, Protocol
 
-from adapter.service.runtime.logs import StateLog
+from adapter.foundation.service.runtime.logs import StateLog
 from recommender.running.loads.downloads import Downloads
 from recommender.running.loads.grid import step_of
 from recommender.running.loads.histories import TargetHistory
@@ -15,8 +15,8 @@ from recommender.running.loads.histories import TargetHistory
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.sources.prometheus.client import PrometheusClient
-    from adapter.timing.clock import Clock
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.time.clock import Clock
     from recommender.running.loads.files import LoadFiles
     from recommender.running.loads.histories import Coverage
     from recommender.running.loads.needs import LoadNeed
@@ -120,7 +120,7 @@ class HistoryKeeper:
             try:
                 self._keep(history)
             except Exception as error:  # noqa: BLE001 - the supervisor: one history must not stop the others
-                message = f"the history of {name} is not kept by a fault of the program"
+                message = f"the history of {name} is not stored because of an internal error"
                 self._states.failed(name, message, problem=f"{type(error).__name__}: {error}")
             else:
                 self._states.recovered(name, f"the history of {name} is kept again")

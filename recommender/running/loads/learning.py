@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from adapter.service.children import ChildClosedError, ChildError, ChildLimits
-from adapter.service.runtime.logs import StateLog
-from recommender.predictive.current import lacks_history
-from recommender.predictive.history import DAY_SECONDS
-from recommender.predictive.learning import SeriesVerdict, caught_up, tried
-from recommender.predictive.models.table import MODELS
-from recommender.predictive.rolling import REFIT_SECONDS
-from recommender.predictive.settings import ModelName
-from recommender.running.loads.book import Learned
+from adapter.foundation.service.runtime.logs import StateLog
+from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
+from recommender.kinds.predictive.current import lacks_history
+from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.learning import SeriesVerdict, caught_up, tried
+from recommender.kinds.predictive.models.table import MODELS
+from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName
+from recommender.kinds.predictive.rolling import REFIT_SECONDS
 from recommender.running.loads.grid import index_at
+from recommender.running.loads.learned_models import Learned
 from recommender.running.loads.predicting import POOLED
 from recommender.running.loads.tasks import fleet_of, task_of
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping
 
-    from adapter.timing.clock import Clock
-    from recommender.predictive.forecast import ForecastTask, Model
-    from recommender.predictive.history import LoadHistory
-    from recommender.predictive.learning import ModelTrial
-    from recommender.running.loads.book import ModelBook
+    from adapter.foundation.time.clock import Clock
+    from recommender.kinds.predictive.forecast import ForecastTask, Model
+    from recommender.kinds.predictive.history import LoadHistory
+    from recommender.kinds.predictive.learning import ModelTrial
     from recommender.running.loads.delays import DelayMeter
     from recommender.running.loads.histories import TargetHistory
+    from recommender.running.loads.learned_models import LearnedModels
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
@@ -51,10 +51,8 @@ _CATCH_UP_EACH_SECONDS: Final = 60.0
 _SOONEST_CATCH_UP_SECONDS: Final = 600.0
 RETRY_SECONDS: Final = 4 * 3_600.0
 """After which a model is tried again that could not be fitted."""
-LEAST_HISTORY_SECONDS: Final = DAY_SECONDS
+LEAST_HISTORY_SECONDS: Final = DAY_SECONDS / 8
 """With less history no model can be compared with another one."""
-MOST_TARGETS: Final = 24
-"""Of a recommendation with more targets, models are tried on so many of them."""
 FIT_SECONDS: Final = 60.0
 """Budget of one fit of one series. A trial takes several: one each two days of the record, and one for the future."""
 _FITS_A_TRIAL: Final = 5
@@ -102,7 +100,7 @@ class Learner:
         self,
         histories: Callable[[], tuple[TargetHistory, ...]],
         delays: DelayMeter,
-        book: ModelBook,
+        book: LearnedModels,
         run_child: RunChild,
         telemetry: LearningTelemetry,
         clock: Clock,
@@ -127,13 +125,13 @@ class Learner:
         self._states = {name: each for name, each in self._states.items() if name in histories}
         for name in sorted(histories, key=lambda name: self._states[name].tried if name in self._states else -1.0):
             try:
-                if self._learned(histories[name]):
+                if self._learn_due(histories[name]):
                     return True
             except ChildClosedError:
                 # This process is about to end.
                 return False
             except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
-                message = f"recommendation {name}: models do not learn by a fault of the program"
+                message = f"recommendation {name}: models cannot be fitted because of an internal error"
                 self._log.failed(f"{name} fault", message, problem=f"{type(error).__name__}: {error}")
         return False
 
@@ -167,7 +165,7 @@ class Learner:
         self._states[need.name] = _State(_basis(history, need), ended, ended, bool(problems), names)
         self._judge(history, need, learned, past)
 
-    def _learned(self, history: TargetHistory) -> bool:
+    def _learn_due(self, history: TargetHistory) -> bool:
         """Let a recommendation learn what is due; returns whether anything was."""
         now, state, need = self._clock.monotonic(), self._states.get(history.need.name), history.need
         known = float(history.known_seconds(history.targets(), self._clock.wall()).max(initial=0.0))
@@ -245,13 +243,13 @@ def _basis(history: TargetHistory, need: LoadNeed) -> object:
 def learning_targets(history: TargetHistory, now: float) -> tuple[Target, ...]:
     """Return the targets that models are tried on: all of them, or some of all sizes, the largest among them."""
     targets = history.targets()
-    if len(targets) <= MOST_TARGETS:
+    if len(targets) <= MOST_FITTED_TARGETS:
         return targets
     last = index_at(now, history.step_seconds)
     with np.errstate(all="ignore"):
         sizes = np.nan_to_num(np.nanmax(history.rows(targets, last - 10, last), axis=1, initial=0.0))
     order = np.argsort(-sizes, kind="stable")
-    places = np.linspace(0, len(targets) - 1, MOST_TARGETS).astype(np.int64)
+    places = np.linspace(0, len(targets) - 1, MOST_FITTED_TARGETS).astype(np.int64)
     return tuple(targets[order[place]] for place in places)
 
 
@@ -268,7 +266,7 @@ def _models(configured: ModelName, targets: int, known_seconds: float) -> tuple[
         if model.name not in _YARDSTICKS
         and (configured in {ModelName.AUTO, model.name})
         and not lacks_history(model, known_seconds)
-        and (targets <= MOST_TARGETS or not model.is_heavy or model.name in POOLED)
+        and (targets <= MOST_FITTED_TARGETS or not model.is_heavy or model.name in POOLED)
     )
 
 
@@ -277,6 +275,7 @@ def _others(configured: ModelName, verdicts: Mapping[Target, SeriesVerdict], tar
     if configured is not ModelName.AUTO or targets <= len(verdicts):
         return None
     ((model, count),) = Counter(verdict.model for verdict in verdicts.values()).most_common(1)
-    ratios = [verdict.headroom_ratio for verdict in verdicts.values() if verdict.model == model]
+    like = [verdict for verdict in verdicts.values() if verdict.model == model]
+    middle = sorted(like, key=lambda each: each.blend.headroom_ratio)[len(like) // 2]
     reason = f"auto: as for {count} of the {len(verdicts)} of {targets:,} targets on which models were compared"
-    return SeriesVerdict(model, reason, float(np.median(ratios)))
+    return SeriesVerdict(model, reason, middle.blend)

@@ -1,4 +1,4 @@
-"""Which loads a configuration asks for."""
+"""Determines which loads a configuration needs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.decisions.settings import Output
-from recommender.predictive.settings import PredictiveSettings
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.predictive.predictive_settings import predictive_settings
 
 if TYPE_CHECKING:
-    from adapter.sources.prometheus.settings import PrometheusSettings
-    from recommender.configuration.model import Configuration, Recommendation
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,31 +47,41 @@ class LoadNeed:
             settings.quantile,
             settings.headroom_ratio,
             settings.max_growth,
+            settings.max_over_history,
+            settings.budget_ratio,
         )
 
 
 def load_needs_of(configuration: Configuration) -> frozenset[LoadNeed]:
     """Return the loads that a configuration asks for."""
     source = "" if configuration.prometheus is None else source_of(configuration.prometheus)
-    found = (_need_of(each, configuration.poll_interval_seconds, source) for each in configuration.recommendations)
-    return frozenset(need for need in found if need is not None)
+    published = {each.policy.name for each in configuration.recommendations if Output.METRIC in each.policy.outputs}
+    return frozenset(
+        LoadNeed(name, settings, configuration.poll_interval_seconds, name in published, source)
+        for name, settings in predictive_settings(configuration.recommendations).items()
+        if settings.load
+    )
 
 
 def source_of(prometheus: PrometheusSettings) -> str:
-    """Return a digest of what decides whose data is seen: address, parameters, headers and who asks.
+    """Return a digest of what decides whose data is seen: address, parameters, headers, matchers and who asks.
 
     A password is no part of it, nor an Authorization header: with a new one, the data is the same.
     """
     endpoint, credentials = prometheus.endpoint, prometheus.basic_credentials
     headers = sorted((key.lower(), value) for key, value in prometheus.headers if key.lower() != "authorization")
     user = "" if credentials is None else credentials[0]
-    parts = (endpoint.shown, endpoint.parameters, headers, user, str(prometheus.token_file or ""))
+    parts = (
+        endpoint.shown,
+        endpoint.parameters,
+        headers,
+        user,
+        str(prometheus.token_file or ""),
+        *_narrowing(prometheus),
+    )
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-def _need_of(recommendation: Recommendation, poll_interval_seconds: float, source: str) -> LoadNeed | None:
-    subject: object = recommendation.subject
-    if not isinstance(subject, PredictiveSettings) or not subject.load:
-        return None
-    policy = recommendation.policy
-    return LoadNeed(policy.name, subject, poll_interval_seconds, Output.METRIC in policy.outputs, source)
+def _narrowing(prometheus: PrometheusSettings) -> tuple[str, ...]:
+    """Return the matchers; nothing without any, so that histories of versions without matchers are kept."""
+    return () if prometheus.matchers is None else (str(prometheus.matchers),)

@@ -1,24 +1,26 @@
-"""From the observed loads of a poll to predictions, by the models that are in use."""
+"""Turns the observed loads of a poll into predictions, by the models that are in use."""
 
 from __future__ import annotations
 
 import logging
 import math
 import threading
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.service.runtime.logs import StateLog
-from recommender.decisions.record import PredictedLoad, Prediction
-from recommender.predictive.calibration import COUNTED_ERRORS, TRAILING_SECONDS
-from recommender.predictive.current import SERIES_AT_ONCE, lacks_history, present_forecasts, with_present
-from recommender.predictive.forecast import no_fit
-from recommender.predictive.learning import SeriesVerdict
-from recommender.predictive.models.headroom import HEADROOM
-from recommender.predictive.models.table import MODELS
-from recommender.predictive.settings import ModelName
+from adapter.foundation.service.runtime.logs import StateLog
+from recommender.kinds.predictive.bound import forecast_limit
+from recommender.kinds.predictive.calibration import COUNTED_ERRORS, TRAILING_SECONDS
+from recommender.kinds.predictive.current import SERIES_AT_ONCE, lacks_history, present_forecasts, with_present
+from recommender.kinds.predictive.forecast import no_fit
+from recommender.kinds.predictive.learning import SeriesVerdict, verdict_on
+from recommender.kinds.predictive.models.headroom import HEADROOM
+from recommender.kinds.predictive.models.table import MODELS
+from recommender.kinds.predictive.predictive_settings import ModelName
+from recommender.running.loads.blending import ForecastLimit, ModelForecast, prediction_of
 from recommender.running.loads.grid import FEW_SERIES, nearest_index
 from recommender.running.loads.tasks import task_of
 
@@ -26,27 +28,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.decisions.loads.delays import ControlDelays
-    from recommender.predictive.forecast import ForecastTask, Model
-    from recommender.running.loads.book import Learned, ModelBook
+    from recommender.decisions.loads.prediction import Prediction
+    from recommender.kinds.predictive.forecast import ForecastTask, Model
     from recommender.running.loads.histories import TargetHistory
+    from recommender.running.loads.learned_models import Learned, LearnedModels
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
 _log = logging.getLogger(__name__)
 
-_PRESENT_ALONE: Final = frozenset({ModelName.REACTIVE, ModelName.HEADROOM})
-"""Models that look at the present load and nothing else."""
-POOLED: Final = frozenset({ModelName.QUANTILE})
+POOLED: Final = frozenset({ModelName.QUANTILE, ModelName.BOOSTED, ModelName.BOOSTED_CONFORMAL})
 """Models whose parameters serve every series, also those that they were not fitted to."""
 _BY_NAME: Final = {model.name: model for model in MODELS}
-
-
-@dataclass(frozen=True, slots=True)
-class _Values:
-    """The forecast of one target."""
-
-    median: float
-    upper: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +49,14 @@ class _Made:
     need: LoadNeed
     number: int
     learned: Learned | None
-    values: dict[str, dict[Target, _Values]]
+    values: dict[str, dict[Target, ModelForecast]]
     """By model."""
 
 
 class Predictor:
     """Makes predictions. For any number of threads, each recommendation in one at a time."""
 
-    def __init__(self, book: ModelBook) -> None:
+    def __init__(self, book: LearnedModels) -> None:
         self._book = book
         self._lock = threading.Lock()
         self._made: dict[str, _Made] = {}
@@ -86,15 +79,26 @@ class Predictor:
             target: _usable(_in_use(need, learned, target), float(seconds), learned)
             for target, seconds in zip(targets, known, strict=True)
         }
-        found: dict[Target, Prediction] = {}
-        for name in sorted({each.model for each in chosen.values()}):
-            some = [target for target in targets if chosen[target].model == name]
-            values = self._tried(
-                _BY_NAME[name], need, learned, task, history, {each: loads[each] for each in some}, now
+        wanted: dict[str, dict[Target, float]] = defaultdict(dict)
+        for target, verdict in chosen.items():
+            for part in verdict.blend.parts:
+                wanted[part.model][target] = loads[target]
+        said = {
+            name: self._tried(_BY_NAME[name], need, learned, task, history, some, now)
+            for name, some in sorted(wanted.items())
+        }
+        limits = _limits(said, chosen, history, loads, task, now)
+        return {
+            target: prediction_of(
+                chosen[target],
+                {part.model: said[part.model].get(target) for part in chosen[target].blend.parts},
+                limits.get(target),
+                loads[target],
+                task,
+                now,
             )
-            for target in some:
-                found[target] = _prediction(chosen[target], values.get(target), loads[target], task, now)
-        return found
+            for target in targets
+        }
 
     def keep(self, names: set[str]) -> None:
         """Forget the forecasts of all but these recommendations."""
@@ -110,13 +114,13 @@ class Predictor:
         history: TargetHistory | None,
         loads: Mapping[Target, float],
         now: float,
-    ) -> Mapping[Target, _Values]:
+    ) -> Mapping[Target, ModelForecast]:
         """Return the forecasts by target; none of a model that fails: the present load decides then."""
         key = f"{need.name} {model.name}"
         try:
             found = self._forecast(model, need, learned, task, history, loads, now)
         except Exception as error:  # noqa: BLE001 - the supervisor: a model that fails must not stop the decisions
-            message = f"recommendation {need.name}: {model.name} makes no forecast by a fault of the program"
+            message = f"recommendation {need.name}: {model.name} makes no forecast because of an internal error"
             self._states.failed(key, message, problem=f"{type(error).__name__}: {error}")
             return {}
         self._states.recovered(key, f"recommendation {need.name}: {model.name} makes forecasts again")
@@ -131,9 +135,9 @@ class Predictor:
         history: TargetHistory | None,
         loads: Mapping[Target, float],
         now: float,
-    ) -> Mapping[Target, _Values]:
+    ) -> Mapping[Target, ModelForecast]:
         """Return the forecasts by target. Those that take long are made once in each step of the grid."""
-        if model.name in _PRESENT_ALONE or history is None:
+        if history is None:
             return {}
         if not model.is_heavy and len(history.targets()) <= FEW_SERIES:
             return _made_now(model, learned, task, history, loads, now)
@@ -150,30 +154,41 @@ class Predictor:
 
 
 def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> SeriesVerdict:
-    """Return the model that is in use for a target, whether it can act or not."""
+    """Return what is in use for a target, whether it can act or not."""
     settings = need.settings
     found = learned.verdict(target) if learned is not None else None
     if found is not None:
         return found
     if settings.model is ModelName.AUTO:
         reason = "auto: the models have not been compared on this load yet"
-        return SeriesVerdict(HEADROOM.name, reason, settings.headroom_ratio)
+        return verdict_on(HEADROOM.name, reason, settings.headroom_ratio)
     ratio = 0.0 if settings.model is ModelName.REACTIVE else settings.headroom_ratio
-    return SeriesVerdict(str(settings.model), "it is configured", ratio)
+    return verdict_on(str(settings.model), "it is configured", ratio)
 
 
 def _usable(in_use: SeriesVerdict, known_seconds: float, learned: Learned | None) -> SeriesVerdict:
-    """Return what can act: headroom, with the reason, if the model lacks history or its fit."""
-    model = _BY_NAME.get(in_use.model)
-    if model is None:
-        return replace(in_use, model=HEADROOM.name, reason=f"{in_use.model} is not known to this program")
-    if lack := lacks_history(model, known_seconds):
-        return replace(in_use, model=HEADROOM.name, reason=f"{model.name} {lack}")
-    if model.fit is no_fit or (learned is not None and learned.has(model.name)):
+    """Return what can act: headroom takes the part of a model that lacks history or its fit, and the reason says so."""
+    lacking = {part.model: _lacks(part.model, known_seconds, learned) for part in in_use.blend.parts}
+    if not any(lacking.values()):
         return in_use
-    problem = learned.problems.get(model.name) if learned is not None else None
+    parts = tuple(part for part in in_use.blend.parts if not lacking[part.model])
+    blend = replace(in_use.blend, parts=parts)
+    why = lacking.get(in_use.model) or next(lack for lack in lacking.values() if lack)
+    return replace(in_use, model=blend.leader, reason=why, blend=blend)
+
+
+def _lacks(name: str, known_seconds: float, learned: Learned | None) -> str:
+    """Return why a model cannot act; empty if it can."""
+    model = _BY_NAME.get(name)
+    if model is None:
+        return f"{name} is not known to this program"
+    if lack := lacks_history(model, known_seconds):
+        return f"{name} {lack}"
+    if model.fit is no_fit or (learned is not None and learned.has(name)):
+        return ""
+    problem = learned.problems.get(name) if learned is not None else None
     state = f"could not be fitted: {problem}" if problem else "is being fitted for the first time"
-    return replace(in_use, model=HEADROOM.name, reason=f"{model.name} {state}")
+    return f"{name} {state}"
 
 
 def _made_now(
@@ -183,7 +198,7 @@ def _made_now(
     history: TargetHistory,
     loads: Mapping[Target, float],
     now: float,
-) -> dict[Target, _Values]:
+) -> dict[Target, ModelForecast]:
     """Return the forecasts from the present loads, NaN where there is none."""
     targets, at_once, parameters = list(loads), SERIES_AT_ONCE, None
     if model.fit is not no_fit:
@@ -194,14 +209,14 @@ def _made_now(
             targets, at_once = list(learned.targets), len(learned.targets)
     # A model that needs days of history looks at all of them.
     seconds = None if model.least_history_seconds else _recent_seconds(task, history.step_seconds)
-    found: dict[Target, _Values] = {}
+    found: dict[Target, ModelForecast] = {}
     for first in range(0, len(targets), max(1, at_once)):
         some = targets[first : first + at_once]
         present = np.array([loads.get(target, math.nan) for target in some])
         past = with_present(history.history(some, now, seconds), present)
         forecasts = present_forecasts(model, parameters, past, task)
         for target, median, upper in zip(some, forecasts.median[:, 0], forecasts.upper[:, 0], strict=True):
-            found[target] = _Values(float(median), float(upper))
+            found[target] = ModelForecast(float(median), float(upper))
     return found
 
 
@@ -211,26 +226,33 @@ def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
     return max(TRAILING_SECONDS, 2 * COUNTED_ERRORS * step_seconds) + 5 * ahead
 
 
-def _prediction(
-    in_use: SeriesVerdict, values: _Values | None, load: float, task: ForecastTask, now: float
-) -> Prediction:
-    """Return the prediction; plain headroom where the model has no forecast.
+def _limits(
+    said: Mapping[str, Mapping[Target, ModelForecast]],
+    chosen: Mapping[Target, SeriesVerdict],
+    history: TargetHistory | None,
+    loads: Mapping[Target, float],
+    task: ForecastTask,
+    now: float,
+) -> dict[Target, ForecastLimit]:
+    """Return the limits of targets whose forecasts may exceed them; the others cannot."""
+    # The history is searched for those alone that are far above the present load, which is part of it.
+    high = {target for target, verdict in chosen.items() if _may_be_high(verdict, loads[target], task)}
+    for values in said.values():
+        high |= {target for target, each in values.items() if each.upper > task.max_over_history * loads[target]}
+    if history is None or not high:
+        return {}
+    targets = sorted(high, key=str)
+    present = np.array([loads[target] for target in targets])
+    largest = np.fmax(history.largest(targets, now), present)
+    limits = forecast_limit(largest, present, task)
+    return {
+        target: ForecastLimit(float(limit), float(most))
+        for target, most, limit in zip(targets, largest, limits, strict=True)
+    }
 
-    It is never less than the present load: an HPA that has no other metric would remove pods that are in use.
-    """
-    model, reason = in_use.model, in_use.reason
-    if values is None or not math.isfinite(values.upper):
-        ratio = in_use.headroom_ratio
-        if model not in _PRESENT_ALONE:
-            model, reason, ratio = HEADROOM.name, f"{model} has no forecast from the last samples", task.headroom_ratio
-        values = _Values(load, load * (1 + ratio))
-    upper = max(load, values.upper)
-    median = min(max(0.0, values.median), upper) if math.isfinite(values.median) else upper
-    quantiles = {"0.5": median, f"{task.quantile:g}": upper}
-    return Prediction(
-        PredictedLoad(load, upper, now + task.lead_seconds, quantiles),
-        model,
-        reason,
-        in_use.shortage_versus_headroom,
-        in_use.last_day,
+
+def _may_be_high(verdict: SeriesVerdict, load: float, task: ForecastTask) -> bool:
+    """Whether a blend may exceed the bound although none of its forecasts does."""
+    return bool(load) and (
+        1 + verdict.blend.headroom_ratio > task.max_over_history or any(p.scale > 1 for p in verdict.blend.parts)
     )

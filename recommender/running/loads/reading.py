@@ -7,16 +7,17 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.documents.tree import shortened
-from adapter.objects.names import is_namespace_name, is_subdomain_name
+from adapter.foundation.documents.tree import shortened
+from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
 from recommender.decisions.loads.inputs import PodConnections
 from recommender.decisions.record import TargetReference
+from recommender.running.loads.ring import LARGEST_SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from adapter.sources.prometheus.decoding import Sample
-    from recommender.predictive.settings import Connections, ForEach
+    from adapter.foundation.sources.prometheus.decoding import Sample
+    from recommender.kinds.predictive.predictive_settings import Connections, ForEach
 
 Target: TypeAlias = TargetReference | None
 """None: the one target of a recommendation without `forEach`."""
@@ -35,6 +36,8 @@ class TargetLoads:
     """What one answer states."""
 
     values: Mapping[Target, float] = field(default_factory=dict)
+    times: Mapping[Target, float] = field(default_factory=dict)
+    """When the data of each value were observed, in seconds since the Unix epoch."""
     unknown: Mapping[Target, str] = field(default_factory=dict)
     """Targets that have a series but no load, with the reason."""
     left_out: int = 0
@@ -75,14 +78,14 @@ def loads_of(
                 f"{query} has {len(samples)} values: write an expression that has exactly one, such as sum(…),"
                 " or add forEach"
             )
-        return _checked({None: samples[0].value}, {}, 0, ())
+        return _check_values({None: samples[0]}, {}, 0, ())
     found, without = _by_target(samples, for_each)
     problems = [
         f"{len(labels)} series of {query} {reason}, and are left out, such as {_some(labels)}"
         for reason, labels in without.items()
     ]
     twice = {
-        target: f"{len(values)} series of {query} are of it: aggregate them, such as by sum by (…)"
+        target: f"{len(values)} series of {query} belong to it: aggregate them, such as by sum by (…)"
         for target, values in found.items()
         if len(values) > 1
     }
@@ -95,8 +98,8 @@ def loads_of(
             f"{query} has {len(ordered):,} targets, and forEach.max allows {for_each.max_targets:,}: {len(surplus):,}"
             f" new ones are left out, such as {surplus[0]}"
         )
-    too_many = f"it is one of more than forEach.max: {for_each.max_targets:,} targets"
-    values: dict[Target, float] = {}
+    too_many = f"it is over the limit of forEach.max, {for_each.max_targets:,} targets"
+    values: dict[Target, Sample] = {}
     unknown: dict[Target, str] = {}
     for place, target in enumerate(ordered):
         if place >= for_each.max_targets:
@@ -106,7 +109,7 @@ def loads_of(
         else:
             values[target] = found[target][0]
     left_out = sum(map(len, without.values())) + len(surplus)
-    return _checked(values, unknown, left_out, tuple(problems))
+    return _check_values(values, unknown, left_out, tuple(problems))
 
 
 def pods_of(
@@ -136,9 +139,9 @@ def pods_of(
 
 def _by_target(
     samples: Iterable[Sample], for_each: ForEach
-) -> tuple[dict[TargetReference, list[float]], dict[str, list[str]]]:
-    """Return the values by target, and by reason the labels of the series without a target."""
-    found: dict[TargetReference, list[float]] = defaultdict(list)
+) -> tuple[dict[TargetReference, list[Sample]], dict[str, list[str]]]:
+    """Return the samples by target, and by reason the labels of the series without a target."""
+    found: dict[TargetReference, list[Sample]] = defaultdict(list)
     without: dict[str, list[str]] = defaultdict(list)
     for sample in samples:
         try:
@@ -148,21 +151,27 @@ def _by_target(
             without[str(error)].append("{" + ", ".join(pairs) + "}")
             continue
         if target is not None:
-            found[target].append(sample.value)
+            found[target].append(sample)
     return found, without
 
 
-def _checked(
-    values: Mapping[Target, float], unknown: Mapping[Target, str], left_out: int, problems: tuple[str, ...]
+def _check_values(
+    samples: Mapping[Target, Sample], unknown: Mapping[Target, str], left_out: int, problems: tuple[str, ...]
 ) -> TargetLoads:
     """Return the loads; a value that cannot be a load is none."""
-    good = {target: value for target, value in values.items() if _is_load(value)}
-    bad = {target: f"its load is {value}, which is no load" for target, value in values.items() if target not in good}
-    return TargetLoads(good, {**unknown, **bad}, left_out, problems)
+    good = {target: each for target, each in samples.items() if _is_load(each.value)}
+    bad = {
+        target: f"its load is {each.value}, which is not a valid load"
+        for target, each in samples.items()
+        if target not in good
+    }
+    values = {target: each.value for target, each in good.items()}
+    times = {target: each.timestamp for target, each in good.items()}
+    return TargetLoads(values, times, {**unknown, **bad}, left_out, problems)
 
 
 def _is_load(value: float) -> bool:
-    return math.isfinite(value) and value >= 0
+    return math.isfinite(value) and 0 <= value <= LARGEST_SAMPLE
 
 
 def _some(names: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from recommender.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
 
 Samples: TypeAlias = NDArray[np.float32]
 Span: TypeAlias = tuple[int, int]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, Protocol
 
-from adapter.cluster.state import Observed, Unknown
-from adapter.service.runtime.logs import StateLog
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.service.runtime.logs import StateLog
 from recommender.decisions.loads.inputs import LoadInput
 from recommender.running.loads.reading import LoadSeriesError, loads_of, pods_of
 
@@ -31,6 +31,10 @@ class SourceTelemetry(Protocol):
 
     def series_left_out(self, recommendation: str, count: int) -> None:
         """Show how many series of the last answer belong to no target."""
+        ...
+
+    def forecast_bounded(self, recommendation: str, model: str) -> None:
+        """Count a forecast that was cut."""
         ...
 
 
@@ -66,11 +70,13 @@ class LoadSource:
 
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return the loads of all targets. Never raises because of an answer; takes as long as two queries at most."""
-        answer = self._queries.samples(need.query)
+        for_each = need.settings.for_each
+        by = () if for_each is None else (for_each.namespace_label, for_each.name_label)
+        answer = self._queries.samples(need.query, by)
         if isinstance(answer, Unknown):
             return answer
         try:
-            found = loads_of(answer.value, need.settings.for_each, need.query, self._known(need))
+            found = loads_of(answer.value, for_each, need.query, self._known_targets(need))
         except LoadSeriesError as error:
             return Unknown(str(error))
         pods = self._pods(need)
@@ -79,14 +85,19 @@ class LoadSource:
         history = self._histories.get(need)
         delays = self._delays.polled(need, sum(found.values.values()), answer.time)
         predictions = self._predictor.predictions(need, delays, history, found.values, answer.time)
+        for prediction in predictions.values():
+            for model in prediction.bound.models if prediction.bound is not None else ():
+                self._telemetry.forecast_bounded(need.name, model)
         inputs: dict[Target, Observed[LoadInput] | Unknown] = {
-            target: Observed(LoadInput(prediction, delays, None if pods is None else pods.get(target, ())), answer.time)
+            target: Observed(
+                LoadInput(prediction, delays, None if pods is None else pods.get(target, ())), found.times[target]
+            )
             for target, prediction in predictions.items()
         }
         inputs |= {target: Unknown(reason) for target, reason in found.unknown.items()}
         return Observed(inputs, answer.time)
 
-    def _known(self, need: LoadNeed) -> frozenset[Target]:
+    def _known_targets(self, need: LoadNeed) -> frozenset[Target]:
         history = self._histories.get(need)
         return frozenset() if history is None else frozenset(history.targets())
 
@@ -118,4 +129,4 @@ class LoadSource:
             message = f"recommendation {need.name}: {'; '.join(found.problems)}"
             self._states.failed(key, message, level=logging.WARNING)
         else:
-            self._states.recovered(key, f"recommendation {need.name}: every series has a target now")
+            self._states.recovered(key, f"recommendation {need.name}: every series has a target again")

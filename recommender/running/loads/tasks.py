@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.predictive.simulation.serving import FleetSettings
-from recommender.predictive.tasks import DOWN_WINDOW_SECONDS, task_for
+from recommender.kinds.predictive.simulation.serving import FleetSettings
+from recommender.kinds.predictive.tasks import DOWN_WINDOW_SECONDS, task_for
 
 if TYPE_CHECKING:
     from recommender.decisions.loads.delays import ControlDelays
-    from recommender.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.running.loads.needs import LoadNeed
 
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.running.loads.book import ModelBook
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.files import LoadFiles
 from recommender.running.loads.keeping import HistoryKeeper
+from recommender.running.loads.learned_models import LearnedModels
 from recommender.running.loads.learning import Learner
+from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.source import LoadSource
-from recommender.running.loads.telemetry import LoadTelemetry
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from prometheus_client import CollectorRegistry
 
-    from adapter.timing.clock import Clock
+    from adapter.foundation.time.clock import Clock
     from recommender.running.loads.learning import RunChild
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.query_values import QueryValues
@@ -27,14 +27,14 @@ FOLDER: Final = "loads"
 """The folder of histories under that of the configuration's `state`."""
 
 
-class WorkingLoads:
+class RunningLoadService:
     """The parts of the loads. `use` is for one thread at a time."""
 
     def __init__(
         self, queries: QueryValues, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
     ) -> None:
         telemetry = LoadTelemetry(registry)
-        self.book = ModelBook()
+        self.book = LearnedModels()
         self.histories = HistoryKeeper(queries.client, LoadFiles(state / FOLDER), telemetry, clock)
         self._predictor = Predictor(self.book)
         self._delays = DelayMeter()

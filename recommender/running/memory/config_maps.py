@@ -3,7 +3,7 @@
     store = ConfigMapMemoryStore(objects, namespace, Fence(seconds, elector.may_write))
     tasks.running("memory", lambda stop: store.run(stop.event))
 
-Each write replaces the version that this process knows. If somebody else has changed the content meanwhile, nothing is
+Each write replaces the version that this process knows. If another client has changed the content meanwhile, nothing is
 overwritten: `needs_load` becomes true, and the runner loads before it goes on.
 """
 
@@ -15,16 +15,16 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from adapter.service.runtime.logs import StateLog, fields
-from adapter.sources.kubernetes.errors import (
+from adapter.foundation.service.runtime.logs import StateLog, fields
+from adapter.foundation.sources.kubernetes.errors import (
     ConflictError,
     FencedError,
     ForbiddenError,
     KubernetesError,
     NotFoundError,
 )
-from adapter.timing.clock import Clock
-from adapter.timing.rate_limit import RateLimit
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.rate_limit import RateLimit
 from recommender.running.memory.document import (
     MemoryDocumentError,
     decode_memory,
@@ -36,6 +36,7 @@ from recommender.running.memory.store import (
     MemoryKey,
     MemoryUnavailableError,
     ShardTooLargeError,
+    StoredMemory,
     StoredShard,
     stored_name,
 )
@@ -43,7 +44,7 @@ from recommender.running.memory.store import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.sources.kubernetes.writing import Fence, Reply
+    from adapter.foundation.sources.kubernetes.writing import Fence, Reply
     from recommender.decisions.memory import Memory
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ _SHOWN_CHARACTERS = 2000
 
 
 class MemoryClient(Protocol):
-    """What is asked of the API server (`writing.ObjectClient`)."""
+    """The requests to the API server (`writing.ObjectClient`)."""
 
     def get(self, path: str, *, seconds: float) -> Reply:
         """Return the object."""
@@ -106,7 +107,7 @@ class _Stored:
 
 
 class _ForeignError(Exception):
-    """The ConfigMap belongs to somebody else."""
+    """The ConfigMap belongs to another client."""
 
 
 class ConfigMapMemoryStore:
@@ -135,7 +136,7 @@ class ConfigMapMemoryStore:
         self._failing: frozenset[MemoryKey] = frozenset()
         """Recommendations whose ConfigMap could not be read or written last time."""
 
-    def load(self, name: str) -> Memory | None:
+    def load(self, name: str) -> StoredMemory | None:
         """Return what the ConfigMap holds; content that cannot be used is written to the log and then replaced."""
         key = MemoryKey(name)
         content = self._content(key)
@@ -146,7 +147,7 @@ class ConfigMapMemoryStore:
         return self._saved(MemoryKey(name), encode_memory(name, memory), urgent=urgent)
 
     def needs_load(self, name: str) -> bool:
-        """Whether the ConfigMap was changed by somebody else, or was never loaded."""
+        """Whether the ConfigMap was changed by another client, or was never loaded."""
         return self._of(MemoryKey(name)).needs_load
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
@@ -163,13 +164,8 @@ class ConfigMapMemoryStore:
         return self._saved(MemoryKey(name, number), text, urgent=urgent)
 
     def shard_needs_load(self, name: str, number: int) -> bool:
-        """Whether the ConfigMap of a shard was changed by somebody else, or was never loaded."""
+        """Whether the ConfigMap of a shard was changed by another client, or was never loaded."""
         return self._of(MemoryKey(name, number)).needs_load
-
-    def is_shard_stored(self, name: str, number: int) -> bool:
-        """Whether the ConfigMap holds what was saved last."""
-        stored = self._of(MemoryKey(name, number))
-        return stored.ours is not None and stored.is_known and stored.wanted in {None, stored.ours}
 
     def flush(self) -> None:
         """Write what has changed, as far as the limits allow, if this process may write."""
@@ -199,14 +195,14 @@ class ConfigMapMemoryStore:
             raise MemoryUnavailableError("its memory cannot be read: a write of it is still under way")
         try:
             self._read(key, stored)
-            self._succeeded(key)
+            self._note_success(key)
             stored.ours, stored.sent, stored.wanted = _content(key, stored.document), None, None
             stored.needs_load = False
         except _ForeignError:
             stored.needs_load = False
             return None
         except KubernetesError as error:
-            raise MemoryUnavailableError(self._failed(key, error)) from error
+            raise MemoryUnavailableError(self._note_failure(key, error)) from error
         finally:
             stored.lock.release()
         return stored.ours
@@ -239,7 +235,7 @@ class ConfigMapMemoryStore:
             try:
                 if self._is_written(key, stored, text):
                     self._count("ok")
-                    self._succeeded(key)
+                    self._note_success(key)
                     return True
             except (ConflictError, NotFoundError) as error:
                 # Somebody else was quicker, or deleted it: the next attempt reads it first.
@@ -256,11 +252,11 @@ class ConfigMapMemoryStore:
                 break
             return False
         self._count("error")
-        self._failed(key, problem)
+        self._note_failure(key, problem)
         return False
 
     def _is_written(self, key: MemoryKey, stored: _Stored, text: str) -> bool:
-        """Write the text if that is right; False if somebody else's content is there. Raises KubernetesError."""
+        """Write the text if that is right; False if another client's content is there. Raises KubernetesError."""
         if not stored.is_known:
             try:
                 self._read(key, stored)
@@ -281,7 +277,7 @@ class ConfigMapMemoryStore:
             return True
         stored.needs_load = True
         _log.warning(
-            "a memory was changed by somebody else and is loaded again",
+            "a stored memory was changed by another client and is loaded again",
             extra=fields(recommendation=key.recommendation, config_map=self._where(key)),
         )
         return False
@@ -336,7 +332,7 @@ class ConfigMapMemoryStore:
             )
             return None
 
-    def _failed(self, key: MemoryKey, error: KubernetesError) -> str:
+    def _note_failure(self, key: MemoryKey, error: KubernetesError) -> str:
         """Log a failure, once for all recommendations while it lasts; returns the message."""
         with self._lock:
             self._failing |= {key}
@@ -350,7 +346,7 @@ class ConfigMapMemoryStore:
         self._states.failed("access", message, recommendation=key.recommendation, error=str(error))
         return f"{message}: {error}"
 
-    def _succeeded(self, key: MemoryKey) -> None:
+    def _note_success(self, key: MemoryKey) -> None:
         with self._lock:
             self._failing -= {key}
         if not self._failing:

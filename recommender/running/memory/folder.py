@@ -1,18 +1,18 @@
 """Memories as files in a folder, for a recommender without a cluster.
 
-A file is written beside the old one, synchronized with the disk, and renamed: whatever happens, the old or the new
-content is there as a whole.
+A file is replaced as a whole: whatever happens, the old or the new content is there.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from adapter.service.runtime.logs import StateLog, fields
+from adapter.foundation.files.file_contents import read_regular
+from adapter.foundation.files.replaced_file import replace_file
+from adapter.foundation.service.runtime.logs import StateLog, fields
 from recommender.running.memory.document import (
     MemoryDocumentError,
     decode_memory,
@@ -20,7 +20,7 @@ from recommender.running.memory.document import (
     encode_memory,
     encode_shard,
 )
-from recommender.running.memory.store import MemoryKey, MemoryUnavailableError, StoredShard
+from recommender.running.memory.store import MemoryKey, MemoryUnavailableError, StoredMemory, StoredShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+_LARGEST_BYTES = 256 << 20
+"""Of one memory: many times what 10,000 targets take."""
 
 
 class FolderMemoryStore:
@@ -44,7 +47,7 @@ class FolderMemoryStore:
         self._lock = threading.Lock()
         self._stored: dict[MemoryKey, bytes] = {}
 
-    def load(self, name: str) -> Memory | None:
+    def load(self, name: str) -> StoredMemory | None:
         """Return what is stored; a file that cannot be used is renamed to `….broken`."""
         return self._loaded(MemoryKey(name), lambda content: decode_memory(name, content.decode()))
 
@@ -68,20 +71,16 @@ class FolderMemoryStore:
         """Return False."""
         return False
 
-    def is_shard_stored(self, name: str, number: int) -> bool:
-        """Return whether the file holds what this process has read or written."""
-        return MemoryKey(name, number) in self._stored
-
     def _loaded(self, key: MemoryKey, decode: Callable[[bytes], T]) -> T | None:
         path = self._path(key)
         with self._lock:
             try:
-                content = path.read_bytes()
+                content = read_regular(path, _LARGEST_BYTES)
                 found = decode(content)
             except FileNotFoundError:
                 return None
             except OSError as error:
-                raise MemoryUnavailableError(f"{path} cannot be read: {error.strerror}") from error
+                raise MemoryUnavailableError(f"{path} cannot be read: {error.strerror}: repair or remove it") from error
             except (UnicodeDecodeError, MemoryDocumentError) as error:
                 self._move_aside(path, str(error))
                 return None
@@ -93,7 +92,8 @@ class FolderMemoryStore:
             if self._stored.get(key) == content:
                 return True
             try:
-                write_atomically(self._path(key), content)
+                self._folder.mkdir(parents=True, exist_ok=True)
+                replace_file(self._path(key), content)
             except OSError as error:
                 self._count("error")
                 message = f"memories cannot be written to {self._folder}: {error.strerror}: scale calls wait"
@@ -113,22 +113,6 @@ class FolderMemoryStore:
         with suppress(OSError):
             path.replace(aside)
         _log.error(
-            "a stored memory cannot be used: what it is about starts without cool-downs and holds",
+            "a stored memory cannot be used: the recommendation or target starts without cool-downs and holds",
             extra=fields(file=str(path), problem=problem, moved_to=str(aside)),
         )
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the content of a file as a whole; its folder is created if it is missing. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

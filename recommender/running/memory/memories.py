@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from recommender.decisions.memory import Memory
-from recommender.running.memory.store import MemoryStore, MemoryUnavailableError, ShardStore
-from recommender.running.memory.targets import TargetMemories
-from recommender.running.memory.worth import is_worth_a_write
+from recommender.running.memory.significant_changes import is_worth_a_write
+from recommender.running.memory.store import MemoryStore, MemoryUnavailableError, ShardStore, StoredMemory
+from recommender.running.memory.target_memories import TargetMemories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,56 +29,59 @@ class Memories:
         self._store = store
         self._clock = clock
         self._targets = TargetMemories(store, clock)
-        self._most_shards: dict[str, int] = {}
-        """Of recommendations with `forEach`."""
+        self._shards: dict[str, int] = {}
+        """How many ConfigMaps those of recommendations with `forEach` take."""
         self._memories: dict[str, Memory] = {}
-        self._saved: dict[str, Memory] = {}
-        """What was given to the store last."""
+        self._saved: dict[str, Memory | None] = {}
+        """What was given to the store last; None: it is to be written anew."""
         self._tried_at: dict[str, float] = {}
         """When each memory was last read, or when that was last tried."""
         self._read_until = math.inf
 
     def begin(
-        self, names: Sequence[str], seconds: float, most_shards: Mapping[str, int] = MappingProxyType({})
+        self, names: Sequence[str], seconds: float, shards: Mapping[str, int] = MappingProxyType({})
     ) -> tuple[str, ...]:
-        """Begin a poll in which reading takes so many seconds, and at most one read more.
+        """Begin a poll in which reading takes that many seconds, and at most one read more.
 
-        `most_shards` has, for each recommendation with `forEach`, how many ConfigMaps its memory may take.
+        `shards` has, for each recommendation with `forEach`, how many ConfigMaps its memory takes.
         Returns the names in the order in which they are to be loaded: what hangs must not take the time of the others
         in every poll, so what has waited longest comes first.
         """
         self._read_until = self._clock() + seconds
-        self._most_shards = dict(most_shards)
+        self._shards = dict(shards)
         return tuple(sorted(names, key=lambda name: self._tried_at.get(name, -math.inf)))
 
     def load(self, name: str) -> Memory:
-        """Return the memory of a recommendation; it is read again if somebody else has changed what is stored.
+        """Return the memory of a recommendation; it is read again if another client has changed what is stored.
 
         Raises MemoryUnavailableError.
         """
-        most_shards = self._most_shards.get(name)
-        if most_shards is not None:
+        shards = self._shards.get(name)
+        if shards is not None:
             if self._targets.needs_load(name):
                 self._tried_at[name] = self._clock()
-            return self._targets.load(name, most_shards, self._read_until)
+            return self._targets.load(name, shards, self._read_until)
         if name not in self._memories or self._store.needs_load(name):
             now = self._clock()
             if now >= self._read_until:
                 raise MemoryUnavailableError("its memory has not been read yet: reading memories takes too long")
             self._tried_at[name] = now
-            self._memories[name] = self._saved[name] = self._store.load(name) or Memory()
+            stored = self._store.load(name) or StoredMemory(Memory())
+            self._memories[name] = stored.memory
+            self._saved[name] = stored.memory if stored.is_current else None
         return self._memories[name]
 
     def remember(self, name: str, memory: Memory) -> None:
         """Replace the memory of a recommendation that has been loaded; it is stored if that is worth a write."""
-        most_shards = self._most_shards.get(name)
-        if most_shards is not None:
-            self._targets.remember(name, memory, most_shards)
+        shards = self._shards.get(name)
+        if shards is not None:
+            self._targets.remember(name, memory)
             return
         if name not in self._memories:
             return
         self._memories[name] = memory
-        if is_worth_a_write(self._saved[name], memory) and self._store.save(name, memory, urgent=False):
+        saved = self._saved[name]
+        if (saved is None or is_worth_a_write(saved, memory)) and self._store.save(name, memory, urgent=False):
             self._saved[name] = memory
 
     def store_now(self, name: str, target: TargetReference) -> bool:
@@ -86,7 +89,7 @@ class Memories:
 
         To be called before a scale call of the target, which starts what the memory counts.
         """
-        if name in self._most_shards:
+        if name in self._shards:
             return self._targets.store_now(name, target)
         memory = self._memories.get(name)
         if memory is None:

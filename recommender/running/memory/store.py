@@ -21,7 +21,16 @@ class MemoryUnavailableError(Exception):
 
 
 class ShardTooLargeError(Exception):
-    """The memories of a shard take more room than a ConfigMap may have: they belong into more shards."""
+    """The memories of a shard need more room than a ConfigMap has."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMemory:
+    """The memory of a recommendation."""
+
+    memory: Memory
+    is_current: bool = True
+    """Whether it is stored as this version stores it; otherwise it is written anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,8 @@ class StoredShard:
     """How many shards there are in the layout to which this one belongs."""
     memory: Memory
     """With `by_target` alone."""
+    is_current: bool = True
+    """As of `StoredMemory`."""
 
 
 class MemoryKey(NamedTuple):
@@ -49,7 +60,7 @@ class MemoryKey(NamedTuple):
 class MemoryStore(Protocol):
     """Where the memories of recommendations outlive the process. For any number of threads."""
 
-    def load(self, name: str) -> Memory | None:
+    def load(self, name: str) -> StoredMemory | None:
         """Return what is stored for a recommendation; None if there is nothing, or nothing that can be used.
 
         Raises MemoryUnavailableError if that is not known at present: a decision then waits, since cool-downs and holds
@@ -66,7 +77,7 @@ class MemoryStore(Protocol):
         ...
 
     def needs_load(self, name: str) -> bool:
-        """Whether somebody else has changed what is stored, so that it must be loaded before anything is saved."""
+        """Whether another client has changed what is stored, so that it must be loaded before anything is saved."""
         ...
 
 
@@ -82,11 +93,7 @@ class ShardStore(Protocol):
         ...
 
     def shard_needs_load(self, name: str, number: int) -> bool:
-        """Whether somebody else has changed the shard, as `MemoryStore.needs_load`."""
-        ...
-
-    def is_shard_stored(self, name: str, number: int) -> bool:
-        """Whether what was saved last is stored."""
+        """Whether another client has changed the shard, as `MemoryStore.needs_load`."""
         ...
 
 
@@ -117,9 +124,10 @@ class ProcessMemoryStore:
         self._memories: dict[str, Memory] = {}
         self._shards: dict[tuple[str, int], StoredShard] = {}
 
-    def load(self, name: str) -> Memory | None:
+    def load(self, name: str) -> StoredMemory | None:
         """Return what this process has saved."""
-        return self._memories.get(name)
+        found = self._memories.get(name)
+        return None if found is None else StoredMemory(found)
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:  # noqa: ARG002 - nothing is faster
         """Keep the memory; returns True."""
@@ -142,7 +150,3 @@ class ProcessMemoryStore:
     def shard_needs_load(self, name: str, number: int) -> bool:  # noqa: ARG002 - nobody else writes
         """Return False."""
         return False
-
-    def is_shard_stored(self, name: str, number: int) -> bool:
-        """Return whether it was saved."""
-        return (name, number) in self._shards

@@ -1,0 +1,1 @@
+"""Recorded load: files, range queries and their cache, and a made example."""

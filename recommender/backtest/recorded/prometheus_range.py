@@ -1,0 +1,117 @@
+"""Recorded load from Prometheus: a range query in chunks, each of which is kept on disk."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.foundation.sources.prometheus.connection import range_values
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from recommender.backtest.errors import BacktestError
+from recommender.backtest.recorded.range_cache import CachedSteps
+from recommender.backtest.recorded.trace import RecordedLoad
+from recommender.decisions.texts.times import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from recommender.backtest.recorded.range_cache import RangeCache
+    from recommender.kinds.predictive.arrays import FloatArray
+
+CHUNK_STEPS: Final = 2000
+"""Less than the 11,000 that Prometheus answers at once: a query that is slow is still answered in time."""
+_MOST_STEPS: Final = 2_000_000
+_CHUNK_SECONDS: Final = 120.0
+_SETTLED_SECONDS: Final = 300.0
+"""Younger values may still change: samples arrive late, and are looked up for five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRange:
+    """The range query that is sent to Prometheus."""
+
+    settings: PrometheusSettings
+    query: str
+    start: float
+    end: float
+    step_seconds: int
+
+    @property
+    def source(self) -> str:
+        """Return what messages and the report call the trace."""
+        return f"{self.settings.endpoint.shown}: {self.query}"
+
+
+def read_range(
+    asked: LoadRange, cache: RangeCache, now: float, show: Callable[[float, str], None] = lambda _share, _what: None
+) -> RecordedLoad:
+    """Return the load at each whole multiple of the step from start to end. Raises BacktestError.
+
+    `show` is called with the share that is done. A value that is infinite or no number is unknown.
+    """
+    step = asked.step_seconds
+    first, end = math.ceil(asked.start / step), math.floor(asked.end / step) + 1
+    if not 0 < end - first <= _MOST_STEPS:
+        raise BacktestError(
+            f"{asked.source}: the range covers {max(0, end - first):,} steps of {step} s: "
+            f"write a range of 1 to {_MOST_STEPS:,} steps"
+        )
+    chunks = range(first // CHUNK_STEPS, (end - 1) // CHUNK_STEPS + 1)
+    parts = []
+    for place, chunk in enumerate(chunks):
+        show(place / len(chunks), f"querying Prometheus, part {place + 1} of {len(chunks)}")
+        begin, until = max(first, chunk * CHUNK_STEPS), min(end, (chunk + 1) * CHUNK_STEPS)
+        parts.append(_chunk(asked, cache, chunk, (begin, until), now))
+    values = np.concatenate(parts)
+    times = step * np.arange(first, end, dtype=np.float64)
+    known = ~np.isnan(values)
+    if not known.any():
+        raise BacktestError(
+            f"{asked.source}: the query has no value from {rfc3339(asked.start)} to "
+            f"{rfc3339(asked.end)}: check it, and the range (--last, --start, --end)"
+        )
+    # Steps without a value at both ends say nothing.
+    kept = slice(int(np.argmax(known)), len(known) - int(np.argmax(known[::-1])))
+    return RecordedLoad(asked.source, times[kept], values[kept])
+
+
+def _chunk(asked: LoadRange, cache: RangeCache, chunk: int, wanted: tuple[int, int], now: float) -> FloatArray:
+    """Return the values of the wanted steps, querying only those that the cache lacks."""
+    begin, end = wanted
+    known = cache.read(chunk)
+    if known is None or begin > known.end or end < known.first:
+        known = CachedSteps(begin, np.empty(0))
+    before = _query_range(asked, begin, known.first) if begin < known.first else np.empty(0)
+    after = _query_range(asked, known.end, end) if end > known.end else np.empty(0)
+    merged = CachedSteps(min(begin, known.first), np.concatenate([before, known.values, after]))
+    settled = int((now - _SETTLED_SECONDS) / asked.step_seconds) - merged.first
+    if (len(before) or len(after)) and settled > 0:
+        cache.write(chunk, CachedSteps(merged.first, merged.values[:settled]))
+    return merged.values[begin - merged.first : end - merged.first]
+
+
+def _query_range(asked: LoadRange, begin: int, end: int) -> FloatArray:
+    step = asked.step_seconds
+    try:
+        series = range_values(asked.settings, asked.query, begin * step, (end - 1) * step, step, _CHUNK_SECONDS)
+    except (PrometheusError, SettingsError) as error:
+        raise BacktestError(f"{asked.source}: {error}") from error
+    if len(series) > 1:
+        raise BacktestError(
+            f"{asked.source}: the query has {len(series)} series, and a backtest replays one: write sum(…) around it, "
+            "or a selector of one series"
+        )
+    values = np.full(end - begin, np.nan)
+    for at, value in series[0] if series else ():
+        if value < 0 and not math.isinf(value):
+            raise BacktestError(
+                f"{asked.source}: the value at {rfc3339(at)} is {value:g}, and load is 0 or more: "
+                "write clamp_min(…, 0) around the query if that is intended"
+            )
+        if math.isfinite(value):
+            values[round(at / step) - begin] = value
+    return values

@@ -1,0 +1,87 @@
+"""Answers to range queries on disk, so that a second backtest asks Prometheus only for what it lacks.
+
+Each file holds a digest, the number of the first step and the values of adjacent ones. None of it is needed: what is in
+a file that is damaged is requested again.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.foundation.files.file_contents import read_regular
+from adapter.foundation.files.replaced_file import replace_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from recommender.kinds.predictive.arrays import FloatArray
+
+_log = logging.getLogger(__name__)
+
+_FORMAT: Final = "2"
+_DIGEST_BYTES: Final = 32
+_LARGEST_BYTES: Final = 1 << 30
+"""Far more than a chunk of the shortest steps has."""
+_FIRST: Final = np.dtype("<i8")
+_VALUE: Final = np.dtype("<f8")
+
+
+@dataclass(frozen=True, slots=True)
+class CachedSteps:
+    """Values of adjacent steps."""
+
+    first: int
+    """The number of the first step since the Unix epoch."""
+    values: FloatArray
+    """NaN where Prometheus has none."""
+
+    @property
+    def end(self) -> int:
+        """Return the number of the step after the last one."""
+        return self.first + len(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeCache:
+    """One query at one step, in a folder."""
+
+    folder: Path
+    key: str
+
+    @classmethod
+    def of(cls, folder: Path, settings: PrometheusSettings, query: str, step_seconds: int) -> RangeCache:
+        """Return the cache of a query, of one server, tenant, user and list of matchers; secrets are only hashed."""
+        narrowing = () if settings.matchers is None else (str(settings.matchers),)
+        source = (settings.url, settings.headers, settings.username, settings.token_file)
+        parts = (_FORMAT, *source, query, step_seconds, *narrowing)
+        return cls(folder, sha256(repr(parts).encode()).hexdigest()[:32])
+
+    def read(self, chunk: int) -> CachedSteps | None:
+        """Return what is known of a chunk; None if nothing is."""
+        try:
+            content = read_regular(self._path(chunk), _LARGEST_BYTES)
+        except OSError:
+            return None
+        digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+        if len(body) < _FIRST.itemsize or sha256(body).digest() != digest:
+            return None
+        (first,) = np.frombuffer(body, _FIRST, count=1)
+        return CachedSteps(int(first), np.frombuffer(body, _VALUE, offset=_FIRST.itemsize).astype(np.float64))
+
+    def write(self, chunk: int, steps: CachedSteps) -> None:
+        """Keep what is known of a chunk; a disk that is full or read-only costs the cache only."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            body = np.array([steps.first], _FIRST).tobytes() + steps.values.astype(_VALUE).tobytes()
+            replace_file(self._path(chunk), sha256(body).digest() + body, mode=0o600, durable=False)
+        except OSError as error:
+            _log.warning("the answers of Prometheus are not cached in %s: %s", self.folder, error)
+
+    def _path(self, chunk: int) -> Path:
+        return self.folder / f"{self.key}-{chunk}.steps"

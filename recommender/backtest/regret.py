@@ -1,0 +1,44 @@
+"""Regret: how much worse auto was than the single model that was best in hindsight, all held at the cost of auto."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.backtest.report import Regret
+from recommender.kinds.predictive.choice.auto import NOT_JUDGED
+from recommender.kinds.predictive.simulation.equal_cost import measured_at_cost
+from recommender.kinds.predictive.simulation.frontier import compare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.backtest.report import PolicyResult
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.simulation.frontier import Comparison, FrontierPoint
+    from recommender.kinds.predictive.simulation.serving import FleetSettings
+
+HEADROOM: Final = "headroom"
+
+
+def shortage_of(comparison: Comparison) -> float:
+    """Return one figure for both measures of shortage, 1 where neither the policy nor headroom has any."""
+    tau, theta = comparison.tau_under_versus_headroom, comparison.theta_under_versus_headroom
+    return ((1.0 if tau is None else tau) + (1.0 if theta is None else theta)) / 2
+
+
+def regret_of(
+    auto: PolicyResult,
+    rooms: Mapping[str, FloatArray],
+    load: FloatArray,
+    judged: BoolArray,
+    fleet: FleetSettings,
+    points: Sequence[FrontierPoint],
+) -> Regret:
+    """Return the regret; `rooms` is what each model asks for above the load, `points` are plain headroom."""
+    best, least = HEADROOM, 1.0
+    for name, room in rooms.items():
+        if name not in NOT_JUDGED:
+            held = measured_at_cost(load, room, auto.measures.replica_hours, judged, fleet)
+            if (found := shortage_of(compare(held, points))) < least:
+                best, least = name, found
+    return Regret(best, least, shortage_of(auto.comparison) - least)

@@ -1,0 +1,71 @@
+"""Policies: from the load that is known at each step to the size that is desired then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from recommender.backtest.report import FitCounts
+from recommender.kinds.predictive.choice.auto import capacity_of
+from recommender.kinds.predictive.simulation.serving import desired_replicas
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.backtest.forecasting import ModelRun
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.simulation.serving import FleetSettings
+
+HPA = "hpa"
+AUTO = "model:auto"
+HEADROOM = "headroom"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedPolicy:
+    """The desired sizes of a policy at each step; it knows the load up to and including that step."""
+
+    name: str
+    sizes: FloatArray
+    """Desired replicas of shape (steps,), before any bounds."""
+    predicted: FloatArray | None = None
+    """The load that it expects at each step, a lead later."""
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    fits: FitCounts = field(default_factory=FitCounts)
+
+
+def model_policy_name(model: str) -> str:
+    """Return the name of a model's policy."""
+    return f"model:{model}"
+
+
+def headroom_policy(load: FloatArray, ratio: float, settings: FleetSettings) -> ReplayedPolicy:
+    """Return the policy that adds a share to the present load."""
+    sizes = desired_replicas(load * (1 + ratio), settings.load_per_replica)
+    return ReplayedPolicy(f"{HEADROOM}:{100 * ratio:g}%", sizes, parameters={"headroom_ratio": ratio})
+
+
+def model_policy(run: ModelRun, load: FloatArray, task: ForecastTask, settings: FleetSettings) -> ReplayedPolicy:
+    """Return the policy of a model, which acts on its upper forecast, and never on less than the present load.
+
+    Where the model has no forecast yet, plain headroom stands in for it.
+    """
+    upper = run.forecasts.upper[0]
+    sizes = desired_replicas(capacity_of(load, upper, task.headroom_ratio), settings.load_per_replica)
+    return ReplayedPolicy(model_policy_name(run.name), sizes, upper, _parameters(task), run.fits)
+
+
+def auto_policy(capacity: FloatArray, task: ForecastTask, settings: FleetSettings) -> ReplayedPolicy:
+    """Return the policy `model:auto` from the capacity that the models in use asked for."""
+    return ReplayedPolicy(AUTO, desired_replicas(capacity, settings.load_per_replica), capacity, _parameters(task))
+
+
+def _parameters(task: ForecastTask) -> dict[str, object]:
+    return {
+        "quantile": task.quantile,
+        "max_growth": task.max_growth,
+        "headroom_ratio": task.headroom_ratio,
+        "lead_seconds": task.lead_seconds,
+        "window_seconds": task.window_seconds,
+    }

@@ -1,0 +1,1 @@
+"""What a backtest shows: tables, documents and pictures of its results."""

@@ -1,0 +1,168 @@
+"""The report as text: the verdict in a sentence first, then a line for each policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.reports.terminal import printable
+from recommender.backtest.replayed_policies import AUTO, HEADROOM
+from recommender.backtest.report import Actuator
+from recommender.decisions.texts.times import rfc3339
+from recommender.kinds.predictive.current import duration_text
+from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from recommender.backtest.report import BacktestReport, PolicyResult
+
+_HEADER: Final = (
+    "POLICY",
+    "COSTS AS MUCH AS",
+    "REPLICA-HOURS",
+    "SHORT",
+    "VS HEADROOM: TIME",
+    "SIZE",
+    "LOST LOAD",
+    "CHANGES",
+)
+_AS_FACTOR: Final = 2.0
+"""A ratio from which on a multiple is easier to read than a percentage."""
+_GAP: Final = "  "
+_BOLD: Final = "\x1b[1m{}\x1b[0m"
+
+
+def report_text(report: BacktestReport, *, colour: bool = False) -> str:
+    """Return the text."""
+    bold = _BOLD if colour else "{}"
+    lines = [bold.format(sentence(report)), "", *_facts(report), ""]
+    rows = [_HEADER, *(_row(policy, report) for policy in report.policies)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if not place else cell.rjust(width)
+            for place, (cell, width) in _cells_with_widths(row, widths)
+        ]
+        line = _GAP.join(cells).rstrip()
+        lines.append(bold.format(line) if row[0] in {report.verdict.best, AUTO} else line)
+    lines += ["", *_regret(report), *_legend(report)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def sentence(report: BacktestReport) -> str:
+    """Return the verdict for people."""
+    auto, verdict = report.policy(AUTO), report.verdict
+    use = f"Use model: auto, which ran {verdict.use.removeprefix('model:')} most"
+    if verdict.use == HEADROOM:
+        use = "Use plain headroom: no model proved better for most of this load"
+    cost = f"{AUTO} costs as much as {_percent(auto.comparison.cost_as_headroom_ratio)} headroom"
+    if verdict.cost_above_load_ratio is not None:
+        cost += f", {_percent(verdict.cost_above_load_ratio)} above the load itself"
+    tau, theta = auto.comparison.tau_under_versus_headroom, auto.comparison.theta_under_versus_headroom
+    if tau is None and theta is None:
+        return f"{use}. {cost}, and neither is ever short."
+    if ONLY_THE_POLICY in (tau, theta):
+        return f"{use}. {cost}, and it is short in {_percent(_share(auto))} of the steps, where that headroom never is."
+    if _is_equal(tau) and _is_equal(theta):
+        return f"{use}. {cost}, and is short as often and by as much as that headroom."
+    against = f"{_comparison_text(tau, 'often')}, and by {_comparison_text(theta, '')}"
+    return f"{use}. {cost}; compared with that headroom, it runs short {against}."
+
+
+def _share(policy: PolicyResult) -> float:
+    return policy.measures.tau_under_percent / 100
+
+
+def _facts(report: BacktestReport) -> Iterator[str]:
+    trace, fleet = report.trace, report.fleet_settings
+    yield printable(
+        f"{trace.source}: {_count(trace.samples, 'sample')}, {rfc3339(trace.start)} to {rfc3339(trace.end)}, "
+        f"steps of {trace.step_seconds:g} s"
+    )
+    yield (
+        f"judged: {_count(trace.judged_steps, 'step')} after a warm-up of {duration_text(trace.warm_up_seconds)}; "
+        f"a pod starts in {fleet.startup_seconds:g} s and serves {fleet.load_per_replica:,.6g}; "
+        f"actuator {report.actuator.value}"
+    )
+
+
+def _regret(report: BacktestReport) -> Iterator[str]:
+    regret = report.verdict.regret
+    if regret is not None:
+        yield (
+            f"In hindsight, at the cost of auto, {regret.best} alone has {regret.best_shortage:.2f} times the shortage "
+            f"of headroom: the regret of auto is {regret.regret:+.2f}."
+        )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _row(policy: PolicyResult, report: BacktestReport) -> tuple[str, ...]:
+    measures, versus = policy.measures, policy.comparison
+    tau, theta = versus.tau_under_versus_headroom, versus.theta_under_versus_headroom
+    below = "below " if measures.replica_hours < report.frontier[0].measures.replica_hours else ""
+    return (
+        policy.name,
+        f"{below}{_percent(versus.cost_as_headroom_ratio)} headroom",
+        f"{measures.replica_hours:,.1f}",
+        f"{measures.tau_under_percent:.3g} %",
+        _ratio(tau),
+        _ratio(theta),
+        f"{100 * measures.lost_load_ratio:.3g} %",
+        f"{measures.changes:,}",
+    )
+
+
+def _cells_with_widths(row: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[int, tuple[str, int]]]:
+    return enumerate(zip(row, widths, strict=True))
+
+
+def _legend(report: BacktestReport) -> Iterator[str]:
+    yield "SHORT: share of the judged steps in which fewer replicas served than the load needed."
+    yield (
+        "VS HEADROOM: how often and how much it is short, divided by the shortage of plain headroom at equal "
+        "replica-hours: below 1 the policy is better; - if neither is short, `only` if headroom never is."
+    )
+    if report.actuator is Actuator.HPA:
+        yield "Policies and headroom alike act through an HPA with the default behaviour."
+    for policy in report.policies:
+        found = policy.connections
+        if found is not None:
+            yield (
+                f"{policy.name}: {found.refused:,.0f} of {found.attempted:,.0f} connections were refused "
+                f"({_percent(found.refused_ratio)}), {found.cut_off:,.0f} cut off"
+            )
+        if policy.fits.failed:
+            yield printable(
+                f"{policy.name}: {policy.fits.failed} fits failed, and the last good parameters stayed in use; "
+                f"the last failure: {policy.fits.last_failure}"
+            )
+    yield from map(printable, report.notes)
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * ratio:.3g} %"
+
+
+def _comparison_text(ratio: float | None, adverb: str) -> str:
+    """Return how often, or by how much, a policy is short: `72 % less often`, `69 % less`, `2.5 times as much`."""
+    if _is_equal(ratio) or ratio is None:
+        return f"just as {adverb or 'much'}"
+    if ratio >= _AS_FACTOR:
+        return f"{ratio:.1f} times as {adverb or 'much'}"
+    percent = 100 * abs(1.0 - ratio)
+    # 99.6 % is not all of it.
+    shown = f"{percent:.3g}" if percent > 99 and ratio < 1.0 else f"{percent:.0f}"
+    return f"{shown} % {'less' if ratio < 1.0 else 'more'} {adverb}".rstrip()
+
+
+def _is_equal(ratio: float | None) -> bool:
+    return ratio is None or f"{ratio:.2f}" == "1.00"
+
+
+def _ratio(ratio: float | None) -> str:
+    if ratio is None:
+        return "-"
+    return "only" if ratio == ONLY_THE_POLICY else f"{ratio:.2f}"

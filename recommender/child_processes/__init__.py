@@ -1,0 +1,1 @@
+"""Heavy work in spawned processes with limits of their own."""

@@ -1,0 +1,329 @@
+"""Runs heavy work in a separate process, such as a model fit that takes seconds or gigabytes, or that may crash.
+
+    children = Children(registry, "tidewatch_recommender", most=1)
+    context.on_stop(children.close)
+    forecast = children.run("fit", fit_model, (history,), ChildLimits(seconds=60.0))
+
+The child is spawned, not forked, because a fork would inherit the locks of threads that do not exist in it. It has its
+own process group, computes on one thread at a low priority with a limited address space, and is killed together with
+everything that it has started when its time is over, when this process shuts down, and when this process dies.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from prometheus_client import Counter, Gauge
+
+from adapter.foundation.time.thread_limit import ThreadLimit
+from recommender.child_processes import child as child_process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client import CollectorRegistry
+
+T = TypeVar("T")
+
+_ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+"""Environment variables that libraries of linear algebra read when they are loaded."""
+_PIECE_BYTES = 1 << 16
+_LAST_WORDS_BYTES = 2000
+_REAP_SECONDS = 5.0
+
+
+class ChildError(Exception):
+    """A child returned no result."""
+
+    outcome: ClassVar[str] = "error"
+    """Label of the error in counters."""
+
+
+class ChildDeadlineError(ChildError):
+    """The child exceeded its deadline, at work or in the queue."""
+
+    outcome = "deadline"
+
+
+class ChildMemoryError(ChildError):
+    """The child needed more memory than its limit."""
+
+    outcome = "memory"
+
+
+class ChildCrashError(ChildError):
+    """The child exited by itself without an outcome.
+
+    Attributes:
+        status: the exit status, or the negative number of a signal.
+    """
+
+    outcome = "crash"
+
+    def __init__(self, message: str, status: int) -> None:
+        """Keep the status; `message` is the text of the error."""
+        super().__init__(message)
+        self.status = status
+
+
+class ChildRaisedError(ChildError):
+    """The function raised; the message is the exception's class and text."""
+
+    outcome = "raised"
+
+
+class ChildResultError(ChildError):
+    """The function returned a value that cannot be pickled or is too large."""
+
+    outcome = "result"
+
+
+class ChildClosedError(ChildError):
+    """The child was killed or not started, because this process is shutting down."""
+
+    outcome = "closed"
+
+
+_ERRORS: dict[str, type[ChildError]] = {
+    child_process.RAISED: ChildRaisedError,
+    child_process.OUT_OF_MEMORY: ChildMemoryError,
+    child_process.NO_RESULT: ChildResultError,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildLimits:
+    """Limits on what one child may use."""
+
+    seconds: float
+    """Time from the call to the result: the wait in the queue, the start with its imports, and the work."""
+    nice: int = 10
+    """Increment to this process's own niceness."""
+    address_space_bytes: int = 2 << 30
+    """RLIMIT_AS. Libraries reserve far more than they use: numpy alone about 300 MB."""
+    result_bytes: int = 16 << 20
+    """Limit on the size of the pickled result."""
+
+
+class Children:
+    """Runs functions in child processes, with a limit on how many run at once. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry, prefix: str, *, most: int) -> None:
+        """Register `PREFIX_child_runs_total`, `PREFIX_child_seconds_total` and `PREFIX_children`."""
+        self._limit = ThreadLimit(most)
+        self._lock = threading.Lock()
+        self._running: set[int] = set()
+        self._is_closed = False
+        self._runs = Counter(
+            f"{prefix}_child_runs_total",
+            "Functions that ran in a child process, by result: ok, deadline, memory, crash, raised, result, closed.",
+            ("name", "outcome"),
+            registry=registry,
+        )
+        self._seconds = Counter(
+            f"{prefix}_child_seconds_total",
+            "Time that functions in child processes took.",
+            ("name",),
+            registry=registry,
+        )
+        Gauge(f"{prefix}_children", "Child processes that are running.", registry=registry).set_function(
+            lambda: len(self._running)
+        )
+
+    def run(self, name: str, function: Callable[..., T], arguments: tuple[Any, ...], limits: ChildLimits) -> T:
+        """Return what the function returns for the arguments, all of which are pickled. Raises ChildError.
+
+        The function must be at the top level of a module that the child can import. `name` labels it in metrics.
+        """
+        request = pickle.dumps((function, arguments))
+        began = time.monotonic()
+        outcome = "error"
+        try:
+            result: T = self._result(name, request, limits, began + limits.seconds)
+            outcome = "ok"
+        except ChildError as error:
+            outcome = error.outcome
+            raise
+        finally:
+            self._runs.labels(name, outcome).inc()
+            self._seconds.labels(name).inc(time.monotonic() - began)
+        return result
+
+    def close(self) -> None:
+        """Kill the running children, and refuse to start more."""
+        with self._lock:
+            self._is_closed = True
+            for group in self._running:
+                _kill(group)
+
+    def _result(self, name: str, request: bytes, limits: ChildLimits, end: float) -> Any:  # noqa: ANN401 - any result
+        crowded = f"{name}: not started within {limits.seconds:g} s: other children are still running"
+        with (
+            self._limit.entered(end - time.monotonic(), lambda: ChildDeadlineError(crowded)),
+            self._started_child(name, limits) as child,
+        ):
+            exchange = _Exchange(child, request, limits.result_bytes)
+            in_time = exchange.until(end)
+            _kill(child.pid)
+            status = child.wait(_REAP_SECONDS)
+        if exchange.answer and status == 0:
+            return _value(name, exchange.answer)
+        if self._is_closed:
+            raise ChildClosedError(f"{name}: killed because this process is shutting down")
+        if not in_time:
+            raise ChildDeadlineError(f"{name}: killed after {limits.seconds:g} s")
+        raise ChildCrashError(f"{name}: the child ended with {_status_name(status)}: {exchange.last_words}", status)
+
+    @contextmanager
+    def _started_child(self, name: str, limits: ChildLimits) -> Iterator[subprocess.Popen[bytes]]:
+        with ExitStack() as stack:
+            with self._lock:
+                if self._is_closed:
+                    raise ChildClosedError(f"{name}: not started because this process is shutting down")
+                child = stack.enter_context(_spawned_child(limits))
+                self._running.add(child.pid)
+            try:
+                yield child
+            finally:
+                with self._lock:
+                    self._running.discard(child.pid)
+
+
+@contextmanager
+def _spawned_child(limits: ChildLimits) -> Iterator[subprocess.Popen[bytes]]:
+    numbers = (os.getpid(), limits.nice, limits.address_space_bytes, limits.result_bytes)
+    child = subprocess.Popen(  # noqa: S603 - this interpreter with a module of ours
+        [sys.executable, "-P", "-m", child_process.__name__, *map(str, numbers)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ
+        | dict.fromkeys(_ONE_THREAD, "1")
+        | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
+        process_group=0,
+    )
+    pipes = (child.stdin, child.stdout, child.stderr)
+    try:
+        yield child
+    finally:
+        if child.returncode is None:
+            _kill(child.pid)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_REAP_SECONDS)
+        for pipe in pipes:
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+
+class _Exchange:
+    """One request to a child, and its response."""
+
+    def __init__(self, child: subprocess.Popen[bytes], request: bytes, result_bytes: int) -> None:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stderr is not None
+        self.answer = bytearray()
+        self._most = result_bytes + _PIECE_BYTES
+        self._words = bytearray()
+        self._request = memoryview(request)
+        self._group = child.pid
+        self._selector = selectors.DefaultSelector()
+        self._end = os.pidfd_open(child.pid)
+        self._selector.register(self._end, selectors.EVENT_READ, self._on_exit)
+        self._take(child.stdin, selectors.EVENT_WRITE, self._write)
+        self._take(child.stdout, selectors.EVENT_READ, self._read_answer)
+        self._take(child.stderr, selectors.EVENT_READ, self._read_words)
+
+    @property
+    def last_words(self) -> str:
+        """Return the last line that the child wrote."""
+        return " ".join(self._words.decode(errors="replace").split()) or "it wrote nothing"
+
+    def until(self, end: float) -> bool:
+        """Run until the child has exited and its pipes are closed; return whether that was in time."""
+        try:
+            while self._selector.get_map():
+                left = end - time.monotonic()
+                if left <= 0:
+                    return False
+                for key, _ in self._selector.select(left):
+                    if not key.data(key.fd):
+                        self._selector.unregister(key.fileobj)
+                        if key.data == self._write:
+                            # The child reads until the end of its input.
+                            key.fileobj.close()  # type: ignore[union-attr]  # a file, not a number
+            return True
+        finally:
+            self._selector.close()
+            os.close(self._end)
+
+    def _take(self, pipe: IO[bytes], event: int, advance: Callable[[int], bool]) -> None:
+        os.set_blocking(pipe.fileno(), False)
+        self._selector.register(pipe, event, advance)
+
+    def _on_exit(self, _descriptor: int) -> bool:
+        # Processes that the child has started hold its pipes open. Its process ID stays valid until it is reaped.
+        _kill(self._group)
+        return False
+
+    def _write(self, descriptor: int) -> bool:
+        try:
+            written = os.write(descriptor, self._request[:_PIECE_BYTES])
+        except BrokenPipeError:
+            return False
+        self._request = self._request[written:]
+        return len(self._request) > 0
+
+    def _read_answer(self, descriptor: int) -> bool:
+        piece = os.read(descriptor, _PIECE_BYTES)
+        self.answer += piece
+        return bool(piece) and len(self.answer) <= self._most
+
+    def _read_words(self, descriptor: int) -> bool:
+        piece = os.read(descriptor, _PIECE_BYTES)
+        self._words += piece
+        del self._words[:-_LAST_WORDS_BYTES]
+        return bool(piece)
+
+
+def _value(name: str, answer: bytearray) -> Any:  # noqa: ANN401 - any result
+    try:
+        kind, value = pickle.loads(answer)  # noqa: S301 - from our own child, by a pipe that nobody else has
+    except Exception as error:
+        # Unpickling can raise anything, because classes define it.
+        raise ChildResultError(f"{name}: the result cannot be read: {type(error).__name__}: {error}") from error
+    if kind != child_process.RETURNED:
+        raise _ERRORS[kind](f"{name}: {kind}{': ' if value else ''}{value}")
+    return value
+
+
+def _status_name(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
+
+
+def _kill(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)

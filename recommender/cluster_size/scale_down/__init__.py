@@ -1,1 +1,0 @@
-"""Which nodes may go, when, and why the others stay: Cluster Autoscaler's scale-down as pure functions."""

@@ -1,0 +1,194 @@
+"""`tidewatch-recommender backtest`: replays recorded load, and says what each policy would have cost and missed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import msgspec
+import numpy as np
+from prometheus_client import CollectorRegistry
+
+from adapter.foundation.documents.tree import nearest
+from adapter.foundation.options.logs import configure_logs_by
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from recommender.backtest.errors import BacktestError
+from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, BacktestOptions
+from recommender.backtest.progress import ProgressLine
+from recommender.backtest.recorded.resampling import Missing, resampled
+from recommender.backtest.replay import replay
+from recommender.backtest.report import Actuator
+from recommender.backtest.reports.document import backtest_document
+from recommender.backtest.reports.series import write_series
+from recommender.backtest.reports.table import report_text
+from recommender.child_processes.parent import Children
+from recommender.commands.backtest.flags import BACKTEST
+from recommender.commands.backtest.load import read_load
+from recommender.commands.configuration_file import configuration_or_exit
+from recommender.commands.program import METRICS_PREFIX, PROGRAM
+from recommender.kinds.predictive.models.table import MODELS
+from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
+from recommender.kinds.predictive.predictive_settings import predictive_settings
+from recommender.kinds.predictive.simulation.session_option import SessionOptionError, parse_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.backtest.recorded.trace import RecordedLoad
+    from recommender.backtest.report import BacktestReport
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.kinds.predictive.history import LoadHistory
+    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+
+_LONGEST_STARTUP_SECONDS: Final = 86_400.0
+"""As for `horizon` of the configuration."""
+
+
+def backtest(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(BACKTEST, arguments, os.environ)
+    configure_logs_by(values)
+    configuration = configuration_or_exit(values, for_backtest=True)[1] if values.path("config") else None
+    try:
+        _check_outputs(values)
+        report = _replay(values, configuration, _settings(values, configuration))
+        _print(values, report)
+        _write(values, report)
+    except (UsageError, BacktestError) as error:
+        exit_for_usage(PROGRAM, str(error))
+    sys.exit(0)
+
+
+def _check_outputs(values: FlagValues) -> None:
+    """Refuse files that cannot be written before a replay that takes minutes."""
+    for name in ("series", "plot"):
+        path = values.path(name)
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise UsageError(f"--{name}: {path} cannot be written: name a file in a folder that exists")
+
+
+def _write(values: FlagValues, report: BacktestReport) -> None:
+    series, plot = values.path("series"), values.path("plot")
+    if series is not None:
+        write_series(report, series)
+    if plot is not None:
+        from recommender.backtest.reports.plot import write_plot  # noqa: PLC0415 - matplotlib takes a second to load
+
+        write_plot(report, plot)
+
+
+def _settings(values: FlagValues, configuration: Configuration | None) -> PredictiveSettings | None:
+    """Return what the chosen recommendation states; None without a configuration."""
+    name = values.text("recommendation")
+    if configuration is None:
+        if name:
+            raise UsageError("--recommendation needs --config: name the configuration file that holds it")
+        return None
+    refused = next((each for each in configuration.refused if each.name == name or not name), None)
+    found = predictive_settings(configuration.recommendations)
+    if name in found:
+        return found[name]
+    if refused is not None:
+        raise UsageError(str(refused.problems[0]))
+    if not name and len(found) == 1:
+        return next(iter(found.values()))
+    known = ", ".join(found) or "none"
+    if not name:
+        raise UsageError(f"--config has {len(found)} predictive recommendations ({known}): write --recommendation=NAME")
+    meant = nearest(name, found)
+    hint = f"did you mean {meant}?" if meant else f"there are {known}"
+    raise UsageError(f"--recommendation: there is no predictive recommendation {name!r}: {hint}")
+
+
+def _options(values: FlagValues, settings: PredictiveSettings | None) -> BacktestOptions:
+    """Return the options; flags win over the configuration."""
+    known = settings or BacktestOptions().settings
+    startup = known.horizon_seconds if known.horizon_seconds is not None else DEFAULT_STARTUP_SECONDS
+    per_replica = values.number("load-per-replica")
+    if per_replica is not None and per_replica <= 0:
+        raise UsageError("--load-per-replica must be above 0: write what one replica serves")
+    if "startup-seconds" in values.given:
+        startup = values.seconds("startup-seconds")
+        if startup > _LONGEST_STARTUP_SECONDS:
+            raise UsageError(f"--startup-seconds of {startup:g} s: write the start-up time of a pod, at most a day")
+    return BacktestOptions(
+        settings=known,
+        actuator=Actuator(values.text("actuator")),
+        startup_seconds=startup,
+        load_per_replica=known.load_per_replica if per_replica is None else per_replica,
+        warm_up_seconds=values.seconds("warm-up"),
+        connections=_connections(values),
+    )
+
+
+def _connections(values: FlagValues) -> str:
+    """Return the option, checked; what a pod takes by default is known with the load only."""
+    text = values.text("connections")
+    if text:
+        try:
+            parse_sessions(text, 1.0)
+        except SessionOptionError as error:
+            raise UsageError(f"--connections: {error}") from error
+    return text
+
+
+def _replay(
+    values: FlagValues, configuration: Configuration | None, settings: PredictiveSettings | None
+) -> BacktestReport:
+    options = _options(values, settings)
+    step = values.seconds("step") if "step" in values.given else None
+    if step == 0:
+        raise UsageError("--step must be above 0: write a duration such as 60s")
+    with closing(ProgressLine()) as line:
+        trace = read_load(values, configuration, settings, line)
+    history = resampled(trace, step, Missing(values.text("missing")))
+    _check_length(trace, history)
+    _check_replicas(history, options)
+    line = ProgressLine()
+    with closing(line), closing(Children(CollectorRegistry(), METRICS_PREFIX, most=1)) as children:
+        report = replay(trace, history, options, MODELS, children, line.show)
+    return replace(report, notes=(*_assumptions(values, settings, report), *report.notes))
+
+
+def _assumptions(values: FlagValues, settings: PredictiveSettings | None, report: BacktestReport) -> Iterator[str]:
+    """Yield what nobody has stated, and what changes it."""
+    fleet = report.fleet_settings
+    if "startup-seconds" not in values.given and (settings is None or settings.horizon_seconds is None):
+        yield f"A pod is assumed to start in {fleet.startup_seconds:g} s: --startup-seconds changes it."
+    if "load-per-replica" not in values.given and (settings is None or settings.load_per_replica is None):
+        yield (
+            f"A replica is assumed to serve {fleet.load_per_replica:,.6g}, so that 20 serve the 99th percentile of the "
+            "load: --load-per-replica changes it."
+        )
+
+
+def _check_length(trace: RecordedLoad, history: LoadHistory) -> None:
+    """Refuse a load of one step: no decision follows another one, so advice from it would mean nothing."""
+    if np.count_nonzero(~np.isnan(history.values)) < 2:
+        raise BacktestError(
+            f"{trace.source}: the load of only one step of {history.step_seconds:g} s is known, so nothing can be "
+            "replayed: record more load, or write a shorter --step"
+        )
+
+
+def _check_replicas(history: LoadHistory, options: BacktestOptions) -> None:
+    """Refuse a load that no number of replicas serves: it is a mistake by units, and has no meaningful figures."""
+    largest, per_replica = float(np.nanmax(history.values)), options.load_per_replica
+    if per_replica is not None and largest > MOST_REPLICAS * per_replica:
+        raise UsageError(
+            f"--load-per-replica of {per_replica:g}: the largest load, {largest:g}, needs more replicas than "
+            f"{MOST_REPLICAS:,}: write what one replica serves, in the unit of the load"
+        )
+
+
+def _print(values: FlagValues, report: BacktestReport) -> None:
+    if values.text("output") == "json":
+        document = msgspec.json.encode(backtest_document(report))
+        print(msgspec.json.format(document, indent=2).decode())  # noqa: T201 - what was asked for
+        return
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    print(report_text(report, colour=colour))  # noqa: T201 - likewise

@@ -1,0 +1,130 @@
+"""The flags of `tidewatch-recommender backtest`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from adapter.foundation.objects.durations import parse_duration
+from adapter.foundation.options.logs import LOG_FLAGS
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.table import BOOLEAN, NUMBER, PATH, TEXT, CommandFlags, Flag, Kind, one_of
+from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, DEFAULT_WARM_UP_SECONDS
+from recommender.backtest.recorded.resampling import Missing
+from recommender.backtest.report import Actuator
+from recommender.commands.program import PROGRAM
+from recommender.kinds.predictive.history import DAY_SECONDS
+
+DEFAULT_LAST_SECONDS: Final = 14 * DAY_SECONDS
+
+
+def _span(text: str) -> float:
+    """Return the seconds of `90`, `90s`, `1m30s` or `8d`; raises ValueError."""
+    for parse in (float, parse_duration):
+        try:
+            seconds = parse(text)
+        except ValueError:
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    raise ValueError(f"{text!r} is not a duration: write seconds, or numbers with units, such as 90s, 5m or 8d")
+
+
+SPAN: Final = Kind("DURATION", _span, lambda seconds: f"{seconds:g}s")
+
+BACKTEST: Final = CommandFlags(
+    program=f"{PROGRAM} backtest",
+    version=program_version(),
+    summary=(
+        "Replays recorded load through every policy, and compares each with plain headroom at the same replica-hours. "
+        "Exit status 2 if the configuration or the load cannot be read."
+    ),
+    examples=(
+        f"{PROGRAM} backtest --example",
+        f"{PROGRAM} backtest --query 'sum(x)' --last 14d --prometheus-url http://127.0.0.1:9090",
+    ),
+    flags=(
+        Flag(name="config", kind=PATH, help="The configuration file. Without one, the load is replayed with defaults."),
+        Flag(
+            name="recommendation",
+            kind=TEXT,
+            help="The recommendation to replay; needed if the file has several predictive ones.",
+        ),
+        Flag(name="trace", kind=PATH, help="Recorded load: a CSV file with the columns timestamp and value."),
+        Flag(
+            name="query",
+            kind=TEXT,
+            help="PromQL of the load, with one series (default: load of the recommendation). Needs no --config.",
+        ),
+        Flag(
+            name="prometheus-url",
+            kind=TEXT,
+            help="Base URL of a Prometheus to read the load from (default: that of the configuration). "
+            "Credentials of the configuration are sent to its own URL only.",
+        ),
+        Flag(name="last", kind=SPAN, help="How long the load in Prometheus is, up to --end (default: 14d)."),
+        Flag(
+            name="start",
+            kind=TEXT,
+            help="Beginning of the load in Prometheus, instead of --last: 2026-11-07T00:00:00Z, a date (its midnight "
+            "in UTC), or a time ago such as -14d.",
+        ),
+        Flag(name="end", kind=TEXT, help="End of the load in Prometheus, likewise (default: now)."),
+        Flag(
+            name="example",
+            kind=BOOLEAN,
+            default=False,
+            help="Replay a made load that needs no file: two weeks with a season, growth and a spike.",
+        ),
+        Flag(
+            name="actuator",
+            kind=one_of(*(each.value for each in Actuator)),
+            default=Actuator.SCALE.value,
+            help="What scales the target: the recommender itself, or an HPA that reads the recommendation.",
+        ),
+        Flag(
+            name="startup-seconds",
+            kind=SPAN,
+            help=f"Start-up time of a pod (default: horizon of the configuration, else {DEFAULT_STARTUP_SECONDS:g}).",
+        ),
+        Flag(
+            name="load-per-replica",
+            kind=NUMBER,
+            help="Load that one replica serves (default: loadPerReplica of the configuration, else the 99th "
+            "percentile / 20).",
+        ),
+        Flag(
+            name="warm-up",
+            kind=SPAN,
+            default=DEFAULT_WARM_UP_SECONDS,
+            help="Time at the beginning that is not judged, never more than half of the trace.",
+        ),
+        Flag(
+            name="step",
+            kind=SPAN,
+            help="Step of the replay: the mean of the samples in it (default: their median step; 60s for Prometheus).",
+        ),
+        Flag(
+            name="missing",
+            kind=one_of(*(each.value for each in Missing)),
+            default=Missing.GAP.value,
+            help="How to treat a step without a sample: gap, the load is unknown and the step is not judged; "
+            "zero, there was no load.",
+        ),
+        Flag(
+            name="connections",
+            kind=TEXT,
+            help="The load counts the new long-lived connections of each step, which stay open: mean-session=10m, and "
+            "optionally back-off=30s and limit=25000, the connections that a pod takes.",
+        ),
+        Flag(
+            name="output",
+            short="o",
+            kind=one_of("text", "table", "json"),
+            default="text",
+            help="How the report is printed; table is another name for text.",
+        ),
+        Flag(name="series", kind=PATH, help="Also write load, prediction and replicas of each step to this CSV file."),
+        Flag(name="plot", kind=PATH, help="Also draw load, replicas and shortage of each policy into this PNG file."),
+        *LOG_FLAGS,
+    ),
+)

@@ -1,0 +1,127 @@
+"""The load that a backtest replays: of a file, of a range of Prometheus, or the example."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.sources.prometheus.errors import SettingsError
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from recommender.backtest.recorded.example_load import example_load
+from recommender.backtest.recorded.moments import parse_moment
+from recommender.backtest.recorded.prometheus_range import LoadRange, read_range
+from recommender.backtest.recorded.range_cache import RangeCache
+from recommender.backtest.recorded.trace import read_trace
+from recommender.commands.backtest.flags import DEFAULT_LAST_SECONDS
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.backtest.progress import ProgressLine
+    from recommender.backtest.recorded.trace import RecordedLoad
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+
+_PROMETHEUS_STEP_SECONDS: Final = 60.0
+_RANGE_FLAGS: Final = ("query", "prometheus-url", "start", "end", "last")
+_DEFAULT_STATE: Final = Path("state")
+"""The folder of memories, as a configuration has it by default."""
+
+
+def read_load(
+    values: FlagValues, configuration: Configuration | None, settings: PredictiveSettings | None, line: ProgressLine
+) -> RecordedLoad:
+    """Return the load that the flags name. Raises UsageError and BacktestError."""
+    _check_one_source(values)
+    path = values.path("trace")
+    if path is not None:
+        return read_trace(path)
+    if values.boolean("example"):
+        return example_load()
+    query = _query(values, settings)
+    step = values.seconds("step") if "step" in values.given else _PROMETHEUS_STEP_SECONDS
+    if step < 1 or step != int(step):
+        raise UsageError(f"--step of {step:g} s: Prometheus is queried in whole seconds, 1 s or more")
+    now = time.time()
+    start, end = _range(values, now)
+    asked = LoadRange(_prometheus(values, configuration), query, start, end, int(step))
+    state = _DEFAULT_STATE if configuration is None else configuration.state
+    cache = RangeCache.of(state / "backtest", asked.settings, asked.query, asked.step_seconds)
+    return read_range(asked, cache, now, line.show)
+
+
+def _check_one_source(values: FlagValues) -> None:
+    """Refuse flags that name no load, or more than one."""
+    ranged = [name for name in _RANGE_FLAGS if name in values.given]
+    named = (["trace"] if values.path("trace") else []) + (["example"] if values.boolean("example") else []) + ranged
+    if not named:
+        raise UsageError(
+            "no load is named: write --trace FILE.csv, or --query PROMQL --prometheus-url URL --last 14d; "
+            "--example replays a made load"
+        )
+    if named[0] not in _RANGE_FLAGS and len(named) > 1:
+        raise UsageError(
+            f"--{named[0]} and --{named[1]} cannot be combined: the load is either that of a file, of Prometheus, or "
+            "the example"
+        )
+
+
+def _query(values: FlagValues, settings: PredictiveSettings | None) -> str:
+    """Return the query: that of the flag, else the load of the recommendation."""
+    if "query" in values.given:
+        query = values.text("query").strip()
+        if not query:
+            raise UsageError("--query is empty: write the PromQL of the load, such as 'sum(rate(requests_total[1m]))'")
+        return query
+    if settings is None or settings.load is None:
+        raise UsageError(
+            "there is no query for Prometheus: write --query PROMQL, or name a --config with a predictive "
+            "recommendation, whose load is the query"
+        )
+    return settings.load
+
+
+def _prometheus(values: FlagValues, configuration: Configuration | None) -> PrometheusSettings:
+    """Return the connection: credentials of the configuration belong to its own address alone, its matchers to any."""
+    url, known = values.text("prometheus-url"), None if configuration is None else configuration.prometheus
+    if known is not None and url in {"", known.url}:
+        return known
+    if not url:
+        lacking = "" if configuration is None else ", and the configuration has no prometheus"
+        raise UsageError(f"--prometheus-url is missing{lacking}: write its address, such as http://prometheus:9090")
+    try:
+        return PrometheusSettings(url, matchers=None if known is None else known.matchers)
+    except SettingsError as error:
+        raise UsageError(f"--prometheus-url: {error}") from error
+
+
+def _range(values: FlagValues, now: float) -> tuple[float, float]:
+    """Return the beginning and the end, as Unix seconds."""
+    end = _time(values, "end", now) if "end" in values.given else now
+    if "start" not in values.given:
+        last = values.seconds("last") if "last" in values.given else DEFAULT_LAST_SECONDS
+        if not last:
+            raise UsageError("--last must be above 0: write a duration such as 14d")
+        return _checked_start(end - last), end
+    if "last" in values.given:
+        raise UsageError("--start and --last cannot be combined: each of them is the beginning of the load")
+    start = _time(values, "start", now)
+    if start > end:
+        until = f"--end {values.text('end')}" if "end" in values.given else "now, which is the end without --end"
+        raise UsageError(f"--start {values.text('start')} is after {until}: swap them, or correct one of them")
+    return _checked_start(start), end
+
+
+def _checked_start(start: float) -> float:
+    """Return the beginning, unless it is before the Unix epoch, where Prometheus has nothing."""
+    if start < 0:
+        raise UsageError("the load would begin before 1970: correct --last, --start or --end")
+    return start
+
+
+def _time(values: FlagValues, name: str, now: float) -> float:
+    try:
+        return parse_moment(values.text(name), now)
+    except ValueError as error:
+        raise UsageError(f"--{name}: {error}") from error

@@ -1,0 +1,104 @@
+"""Doctor: targets that exist and can be scaled, what owns their sizes, and HPAs whose tolerance swallows a change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.state import Observed
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from recommender.decisions.owners import is_target_of, refusal_of
+from recommender.decisions.policy_settings import Output
+from recommender.decisions.tolerance import DEFAULT_TOLERANCE_RATIO, METRIC_NAME
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
+from recommender.outputs.target_paths import target_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.cluster.values.state import Autoscaler
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import TargetReference
+
+_ROUNDING: Final = 1e-9
+
+
+def look_at_target(
+    client: ObjectClient, resolve: ResolveResource, recommendation: str, target: TargetReference
+) -> tuple[Line]:
+    """Read a target's scale subresource, which shows that both exist."""
+    name = f"target/{recommendation}/{target}"
+    try:
+        path = target_path(target, resolve)
+    except UnknownResourceError as e:
+        return (error(name, f"the cluster does not serve it: {e}", "correct apiVersion and kind, or install the CRD"),)
+    try:
+        replicas = replicas_of(client.get(f"{path}/scale").document)
+    except NotFoundError:
+        return (_without_scale(client, path, name),)
+    except ForbiddenError as e:
+        fix = f"grant get on its scale subresource in {target.namespace}, or run this as a user who has it"
+        return (unknown(name, f"reading its scale is forbidden: {e}", fix),)
+    except (KubernetesError, ScaleDocumentError) as e:
+        return (unknown(name, f"its scale could not be read: {e}", "see the line about kube-apiserver"),)
+    return (ok(name, f"it exists, and its scale states {replicas} replicas"),)
+
+
+def _without_scale(client: ObjectClient, path: str, name: str) -> Line:
+    """Return the line about a target whose scale is not there: either the object is missing, or its kind has none."""
+    try:
+        client.get(path)
+    except NotFoundError:
+        return error(name, "it does not exist", "correct the target's namespace and name, or create it")
+    except KubernetesError as e:
+        fix = "check whether the target exists and its kind has the scale subresource"
+        return error(name, f"its scale does not exist, and the object could not be read: {e}", fix)
+    fix = "name an object with a scale subresource; a CRD states it under `subresources`"
+    return error(name, "it exists, and its kind has no scale subresource", fix)
+
+
+def judge_owners(policy: RecommendationPolicy, inputs: Inputs, now: float) -> Iterator[Line]:
+    """Yield a line for each target that the recommendation scales: whether something else owns its size."""
+    for target in policy.targets if Output.SCALE in policy.outputs else ():
+        name = f"owner/{policy.name}/{target}"
+        refusal = refusal_of(policy, target, inputs, now)
+        if refusal is None:
+            yield ok(name, "nothing else scales it")
+        elif refusal.owner is None:
+            yield unknown(name, refusal.message, "see the lines about permissions; until it is known, it is refused")
+        else:
+            message, _, fix = refusal.message.rpartition(": ")
+            yield error(name, f"it is refused: {message}", fix)
+
+
+def judge_tolerances(policy: RecommendationPolicy, inputs: Inputs) -> Iterator[Line]:
+    """Yield a line for each HPA that follows the recommendation: which changes it ignores."""
+    for target in policy.targets if Output.METRIC in policy.outputs else ():
+        state = inputs.targets.get(target)
+        autoscalers = inputs.cluster.autoscalers.get(target.namespace)
+        if not isinstance(state, Observed) or state.value is None or not isinstance(autoscalers, Observed):
+            continue
+        for autoscaler in autoscalers.value:
+            if is_target_of(autoscaler, target) and any(METRIC_NAME in each for each in autoscaler.metric_names):
+                yield _tolerance(autoscaler, state.value.replicas)
+
+
+def _tolerance(autoscaler: Autoscaler, replicas: int) -> Line:
+    """Return the line about the changes that an HPA ignores at the present size."""
+    name = f"tolerance/{autoscaler.namespace}/{autoscaler.name}"
+    highest = _farthest(replicas, autoscaler.scale_up_tolerance_ratio, 1)
+    lowest = _farthest(replicas, autoscaler.scale_down_tolerance_ratio, -1)
+    if highest == lowest:
+        return ok(name, f"at {replicas} replicas, the HPA follows a change of one replica")
+    fix = "set behavior.scaleUp.tolerance and behavior.scaleDown.tolerance to 0 (Kubernetes 1.35), or use output scale"
+    return warning(name, f"at {replicas} replicas, the HPA ignores recommendations from {lowest} to {highest}", fix)
+
+
+def _farthest(replicas: int, ratio: float | None, direction: int) -> int:
+    """Return the size farthest from the present one that is still within the tolerance."""
+    tolerance = DEFAULT_TOLERANCE_RATIO if ratio is None else ratio
+    return replicas + direction * int(tolerance * replicas + _ROUNDING)

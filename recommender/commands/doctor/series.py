@@ -1,0 +1,113 @@
+"""Doctor: whether Prometheus has the series that each entry of the configuration exports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.time.pace import UNPACED
+from recommender.commands.doctor.prometheus import QUERY_SECONDS
+from recommender.configuration.needs import needs_of_one
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.table import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.kind import Recommendation
+
+OLD_SECONDS: Final = 120.0
+"""Age of a sample which two scrapes a minute apart cannot explain."""
+REPLICAS: Final = "tidewatch_recommended_replicas"
+_RESOURCES: Final = "tidewatch_recommended_resources"
+_RECOMMENDATION: Final = "recommendation"
+_TARGET_LABELS: Final = ("target_namespace", "target_kind", "target_name")
+_SCRAPE: Final = (
+    "let Prometheus scrape /metrics of each of the recommender's pods (metrics.serviceMonitor.enabled or "
+    "metrics.podMonitor.enabled of the chart), check that one of them leads, and see with `tidewatch-recommender "
+    "recommend` whether the entry has a value"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedSeries:
+    """The series that Prometheus should have of an entry."""
+
+    line: str
+    """The name of its line in the report."""
+    metric: str
+    labels: Mapping[str, str]
+    """At least one series has them."""
+
+
+def metrics_of(recommendation: Recommendation) -> tuple[str, ...]:
+    """Return which metrics an entry exports as its value."""
+    return kind_of(recommendation.policy.type).value_metrics(recommendation.subject)
+
+
+def exported_by(recommendation: Recommendation) -> Iterator[ExportedSeries]:
+    """Yield the series of one entry: one for each metric and target, where the configuration lists targets."""
+    policy = recommendation.policy
+    own = {_RECOMMENDATION: policy.name}
+    lists_targets = kind_of(policy.type).has_targets and needs_of_one(recommendation).for_each is None
+    for metric in metrics_of(recommendation):
+        suffix = "/resources" if metric == _RESOURCES else ""
+        if not lists_targets:
+            yield ExportedSeries(f"series/{policy.name}", metric, own)
+            continue
+        for target in policy.targets or (None,):
+            name = f"series/{policy.name}" + (f"/{target}" if target else "") + suffix
+            yield ExportedSeries(name, metric, own | _labels_of(target))
+
+
+def _labels_of(target: TargetReference | None) -> dict[str, str]:
+    values = ("", "", "") if target is None else (target.namespace, target.kind, target.name)
+    return dict(zip(_TARGET_LABELS, values, strict=True))
+
+
+def look_at_series(settings: PrometheusSettings | None, recommendations: Sequence[Recommendation]) -> tuple[Line, ...]:
+    """Ask Prometheus when the series of each entry were last scraped."""
+    if settings is None:
+        fix = "set --prometheus-url, or prometheus.url in the configuration"
+        return (unknown("series", "it was not checked: no Prometheus is named", fix),)
+    wanted = [
+        exported for each in recommendations if Output.METRIC in each.policy.outputs for exported in exported_by(each)
+    ]
+    try:
+        with PrometheusClient(settings) as client:
+            scraped = {
+                metric: _scraped_series(client, metric) for metric in dict.fromkeys(each.metric for each in wanted)
+            }
+    except (PrometheusError, SettingsError) as e:
+        message = f"{settings.endpoint.shown} does not answer queries: {e}"
+        return (error("series", message, "check the address of Prometheus and its credentials"),)
+    return tuple(judge_series(each, *scraped[each.metric]) for each in wanted)
+
+
+def _scraped_series(client: PrometheusClient, metric: str) -> tuple[list[tuple[Mapping[str, str], float]], float]:
+    """Return labels and time of the last sample of each series, and the time of the answer."""
+    by = ", ".join((_RECOMMENDATION, *_TARGET_LABELS))
+    answer = client.instant(f"max by ({by}) (timestamp({metric}))", timeout_seconds=QUERY_SECONDS)
+    return [(each.labels, each.value) for batch in answer.batches(UNPACED) for each in batch], answer.evaluated_at
+
+
+def judge_series(exported: ExportedSeries, scraped: Sequence[tuple[Mapping[str, str], float]], now: float) -> Line:
+    """Return the line about the series of an entry; `scraped` are labels and time of the last sample of each."""
+    metric = exported.metric
+    times = [
+        time
+        for labels, time in scraped
+        if all(labels.get(name, "") == value for name, value in exported.labels.items())
+    ]
+    if not times:
+        return error(exported.line, f"Prometheus has no {metric} for it", _SCRAPE)
+    age = max(0.0, now - max(times))
+    if age > OLD_SECONDS:
+        message = f"the last sample of {metric} in Prometheus is {age:.0f} s old"
+        return warning(exported.line, message, _SCRAPE)
+    return ok(exported.line, f"Prometheus has {metric} for it, {age:.0f} s old")

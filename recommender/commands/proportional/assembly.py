@@ -1,0 +1,252 @@
+"""Puts the parts of `proportional` together: watches, the ConfigMap, the loop, scale calls and events.
+
+It is what `run` is for one recommendation of this kind, without all that others need.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.state import ClusterNeeds, Unknown
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.objects.selectors import parse_selector
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.threads import DaemonThreads
+from adapter.foundation.sources.kubernetes.access import access
+from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics, WatchMetrics
+from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
+from adapter.foundation.time.clock import Clock
+from recommender.commands.program import METRICS_PREFIX
+from recommender.commands.proportional.decisions import OneDecision
+from recommender.commands.proportional.poll_state import PollState
+from recommender.commands.proportional.target_notes import TargetNotes
+from recommender.commands.proportional.watches import ProportionalWatches
+from recommender.kinds.proportional.calculate import calculate_proportional
+from recommender.kinds.proportional.node_filter import VIRTUAL_LABELS
+from recommender.kinds.table import kind_of
+from recommender.leader_election.rules import LeaseTiming
+from recommender.outputs.event_rules import event_of_scale_call
+from recommender.outputs.events import EventWriter
+from recommender.outputs.metrics import RecommendationMetrics
+from recommender.outputs.output_telemetry import RecommenderTelemetry
+from recommender.outputs.scale import ScaleHooks, ScaleWriter, longest_fenced_write_seconds
+from recommender.running.effects import ClusterEffects, HistoryAlone
+from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
+from recommender.running.leadership import WithoutLease
+from recommender.running.lookups import TargetLookups
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.parameter_config_maps import ParameterConfigMaps
+from recommender.running.plans import PollPlan
+from recommender.running.runner import Latest, Runner, RunnerParts
+from recommender.running.writes import Writes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from adapter.foundation.options.cluster import ClusterSettings
+    from recommender.commands.proportional.process import OneProcess
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.record import Record
+    from recommender.kinds.proportional.parameters import ParametersConfigMap, ProportionalSettings
+    from recommender.outputs.scale import ScaleOutcome
+    from recommender.running.effects import RecordHistory
+    from recommender.running.leadership import Leadership
+    from recommender.running.runner import Effects
+
+_log = logging.getLogger(__name__)
+
+READY_WITHOUT_LISTS_SECONDS: Final = 10.0
+_LOOK_UP_THREADS: Final = (2, 1)
+"""For targets, and for those that were slow last time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProportionalOptions:
+    """The flags besides the configuration."""
+
+    cluster: ClusterSettings
+    dry_run: bool
+    most_failures: int
+    """Consecutive polls that fail before the process ends; 0: it never does."""
+    pod: str
+    """Begins this process's identity in the Lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The interfaces for readers of a running program."""
+
+    publication: Latest
+    leadership: Leadership
+    clock: Clock
+
+
+class NoHistory:
+    """Where no page shows what was decided."""
+
+    def add(self, now: float, records: Iterable[Record]) -> None:
+        """Drop the records."""
+
+
+_NO_HISTORY: Final = NoHistory()
+
+
+class _Parts:
+    """The objects that several parts share."""
+
+    def __init__(self, options: ProportionalOptions, process: OneProcess) -> None:
+        """Create them. Raises StartError if there is no way to a cluster."""
+        named = options.cluster
+        try:
+            connect = access(None if named.kubeconfig is None else str(named.kubeconfig), named.context)
+            self.client = KubernetesClient(connect)
+        except KubernetesError as error:
+            raise StartError(str(error)) from error
+        self.process = process
+        self.clock = Clock()
+        self.wake = threading.Event()
+        self.objects = ObjectClient(self.client)
+        self.writes = Writes(self.objects)
+        self.telemetry = RecommenderTelemetry(process.registry)
+        self.state = PollState(options.most_failures, process.fail)
+        # The kinds of targets are known, so the API server need not be asked for its kinds.
+        self.resolve = partial(find_resource, BUILT_IN)
+        self.lookups = TargetLookups(self.objects, self.resolve, clock=self.clock, threads=_LOOK_UP_THREADS)
+
+
+def start(
+    options: ProportionalOptions,
+    configuration: Configuration,
+    process: OneProcess,
+    history: RecordHistory = _NO_HISTORY,
+) -> Running:
+    """Start everything; raises StartError."""
+    parts = _Parts(options, process)
+    [entry] = configuration.recommendations
+    subject: ProportionalSettings = entry.subject
+    config_map: ParametersConfigMap = subject.config_map  # type: ignore[assignment]  # likewise
+    leadership = _leadership(options, configuration, parts)
+    memories = Memories(ProcessMemoryStore())
+    labels = {*parse_selector(subject.node_filter.selector).keys, *(key for key, _ in VIRTUAL_LABELS)}
+    watches = ProportionalWatches(
+        parts.client, config_map.namespace, labels, WatchMetrics(process.registry, METRICS_PREFIX), parts.wake.set
+    )
+    config_maps = ParameterConfigMaps(
+        parts.objects,
+        lambda _namespace, _name: config_map.default_params,
+        leadership.may_write,
+        parts.clock,
+        is_dry_run=options.dry_run,
+    )
+    metrics = RecommendationMetrics(leadership.is_leader, (kind_of("proportional"),))
+    latest = Latest(metrics.publish)
+    threads = LookUpThreads(DaemonThreads("ConfigMap", 1).submit, DaemonThreads("slow ConfigMap", 1).submit)
+    runner = Runner(
+        RunnerParts(
+            plan=_fixed_plan(configuration, config_map, calculate_proportional(subject)),
+            gatherer=Gatherer(
+                InputSources(watches.state, _no_query, config_maps.read, parts.lookups.look), threads, threads
+            ),
+            decisions=OneDecision(
+                memories, config_map, parts.state.uses_former_parameters, parts.telemetry, parts.clock
+            ),
+            leadership=leadership,
+            memories=memories,
+            effects=HistoryAlone(history)
+            if options.dry_run
+            else _effects(parts, leadership, history, entry.policy.name),
+            latest=latest,
+            telemetry=parts.telemetry,
+            clock=parts.clock,
+            wake=parts.wake,
+            report_poll=partial(_note_poll, parts.state, TargetNotes()),
+        )
+    )
+    _be_ready(process, watches)
+    process.on_stopping(parts.wake.set)
+    watches.start(process.tasks)
+    process.tasks.running("recommendations", lambda stop: runner.run(stop.event))
+    process.serve(parts.state.answer, metrics.text)
+    return Running(latest, leadership, parts.clock)
+
+
+def _leadership(options: ProportionalOptions, configuration: Configuration, parts: _Parts) -> Leadership:
+    election = configuration.leader_election
+    metrics = LeaseMetrics(parts.process.registry, METRICS_PREFIX)
+    leadership: Leadership = WithoutLease()
+    if options.dry_run:
+        _log.info("this is a dry run: nothing is written")
+    elif election.enabled:
+        from recommender.commands.run.leading import Candidate, begin_election  # noqa: PLC0415 - seldom needed
+
+        candidate = Candidate(election.namespace, election.name, options.pod)
+        leadership = begin_election(candidate, parts.process, (parts.objects, parts.writes), metrics, parts.wake)
+    else:
+        # As of the peer.
+        _log.info("leader election is disabled, so this process acts whatever other processes do: run only one replica")
+    metrics.show(leadership.is_leader)
+    return leadership
+
+
+def _effects(parts: _Parts, leadership: Leadership, history: RecordHistory, recommendation: str) -> Effects:
+    """Start what writes: scale calls and events."""
+    fence = Fence(longest_fenced_write_seconds(LeaseTiming()), leadership.may_write)
+    events = EventWriter(parts.writes, parts.lookups.uid, parts.telemetry.event, clock=parts.clock)
+
+    def announce(outcome: ScaleOutcome) -> None:
+        parts.state.scaled(outcome)
+        event = event_of_scale_call(outcome)
+        if event is not None:
+            events.add(event)
+
+    hooks = ScaleHooks(before_write=lambda _: True, count=parts.telemetry.scale_call, on_result=announce)
+    writer = ScaleWriter(parts.writes, parts.resolve, fence, hooks)
+    parts.telemetry.scale_output_added(recommendation)
+    tasks = parts.process.tasks
+    tasks.running("events", lambda stop: events.run(stop.event))
+    tasks.running("scale calls", lambda stop: writer.run(stop.event))
+    # The last callback runs first: no write may begin once the Lease is being released.
+    parts.process.on_stopping(writer.clear)
+    return ClusterEffects(writer, events, history)
+
+
+def _fixed_plan(
+    configuration: Configuration, config_map: ParametersConfigMap, calculate: Calculate
+) -> Callable[[], PollPlan]:
+    [policy] = [each.policy for each in configuration.recommendations]
+    plan = PollPlan(
+        configuration,
+        ClusterNeeds(nodes=True, autoscaler_namespaces=frozenset({config_map.namespace})),
+        LookUps(config_maps=frozenset({(config_map.namespace, config_map.name)}), targets=frozenset(policy.targets)),
+        {policy.name: lambda _target: calculate},
+    )
+    return lambda: plan
+
+
+def _note_poll(state: PollState, notes: TargetNotes, records: Sequence[Record]) -> None:
+    state.polled(records)
+    notes.polled(records)
+
+
+def _no_query(_expr: str) -> Unknown:
+    return Unknown("this program does not query Prometheus")
+
+
+def _be_ready(process: OneProcess, watches: ProportionalWatches) -> None:
+    started = time.monotonic()
+
+    def probe() -> str | None:
+        if watches.has_tried_lists() or time.monotonic() - started >= READY_WITHOUT_LISTS_SECONDS:
+            return None
+        return "the first lists of objects have not arrived yet"
+
+    process.health.add_ready("objects", probe)

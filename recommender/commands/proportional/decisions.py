@@ -1,0 +1,86 @@
+"""The one decision of a poll."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Unknown
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.loop import Decision, decide, failed_decision, supervised
+from recommender.kinds.proportional.last_parameters import why_former
+from recommender.kinds.proportional.memory import remembered
+from recommender.running.decided import Decided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.time.clock import Clock
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.memory import Memory
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import TargetOutcome
+    from recommender.kinds.proportional.parameters import ParametersConfigMap
+    from recommender.running.memory.memories import Memories
+    from recommender.running.plans import PollPlan
+    from recommender.running.runner import RunnerTelemetry
+
+
+class OneDecision:
+    """Decides the one recommendation. For one thread."""
+
+    def __init__(
+        self,
+        memories: Memories,
+        config_map: ParametersConfigMap,
+        former: Callable[[str], None],
+        telemetry: RunnerTelemetry,
+        clock: Clock,
+    ) -> None:
+        """`former` is called with why the parameters are not those of the ConfigMap now; empty if they are."""
+        self._memories = memories
+        self._config_map = config_map
+        self._former = former
+        self._telemetry = telemetry
+        self._clock = clock
+
+    def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
+        """Return the decision; what it raises becomes its record."""
+        [policy] = [each.policy for each in plan.configuration.recommendations]
+        memory = self._memories.load(policy.name)
+        started = self._clock.monotonic()
+        decision = supervised(
+            policy,
+            partial(_decision, policy, plan.calculations[policy.name](None), inputs, memory, now),
+            partial(failed_decision, policy, memory, now, Inputs()),
+        )
+        self._telemetry.decided(policy.name, self._clock.monotonic() - started)
+        self._former(why_former(self._config_map, inputs, remembered(decision.memory.own).parameters))
+        return [Decided(policy.name, (decision,), decision.memory)]
+
+    def forget(self) -> None:
+        """Do nothing: nothing is under way between polls."""
+
+
+def _decision(
+    policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
+) -> Decision:
+    """Return the decision; a first list of nothing makes no target smaller until a second one agrees.
+
+    Nothing is stored here over a restart, so what is known from before is the present size of the targets: where it is
+    larger than what follows from the list, some nodes were there.
+    """
+    decision = decide(policy, calculate, inputs, memory, now)
+    nodes = inputs.cluster.nodes
+    larger = next((each for each in decision.record.targets if _would_shrink(each)), None)
+    if isinstance(nodes, Unknown) or not nodes.began_empty or larger is None:
+        return decision
+    reason = f"the first list since the start was empty, and {larger.target} has {larger.current_replicas} replicas"
+    doubtful = Unknown(f"{reason}: a second list has to agree", is_awaited=True)
+    return decide(policy, calculate, replace(inputs, cluster=replace(inputs.cluster, nodes=doubtful)), memory, now)
+
+
+def _would_shrink(outcome: TargetOutcome) -> bool:
+    current, recommended = outcome.current_replicas, outcome.recommended_replicas
+    return current is not None and recommended is not None and recommended < current

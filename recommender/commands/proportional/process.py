@@ -1,0 +1,93 @@
+"""The one process of `proportional`: its tasks, its metrics, and its end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.service.runtime.health import Health
+from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.runtime.process_telemetry import TaskMetrics, exposition, new_registry
+from adapter.foundation.service.runtime.tasks import Tasks
+from adapter.foundation.service.server.plain import PlainAnswer
+from recommender.commands.program import METRICS_PREFIX
+from recommender.commands.proportional.port import LAST_POLL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from recommender.commands.proportional.port import Port
+
+_log = logging.getLogger(__name__)
+
+STOP_SECONDS: Final = 6.0
+"""For a write that is under way, and for the release of the Lease."""
+_FAILED: Final = signal.SIGUSR1
+
+
+class OneProcess:
+    """The context given to the parts of the program. Its main thread waits for the end in `run`."""
+
+    def __init__(self, port: Port, version: str, endings: Collection[signal.Signals]) -> None:
+        """Create what the parts need; `endings`, SIGUSR1 among them, have been blocked before there were threads."""
+        self.registry = new_registry(version)
+        self.tasks = Tasks(TaskMetrics(self.registry, METRICS_PREFIX))
+        self.health = Health()
+        self._port = port
+        self._endings = endings
+        self._stopping: list[Callable[[], None]] = []
+        self._last_poll: Callable[[], PlainAnswer] = lambda: PlainAnswer(200, b"ok\n")
+        self._more_metrics: Callable[[], bytes] = lambda: b""
+
+    def on_stopping(self, callback: Callable[[], None]) -> None:
+        """Register a callback for the start of the shutdown; the last one is called first."""
+        self._stopping.append(callback)
+
+    def serve(self, last_poll: Callable[[], PlainAnswer], more_metrics: Callable[[], bytes]) -> None:
+        """Answer all paths of the port from now on; both functions answer from memory."""
+        self._last_poll, self._more_metrics = last_poll, more_metrics
+        self._port.use(self._answer)
+
+    def fail(self, reason: str) -> None:
+        """End the process with status 1. May be called from any thread."""
+        _log.error("the process gives up", extra=fields(reason=reason))
+        os.kill(os.getpid(), _FAILED)
+
+    def run(self) -> int:
+        """Wait for the end; return the exit status."""
+        arrived = signal.sigwait(self._endings)
+        _log.info("shutting down", extra=fields(signal=signal.Signals(arrived).name))
+        self._stop()
+        return 1 if arrived == _FAILED else 0
+
+    def _stop(self) -> None:
+        end = time.monotonic() + STOP_SECONDS
+        self.tasks.stopping.request()
+        stopping = threading.Thread(target=self._call_stopping, name="stopping", daemon=True)
+        stopping.start()
+        stopping.join(STOP_SECONDS)
+        still_running = self.tasks.stop(max(0.0, min(1.0, end - time.monotonic())))
+        if still_running:
+            _log.info("tasks did not end in time", extra=fields(tasks=", ".join(still_running)))
+        self._port.stop()
+        _log.info("ended")
+
+    def _call_stopping(self) -> None:
+        for callback in reversed(self._stopping):
+            try:
+                callback()
+            except Exception:  # noqa: BLE001 - one that fails must not keep the others from releasing what they hold
+                _log.exception("a callback failed during the shutdown")
+
+    def _answer(self, path: str, query: str) -> PlainAnswer | None:
+        if path == LAST_POLL:
+            return self._last_poll()
+        if path == "/metrics":
+            body, content_type = exposition(self.registry)
+            return PlainAnswer(200, body + self._more_metrics(), content_type)
+        health = None if path.startswith("/healthz") else self.health.answer(path, query)
+        return None if health is None else PlainAnswer(health[0], health[1].encode())

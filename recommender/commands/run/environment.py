@@ -1,0 +1,31 @@
+"""The environment of the loop: a cluster, or a folder of objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.running.gathering import ConfigMapInput, ReadCluster, ReadTargets
+    from recommender.running.leadership import Leadership
+    from recommender.running.memory.memories import Memories
+    from recommender.running.plans import PollPlan
+    from recommender.running.runner import Effects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Where inputs come from, and where decisions go."""
+
+    cluster: ReadCluster
+    config_map: Callable[[str, str], ConfigMapInput]
+    targets: ReadTargets
+    leadership: Leadership
+    memories: Memories
+    effects: Effects
+    change: Callable[[PollPlan], None]
+    """Follows a changed configuration."""
+    has_tried_lists: Callable[[], bool]
+    """Whether the first list of every kind has arrived or failed."""

@@ -1,0 +1,85 @@
+"""Leader election, and how it ends with a process."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from recommender.leader_election.elector import LeaseElector, LeaseSettings, unique_identity
+from recommender.leader_election.rules import LeaseTiming
+from recommender.outputs.scale import MOST_OF_A_WRITE, longest_fenced_write_seconds
+from recommender.running.leadership import WakingEvents
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from adapter.foundation.service.runtime.tasks import Tasks
+    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from recommender.running.writes import Writes
+
+_log = logging.getLogger(__name__)
+
+RELEASE_SECONDS = 1.5
+TIMING = LeaseTiming()
+
+
+class ElectionHost(Protocol):
+    """The process in which an election runs (`WorkerContext`)."""
+
+    @property
+    def tasks(self) -> Tasks:
+        """The tasks of the process."""
+        ...
+
+    def on_stopping(self, callback: Callable[[], None]) -> None:
+        """Register a callback for the start of the shutdown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Who wants to lead by which Lease."""
+
+    namespace: str
+    lease: str
+    pod: str
+    """Begins this process's identity in the Lease."""
+
+
+def begin_election(
+    candidate: Candidate,
+    host: ElectionHost,
+    clients: tuple[ObjectClient, Writes],
+    metrics: LeaseMetrics,
+    wake: threading.Event,
+) -> LeaseElector:
+    """Start the election, and let it end with the process."""
+    objects, writes = clients
+    settings = LeaseSettings(
+        namespace=candidate.namespace, name=candidate.lease, identity=unique_identity(candidate.pod), timing=TIMING
+    )
+    elector = LeaseElector(objects, settings, WakingEvents(metrics, wake))
+    host.tasks.running("leader election", lambda stop: elector.run(stop.event))
+    host.on_stopping(lambda: release_after_writes(writes, elector))
+    return elector
+
+
+def release_after_writes(writes: Writes, elector: Releasable) -> None:
+    """Release the Lease once no write can have an effect any more; if that is not known, it expires by itself."""
+    if writes.close(MOST_OF_A_WRITE * longest_fenced_write_seconds(TIMING)):
+        elector.release(RELEASE_SECONDS)
+    else:
+        _log.warning(
+            "the Lease is not released: a write is still in progress, so the next leader waits until the Lease expires"
+        )
+
+
+class Releasable(Protocol):
+    """An object that can be released (`LeaseElector`)."""
+
+    def release(self, seconds: float) -> bool:
+        """Let another process lead; returns whether that has succeeded."""
+        ...

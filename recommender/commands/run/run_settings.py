@@ -1,0 +1,119 @@
+"""The settings of `run` from flags and file: everything that can be wrong is found before a port is opened."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.options.clients import ObjectSettings
+from adapter.foundation.options.cluster import cluster_settings
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.server.addresses import Address, parse_address
+from adapter.foundation.service.server.server_settings import ServerOptions
+from adapter.foundation.sources.kubernetes.access import pod_namespace
+from adapter.foundation.web.hosts import AllowedHosts
+from recommender.commands.program import METRICS_PREFIX, PROGRAM
+from recommender.commands.run.flags import METRICS_ADDRESS, PAGE_ADDRESS
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.configuration.recommender_configuration import Configuration, LeaderElection, Listen
+
+STOP_SECONDS = 6.0
+"""For a write that is under way, and for the release of the Lease."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """All that a running recommender needs to know besides its configuration."""
+
+    server: ServerOptions
+    page_hosts: AllowedHosts
+    """Names by which the page may be asked."""
+    objects: ObjectSettings
+    dry_run: bool
+    pod: str
+    """Begins this process's identity in the Lease."""
+    namespace: str
+    """Where Lease and memories are; empty if they are not used."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is written to a cluster."""
+        return not self.dry_run and self.objects.files is None
+
+
+def run_settings(values: FlagValues, configuration: Configuration) -> RunSettings:
+    """Return what `run` needs to know. Raises UsageError."""
+    objects = object_settings(values)
+    dry_run = values.boolean("dry-run")
+    writes = not dry_run and objects.files is None
+    return RunSettings(
+        server=server_options(values, configuration.listen),
+        page_hosts=page_hosts(values, configuration.listen),
+        objects=objects,
+        dry_run=dry_run,
+        pod=socket.gethostname(),
+        namespace=own_namespace(configuration.leader_election) if writes else "",
+    )
+
+
+def object_settings(values: FlagValues) -> ObjectSettings:
+    """Return where objects come from. Raises UsageError."""
+    folder = values.path("objects")
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"--objects: {folder} is not a folder: name one with the objects' *.json and *.yaml")
+    return ObjectSettings(files=folder, cluster=cluster_settings(values))
+
+
+def server_options(values: FlagValues, listen: Listen) -> ServerOptions:
+    """Return how the process serves: flags that are given win over the file. Raises UsageError."""
+    page = PAGE_ADDRESS if listen.page is None else _address("listen.page", listen.page)
+    metrics = METRICS_ADDRESS if listen.metrics is None else _address("listen.metrics", listen.metrics)
+    host = values.text("bind-address") if "bind-address" in values.given else page.host
+    port = values.integer("port") if "port" in values.given else page.port
+    return ServerOptions(
+        program=PROGRAM,
+        version=program_version(),
+        metrics_prefix=METRICS_PREFIX,
+        address=Address(host, port),
+        tls=None,
+        plain_address=values.address("plain-bind-address") if "plain-bind-address" in values.given else metrics,
+        threads=4,
+        shutdown_delay_seconds=values.seconds("shutdown-delay"),
+        stop_seconds=STOP_SECONDS,
+        pin_cpu=values.boolean("pin-cpu"),
+    )
+
+
+def page_hosts(values: FlagValues, listen: Listen) -> AllowedHosts:
+    """Return the names by which the page may be asked: flags that are given win over the file. Raises UsageError."""
+    key, listed = "listen.allowedHosts", listen.allowed_hosts
+    if "allowed-hosts" in values.given:
+        key, listed = "--allowed-hosts", values.texts("allowed-hosts")
+    own = server_options(values, listen).address.host
+    try:
+        return AllowedHosts((*listed, own) if own else listed)
+    except ValueError as error:
+        raise UsageError(f"{key}: {error}") from error
+
+
+def own_namespace(election: LeaderElection) -> str:
+    """Return the namespace of Lease and memories: that of the file, else that of the pod. Raises UsageError."""
+    if election.namespace:
+        return election.namespace
+    if named := pod_namespace():
+        return named
+    raise UsageError(
+        "the namespace of the Lease and of the memories is not known outside of a pod: set leaderElection.namespace"
+        " in the configuration, or the environment variable POD_NAMESPACE"
+    )
+
+
+def _address(key: str, text: str) -> Address:
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        raise UsageError(f"{key}: {error}") from error

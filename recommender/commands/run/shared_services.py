@@ -1,0 +1,35 @@
+"""The parts that both worlds share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics, WatchTelemetry
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from recommender.outputs.output_telemetry import RecommenderTelemetry
+    from recommender.running.history_cache import HistoryCache
+    from recommender.running.plans import PollPlan
+    from recommender.running.sizes.write_results import WriteResults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedServices:
+    """The parts that are made before it is known where objects come from."""
+
+    plan: Callable[[], PollPlan]
+    wake: threading.Event
+    """Set to let the loop poll soon."""
+    telemetry: RecommenderTelemetry
+    watches: WatchTelemetry
+    lease_metrics: LeaseMetrics
+    history: HistoryCache
+    pace: Pace
+    clock: Clock
+    size_writes: WriteResults
+    """The results of writing sizes of node groups, for the next decisions."""

@@ -1,0 +1,129 @@
+"""`tidewatch-recommender sizes`: what every container should request, from Prometheus alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from adapter.foundation.objects.names import is_namespace_name
+from adapter.foundation.options.logs import configure_quiet_logs_by
+from adapter.foundation.options.prometheus import prometheus_settings
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.runtime.garbage_collector import rare_collections
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from recommender.commands.program import PROGRAM
+from recommender.commands.sizes.cluster_history import ClusterReader, SeveralClustersError
+from recommender.commands.sizes.flags import SIZES, size_settings
+from recommender.commands.sizes.prometheus_vectors import QUERY_SECONDS
+from recommender.commands.sizes.size_document import as_csv, as_json, as_yaml
+from recommender.commands.sizes.size_patches import as_patches
+from recommender.commands.sizes.size_queries import namespace_matcher
+from recommender.commands.sizes.size_reading import read_sizes
+from recommender.commands.sizes.size_table import as_table
+from recommender.commands.sizes.size_window import SizeWindow
+from recommender.decisions.texts.times import parse_rfc3339
+from recommender.kinds.resources.size_record import SizeStatus
+from recommender.kinds.resources.sizing import SizingOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.commands.sizes.size_reading import Sizes
+    from recommender.kinds.resources.workloads import SizedWorkload
+
+_GRID_SECONDS: Final = 300
+"""Queries end at a multiple of it, so that Prometheus's neighbours may keep their answers."""
+_PRINTED: Final[dict[str, Callable[[Sizes], str]]] = {
+    "json": as_json,
+    "yaml": as_yaml,
+    "csv": as_csv,
+    "patch": as_patches,
+}
+
+
+def sizes(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(SIZES, arguments, os.environ)
+    configure_quiet_logs_by(values)
+    try:
+        with rare_collections():
+            found = _sizes(values)
+    except (UsageError, SettingsError, PrometheusError, SeveralClustersError) as error:
+        exit_for_usage(PROGRAM, str(error))
+    print(_text(values, found))  # noqa: T201 - what was asked for
+    sys.exit(0 if any(record.status is not SizeStatus.ERROR for record in found.records) else 1)
+
+
+def _sizes(values: FlagValues) -> Sizes:
+    if "prometheus-url" not in values.given:
+        raise UsageError("--prometheus-url is missing: write the address of Prometheus, such as http://prometheus:9090")
+    plot = values.path("plot")
+    if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
+        raise UsageError(f"--plot: {plot} cannot be written: name a file in a folder that exists")
+    if plot is not None and not values.text("workload"):
+        raise UsageError("--plot needs --workload NAMESPACE/NAME: a picture shows one workload")
+    namespace, name = _selection(values)
+    # Queries name their own time limit; a server that calculates sends nothing meanwhile.
+    settings = replace(prometheus_settings(values), read_timeout_seconds=QUERY_SECONDS)
+    with PrometheusClient(settings) as client:
+        where = namespace_matcher((namespace,)) if namespace else ""
+        end = _end(values)
+        reader = ClusterReader(client, SizeWindow(end // _GRID_SECONDS * _GRID_SECONDS, values.seconds("last")), where)
+        reader.refuse_several_clusters()
+        resolution = reader.resolution()
+        window = SizeWindow(end // resolution.step_seconds * resolution.step_seconds, values.seconds("last"))
+        reader = ClusterReader(client, window, where)
+        options = SizingOptions(
+            size_settings(values),
+            also_with_hpa=values.boolean("also-with-hpa"),
+            step_seconds=resolution.step_seconds,
+            rate_seconds=resolution.rate_seconds,
+        )
+        found = read_sizes(reader, reader.history(), options, resolution, _wanted(name))
+        if plot is not None and found.records:
+            from recommender.commands.sizes.size_plot import write_size_plot  # noqa: PLC0415 - takes a second to load
+
+            try:
+                write_size_plot(reader, found, resolution, plot)
+            except (OSError, ValueError) as error:
+                raise UsageError(f"--plot: {plot} cannot be written: {error}") from error
+    return found
+
+
+def _selection(values: FlagValues) -> tuple[str, str]:
+    """Return the namespace and the name of the workloads that are meant; empty for all."""
+    namespace, workload = values.text("namespace"), values.text("workload")
+    of_workload, slash, name = workload.partition("/")
+    if workload and not (slash and name and is_namespace_name(of_workload)):
+        raise UsageError(f"--workload: {workload!r} is not NAMESPACE/NAME: write one such as shop/web")
+    if namespace and not is_namespace_name(namespace):
+        raise UsageError(f"--namespace: {namespace!r} is not the name of a namespace: write one such as shop")
+    if namespace and of_workload and namespace != of_workload:
+        raise UsageError(f"--workload is in {of_workload}, and --namespace is {namespace}: leave --namespace out")
+    return namespace or of_workload, name
+
+
+def _wanted(name: str) -> Callable[[SizedWorkload], bool]:
+    return lambda workload: not name or workload.name == name
+
+
+def _end(values: FlagValues) -> float:
+    if not values.text("end"):
+        return time.time()
+    try:
+        return parse_rfc3339(values.text("end"))
+    except ValueError as error:
+        raise UsageError(f"--end: {error}") from error
+
+
+def _text(values: FlagValues, found: Sizes) -> str:
+    printed = _PRINTED.get(values.text("output"))
+    if printed is not None:
+        return printed(found)
+    return as_table(found, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)

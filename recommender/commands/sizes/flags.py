@@ -1,0 +1,123 @@
+"""The flags of `sizes`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.durations import format_duration, parse_duration
+from adapter.foundation.options.logs import QUIET_LOG_FLAGS
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.table import BOOLEAN, PATH, TEXT, CommandFlags, Flag, Kind, one_of
+from recommender.commands.program import PROGRAM
+from recommender.kinds.resources.bounds import (
+    MARGIN_RATIO,
+    OWN_PERCENTILE_MARGIN_RATIO,
+    TARGET_PERCENTILE,
+    SizeSettings,
+)
+from recommender.kinds.resources.histograms import DAY_SECONDS
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.flags.table import FlagValues
+
+_SHORTEST_SECONDS: Final = 3600.0
+_LONGEST_SECONDS: Final = 90 * DAY_SECONDS
+_DEFAULT_SECONDS: Final = 8 * DAY_SECONDS
+_LARGEST_MARGIN: Final = 10.0
+AUTO: Final = "auto"
+
+
+def _last(text: str) -> float:
+    seconds = parse_duration(text)
+    if not _SHORTEST_SECONDS <= seconds <= _LONGEST_SECONDS:
+        raise ValueError(f"{text!r} is not between 1h and 90d: write a duration such as 8d")
+    return seconds
+
+
+def _percentile(text: str) -> float:
+    """Return the share; NaN for `auto`."""
+    if text == AUTO:
+        return math.nan
+    try:
+        percent = float(text)
+    except ValueError:
+        percent = 0.0
+    if not 1 <= percent <= 100:
+        raise ValueError(f"{text!r} is not a percentile: write auto, or a number from 1 to 100, such as 90")
+    return percent / 100
+
+
+def _margin(text: str) -> float:
+    try:
+        ratio = float(text.removesuffix("%")) / 100
+    except ValueError:
+        ratio = -1.0
+    if not (text.endswith("%") and 0 <= ratio <= _LARGEST_MARGIN):
+        raise ValueError(f"{text!r} is not a margin: write a percentage from 0% to 1000%, such as 15%")
+    return ratio
+
+
+SIZES: Final = CommandFlags(
+    program=f"{PROGRAM} sizes",
+    version=program_version(),
+    summary=(
+        "Shows what each container should request, from what it used as Prometheus knows it, and writes nothing. It "
+        "needs no configuration file. "
+        "Exit status 1 if no container has a size; 2 if Prometheus cannot be read, or holds several clusters."
+    ),
+    examples=(
+        f"{PROGRAM} sizes --prometheus-url http://prometheus:9090",
+        f"{PROGRAM} sizes --prometheus-url http://prometheus:9090 --namespace shop -o patch",
+    ),
+    flags=(
+        Flag(name="namespace", short="n", kind=TEXT, help="Only containers of this namespace (default: of all)."),
+        Flag(name="workload", kind=TEXT, help="Only workloads with this name, as NAMESPACE/NAME."),
+        Flag(
+            name="last",
+            kind=Kind("DURATION", _last, lambda seconds: format_duration(float(str(seconds)))),
+            default=_DEFAULT_SECONDS,
+            help="How much history is used, 1h to 90d. What is older than some days hardly counts.",
+        ),
+        Flag(name="end", kind=TEXT, help="Where the history ends, such as 2026-11-21T06:00:00Z (default: now)."),
+        Flag(
+            name="percentile",
+            kind=Kind("auto|NUMBER", _percentile, lambda ratio: f"{float(str(ratio)) * 100:g}"),
+            default=TARGET_PERCENTILE,
+            help="Percentile of the usage, of the daily peaks for memory, that the request covers; auto: for each "
+            "container, the one above which more costs more than it is worth.",
+        ),
+        Flag(
+            name="margin",
+            kind=Kind("PERCENTAGE", _margin, lambda ratio: f"{float(str(ratio)) * 100:g}%"),
+            help=f"What is added to the percentile (default: {MARGIN_RATIO:.0%}, and "
+            f"{OWN_PERCENTILE_MARGIN_RATIO:.0%} with --percentile=auto).",
+        ),
+        Flag(
+            name="also-with-hpa",
+            kind=BOOLEAN,
+            default=False,
+            help="Also size workloads whose HorizontalPodAutoscaler follows CPU or memory.",
+        ),
+        Flag(
+            name="output",
+            short="o",
+            kind=one_of("table", "text", "json", "csv", "yaml", "patch"),
+            default="table",
+            help="How the result is printed; text is another name for table, and patch are commands of kubectl.",
+        ),
+        Flag(name="plot", kind=PATH, help="Also draw usage and sizes into this PNG file; needs --workload."),
+        *PROMETHEUS_FLAGS,
+        *QUIET_LOG_FLAGS,
+    ),
+)
+
+
+def size_settings(values: FlagValues) -> SizeSettings:
+    """Return what --percentile and --margin say."""
+    share, margin = values.number("percentile"), values.number("margin")
+    percentile = None if share is None or math.isnan(share) else share
+    if margin is None:
+        margin = OWN_PERCENTILE_MARGIN_RATIO if percentile is None else MARGIN_RATIO
+    return SizeSettings(percentile, margin)

@@ -1,0 +1,78 @@
+"""Vectors and ranges from Prometheus, a few at a time, each whole or an error."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from adapter.foundation.sources.prometheus.decoding import AnswerLimits
+from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
+from adapter.foundation.sources.prometheus.ranges import RangeLimits
+from adapter.foundation.time.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.ranges import RangeAnswer
+
+QUERY_SECONDS: Final = 120.0
+AT_ONCE: Final = 3
+"""Queries in flight: one is decoded while Prometheus calculates others, and few answers are in memory."""
+_LIMITS: Final = AnswerLimits(max_bytes=512 * 2**20, max_samples=2_000_000)
+_RANGE_LIMITS: Final = RangeLimits(max_bytes=256 * 2**20, max_series=500_000)
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One sample of a vector."""
+
+    labels: tuple[str, ...]
+    """The values of the labels that were asked for; empty for a label that the series lacks."""
+    value: float
+
+
+def vector(client: PrometheusClient, query: str, at: float, labels: tuple[str, ...]) -> list[Element]:
+    """Return the samples of a query at a moment. Raises PrometheusError, also for an answer that may be partial."""
+    answer = client.instant(query, timeout_seconds=QUERY_SECONDS, at=at, limits=_LIMITS)
+    _refuse_partial(query, answer.warnings)
+    return [
+        Element(tuple(sample.labels.get(label, "") for label in labels), sample.value)
+        for batch in answer.batches(UNPACED)
+        for sample in batch
+    ]
+
+
+def matrix(client: PrometheusClient, query: str, start: float, end: float, step_seconds: int) -> RangeAnswer:
+    """Return the series of a query between two moments. Raises as `vector` does."""
+    answer = client.range(
+        query, start=start, end=end, step_seconds=step_seconds, timeout_seconds=QUERY_SECONDS, limits=_RANGE_LIMITS
+    )
+    _refuse_partial(query, answer.warnings)
+    return answer
+
+
+def in_turn(ask: Callable[[T], R], what: Iterable[T]) -> Iterator[R]:
+    """Yield the answer to each question, in order; `AT_ONCE` of them are asked or wait to be taken at a time."""
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        waiting = deque(what)
+        asked = deque(threads.submit(ask, waiting.popleft()) for _ in range(min(AT_ONCE, len(waiting))))
+        try:
+            while asked:
+                answer = asked.popleft().result()
+                if waiting:
+                    asked.append(threads.submit(ask, waiting.popleft()))
+                yield answer
+        finally:
+            for each in asked:
+                each.cancel()
+
+
+def _refuse_partial(query: str, warnings: tuple[str, ...]) -> None:
+    if warnings:
+        raise UnexpectedAnswerError(query, f"Prometheus warns that the values may be partial: {shortened(warnings[0])}")

@@ -1,0 +1,84 @@
+"""The usage of one workload as a picture, with the requests of now and the recommended ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.dates import DateFormatter
+from matplotlib.figure import Figure
+
+from recommender.commands.sizes import size_queries
+from recommender.commands.sizes.prometheus_vectors import matrix
+from recommender.kinds.resources.workloads import CPU, MEMORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from recommender.commands.sizes.cluster_history import ClusterReader
+    from recommender.commands.sizes.size_queries import Resolution
+    from recommender.commands.sizes.size_reading import Sizes
+    from recommender.kinds.resources.size_record import ResourceSize, SizeRecord
+
+MOST_PODS: Final = 200
+"""More lines cannot be told apart; the newest names are drawn."""
+_USAGE: Final = "#8c8c8c"
+_TARGET: Final = "#0b6fb8"
+_REQUEST: Final = "#d7191c"
+_UNITS: Final = {CPU: ("cores", 1.0, 0.001), MEMORY: ("MiB", 2.0**-20, 2.0**-20)}
+"""Name, and what samples and sizes are multiplied by."""
+
+
+def write_size_plot(reader: ClusterReader, sizes: Sizes, resolution: Resolution, path: Path) -> None:
+    """Write the picture of all records of `sizes` with a size, in the format of the file's suffix.
+
+    Raises PrometheusError, OSError, and ValueError for a format that cannot be written.
+    """
+    records = [record for record in sizes.records if record.cpu is not None]
+    figure = Figure(figsize=(12, 1 + 4.5 * len(records)), dpi=110, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    panels = figure.subplots(2 * len(records), 1, squeeze=False)[:, 0]
+    for place, record in enumerate(records):
+        for panel, resource, size in (
+            (panels[2 * place], CPU, record.cpu),
+            (panels[2 * place + 1], MEMORY, record.memory),
+        ):
+            if size is not None:
+                _draw_usage(panel, reader, sizes, record, resolution, resource)
+                _draw_size(panel, resource, size)
+                panel.set_title(f"{record.workload} {record.container}: {resource}", loc="left", fontsize=10)
+    canvas.print_figure(str(path))
+
+
+def _draw_usage(
+    panel: Axes, reader: ClusterReader, sizes: Sizes, record: SizeRecord, resolution: Resolution, resource: str
+) -> None:
+    pods = sizes.pods[record.workload][-MOST_PODS:]
+    where = (
+        size_queries.namespace_matcher((record.workload.namespace,))
+        + size_queries.pods_matcher(pods)
+        + size_queries.container_matcher(record.container)
+    )
+    cpu = size_queries.cpu_usage(where, resolution.rate_seconds)
+    query = cpu if resource == CPU else size_queries.memory_usage(where)
+    steps = int(sizes.window.seconds // resolution.step_seconds)
+    start = sizes.window.end - steps * resolution.step_seconds
+    for series in matrix(reader.client, query, start, sizes.window.end, resolution.step_seconds).series:
+        moments = (np.frombuffer(series.timestamps) * 1000).astype("datetime64[ms]")
+        values = np.frombuffer(series.values) * _UNITS[resource][1]
+        panel.plot(moments, values, color=_USAGE, linewidth=0.6, alpha=0.7)
+    panel.xaxis.set_major_formatter(DateFormatter("%d %b %H:%M"))  # type: ignore[no-untyped-call]
+
+
+def _draw_size(panel: Axes, resource: str, size: ResourceSize) -> None:
+    unit, _, factor = _UNITS[resource]
+    panel.axhline(size.target * factor, color=_TARGET, label="recommended")
+    panel.axhspan(size.lower * factor, size.upper * factor, color=_TARGET, alpha=0.12, label="lower to upper bound")
+    if size.request is not None:
+        panel.axhline(size.request * factor, color=_REQUEST, linestyle="--", label="request now")
+    panel.set_ylim(bottom=0)
+    panel.set_ylabel(unit)
+    panel.legend(loc="upper left", fontsize=8)

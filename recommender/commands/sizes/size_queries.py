@@ -1,0 +1,144 @@
+"""The queries of `sizes`: cAdvisor's usage and kube-state-metrics' objects, without what is counted twice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.regex import quote_pattern
+from adapter.foundation.promql.quoting import go_quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+CPU_METRIC: Final = "container_cpu_usage_seconds_total"
+MEMORY_METRIC: Final = "container_memory_working_set_bytes"
+REQUESTS_METRIC: Final = "kube_pod_container_resource_requests"
+LIMITS_METRIC: Final = "kube_pod_container_resource_limits"
+POD_OWNER_METRIC: Final = "kube_pod_owner"
+REPLICA_SET_OWNER_METRIC: Final = "kube_replicaset_owner"
+JOB_OWNER_METRIC: Final = "kube_job_owner"
+HPA_METRIC: Final = "kube_horizontalpodautoscaler_info"
+
+_BY_CONTAINER: Final = "max by (namespace, pod, container)"
+# The pause container and the sums of pods are no containers.
+_CONTAINERS: Final = 'container!="",container!="POD",pod!=""'
+# Older kubelets have a series for each core as well.
+_ALL_CORES: Final = 'cpu=~"|total"'
+# With it, `namespace` and `pod` are those of kube-state-metrics itself.
+_HONOURED: Final = 'exported_namespace=""'
+_SHORTEST_RATE_SECONDS: Final = 300.0
+_STEP_SECONDS: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """How CPU is asked for: a sample each `step_seconds`, of the `rate_seconds` before it."""
+
+    step_seconds: int
+    rate_seconds: int
+
+
+def resolution_of(scrape_seconds: float) -> Resolution:
+    """Return the resolution that samples of this distance allow: a rate needs two of them."""
+    if scrape_seconds * 2 < _SHORTEST_RATE_SECONDS:
+        return Resolution(round(_STEP_SECONDS), round(_SHORTEST_RATE_SECONDS))
+    step = math.ceil(scrape_seconds / _STEP_SECONDS) * _STEP_SECONDS
+    return Resolution(round(step), round(math.ceil(2 * scrape_seconds / 60) * 60 + 60))
+
+
+def namespace_matcher(namespaces: Collection[str]) -> str:
+    """Return a matcher of these namespaces, with the comma before it; of none, nothing: all are meant."""
+    if not namespaces:
+        return ""
+    if len(namespaces) == 1:
+        return f",namespace={go_quoted(next(iter(namespaces)))}"
+    return f",namespace=~{go_quoted('|'.join(map(quote_pattern, sorted(namespaces))))}"
+
+
+def cpu_usage(where: str, rate_seconds: int) -> str:
+    """Return the query of cores in use. Several kubelet jobs count once, and so do both sides of a restart."""
+    return f"{_BY_CONTAINER} (rate({CPU_METRIC}{{{_CONTAINERS},{_ALL_CORES}{where}}}[{rate_seconds}s]))"
+
+
+def memory_usage(where: str) -> str:
+    """Return the query of the working sets now."""
+    return f"{_BY_CONTAINER} ({MEMORY_METRIC}{{{_CONTAINERS}{where}}})"
+
+
+def memory_peaks(where: str, seconds: int) -> str:
+    """Return the query of the largest working sets in a time."""
+    return f"{_BY_CONTAINER} (max_over_time({MEMORY_METRIC}{{{_CONTAINERS}{where}}}[{seconds}s]))"
+
+
+def scrapes_in_an_hour(where: str) -> str:
+    """Return the query of how many samples a series has in an hour; of those that just began, it has fewer."""
+    return f"quantile(0.9, count_over_time({MEMORY_METRIC}{{{_CONTAINERS}{where}}}[1h]))"
+
+
+def clusters(metric: str, labels: Collection[str], where: str) -> str:
+    """Return the query of all values of labels that name clusters."""
+    return f"group by ({', '.join(labels)}) ({metric}{{{_selected(where)}}})"
+
+
+def owners(metric: str, name: str, where: str, seconds: int | None = None) -> str:
+    """Return the query of the owners of objects, which existed at a moment or at some time of the seconds before it.
+
+    `name` is the label that holds the name of the object.
+    """
+    selector = f'{metric}{{owner_is_controller!="false",{_HONOURED}{where}}}'
+    found = selector if seconds is None else f"present_over_time({selector}[{seconds}s])"
+    return f"group by (namespace, {name}, owner_kind, owner_name) ({found})"
+
+
+def stated(metric: str, where: str) -> str:
+    """Return the query of the requests or limits of containers."""
+    selector = f'{metric}{{resource=~"cpu|memory",{_HONOURED}{where}}}'
+    return f"max by (namespace, pod, container, resource) ({selector})"
+
+
+def init_containers(where: str) -> str:
+    """Return the query of containers that run before the others."""
+    return f"group by (namespace, pod, container) (kube_pod_init_container_info{{{_HONOURED}{where}}})"
+
+
+def autoscaler_targets(where: str) -> str:
+    """Return the query of what each HorizontalPodAutoscaler scales."""
+    labels = "namespace, horizontalpodautoscaler, scaletargetref_kind, scaletargetref_name"
+    return f"group by ({labels}) ({HPA_METRIC}{{{_HONOURED}{where}}})"
+
+
+def autoscaler_metrics(where: str) -> str:
+    """Return the query of which HorizontalPodAutoscalers follow CPU or memory."""
+    selector = f'kube_horizontalpodautoscaler_spec_target_metric{{metric_name=~"cpu|memory",{_HONOURED}{where}}}'
+    return f"group by (namespace, horizontalpodautoscaler, metric_name) ({selector})"
+
+
+def kills(where: str, seconds: int) -> str:
+    """Return the query of containers that were killed out of memory in the seconds before a moment.
+
+    The reason stays until the next restart. So the container must have restarted in this time, or its pod must have
+    begun in it; where restarts are unknown, each time with the reason counts, which is rather too much than too little.
+    """
+    reason = f'kube_pod_container_status_last_terminated_reason{{reason="OOMKilled",{_HONOURED}{where}}}'
+    restarts = f"kube_pod_container_status_restarts_total{{{_HONOURED}{where}}}"
+    on = "on (namespace, pod, container)"
+    killed = f"{_BY_CONTAINER} (max_over_time({reason}[{seconds}s])) > 0"
+    restarted = f"{_BY_CONTAINER} (changes({restarts}[{seconds}s])) > 0"
+    before = f"{_BY_CONTAINER} ({restarts} offset {seconds}s)"
+    return f"(({killed}) and {on} ({restarted})) or (({killed}) unless {on} ({before}))"
+
+
+def pods_matcher(pods: Collection[str]) -> str:
+    """Return a matcher of pods, with the comma before it."""
+    return f",pod=~{go_quoted('|'.join(map(quote_pattern, sorted(pods))))}"
+
+
+def _selected(where: str) -> str:
+    return f'namespace!=""{where}'
+
+
+def container_matcher(container: str) -> str:
+    """Return a matcher of one container, with the comma before it."""
+    return f",container={go_quoted(container)}"

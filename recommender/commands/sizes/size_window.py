@@ -1,0 +1,59 @@
+"""The time that sizes are made from, and how it is asked for in slices of days."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.resources.histograms import DAY_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_POINTS: Final = 600_000
+"""Of one answer: about 15 MB of text."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSlice:
+    """Steps of one day, which is counted back from the end; both moments are Unix seconds and are asked for."""
+
+    day: int
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class SizeWindow:
+    """The time before a moment."""
+
+    end: float
+    """Unix seconds, a whole multiple of the step of queries."""
+    seconds: float
+
+    @property
+    def start(self) -> float:
+        """Unix seconds."""
+        return self.end - self.seconds
+
+    @property
+    def days(self) -> int:
+        """Number of days, the last of which may be shorter."""
+        return math.ceil(self.seconds / DAY_SECONDS)
+
+    def day_ends(self) -> Iterator[tuple[float, int]]:
+        """Yield the end of each day and how many seconds it has, the newest first."""
+        for day in range(self.days):
+            yield self.end - day * DAY_SECONDS, round(min(DAY_SECONDS, self.seconds - day * DAY_SECONDS))
+
+    def slices(self, series: int, step_seconds: int) -> Iterator[TimeSlice]:
+        """Yield slices that together have each step once, none of them with many more than `MOST_POINTS` points."""
+        most = max(1, MOST_POINTS // max(series, 1))
+        steps = math.ceil(self.seconds / step_seconds)
+        for day in range(self.days):
+            newest = math.ceil(day * DAY_SECONDS / step_seconds)
+            until = min(steps, math.ceil((day + 1) * DAY_SECONDS / step_seconds))
+            for first in range(newest, until, most):
+                last = min(first + most, until) - 1
+                yield TimeSlice(day, self.end - last * step_seconds, self.end - first * step_seconds)

@@ -1,0 +1,77 @@
+"""The targets that an entry lists, and which of them are one object under two spellings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from adapter.foundation.cluster.facts.scale_targets import group_of
+from adapter.foundation.documents.scalars import NAMESPACE, OBJECT_NAME, TEXT
+from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.shapes import ListOf
+from adapter.foundation.objects.resources import BUILT_IN, UnknownResourceError, find_resource
+from recommender.decisions.record import TargetReference
+
+_SHORT_NAMES: Final = {
+    "deploy": "deployments",
+    "rc": "replicationcontrollers",
+    "rs": "replicasets",
+    "sts": "statefulsets",
+}
+"""As in `kubectl api-resources`, of the built-in kinds with a scale subresource."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetIdentity:
+    """What an object is, in whichever version of its API group and whichever case of its kind it is named."""
+
+    group: str
+    kind: str
+    """In lower case."""
+    namespace: str
+    name: str
+    shown: str = field(compare=False)
+    """For messages."""
+
+    def __str__(self) -> str:
+        """Return the target as messages name it."""
+        return self.shown
+
+
+def identity_of(target: TargetReference) -> TargetIdentity:
+    """Return what no two targets may share."""
+    group, kind = group_of(target.api_version), target.kind.lower()
+    return TargetIdentity(group, kind, target.namespace, target.name, str(target))
+
+
+def manifest_kind(group: str, name: str) -> str:
+    """Return the kind of a built-in resource as manifests spell it, for any name that kubectl knows it by.
+
+    Owners are recognized by the kind, so `deployments.apps` must not be another one than `Deployment`. A name that
+    is not built in is returned as it is.
+    """
+    plain = name.lower().removesuffix(f".{group}") if group else name.lower()
+    built_in = (resource for resource in BUILT_IN if resource.group == group)
+    try:
+        return find_resource(built_in, group, _SHORT_NAMES.get(plain, plain)).kind
+    except UnknownResourceError:
+        return name
+
+
+def _target(*, api_version: str, kind: str, namespace: str, name: str) -> TargetReference:
+    return TargetReference(api_version, manifest_kind(group_of(api_version), kind), namespace, name)
+
+
+TARGETS: Final = ListOf(
+    Section(
+        "targets",
+        _target,
+        (
+            Key("apiVersion", TEXT, "API version of the target.", "apps/v1"),
+            Key("kind", TEXT, "Kind of the target.", "Deployment"),
+            Key("namespace", NAMESPACE, "Namespace of the target.", "NAMESPACE"),
+            Key("name", OBJECT_NAME, "Name of the target.", "NAME"),
+        ),
+    ),
+    unique=identity_of,
+)

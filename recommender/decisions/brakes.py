@@ -1,0 +1,92 @@
+"""What limits the changes of every recommendation: `rollout`, `maxStep`, `maxChangesPerHour`, `paused`. Pure.
+
+A value is one number of replicas or the sizes of many node groups. Which brake acts, for how long and why is the same
+for both and stands here; what a brake does to a value is the value's own. `min` and `max` follow (`limits.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
+
+from recommender.decisions.pauses import active_pauses, stops
+from recommender.decisions.policy_settings import Direction
+from recommender.decisions.texts.times import rfc3339
+
+if TYPE_CHECKING:
+    from recommender.decisions.policy_settings import Brakes, MaxStep
+    from recommender.decisions.target_situation import Situation
+
+HOUR_SECONDS: Final = 3600.0
+ROLLOUT: Final = "rollout"
+MAX_STEP: Final = "maxStep"
+MAX_CHANGES: Final = "maxChangesPerHour"
+PAUSED: Final = "paused"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStop:
+    """A brake that stops changes."""
+
+    name: str
+    sentence: str
+    """Why, and what is kept."""
+    up: bool = True
+    down: bool = True
+    until: str = ""
+    """When the stop ends, where the sentence does not say so."""
+
+
+class Braking(Protocol):
+    """A value on its way through the brakes."""
+
+    def kept_text(self, situation: Situation) -> str:
+        """Return what is kept when changes are stopped, with its verb: `the sizes are kept`."""
+        ...
+
+    def above_rollouts(self, situation: Situation) -> Self:
+        """Return the value, no smaller than targets that are being rolled out."""
+        ...
+
+    def within_step(self, step: MaxStep, situation: Situation) -> Self:
+        """Return the value within the largest change at once."""
+        ...
+
+    def would_change(self, situation: Situation) -> bool:
+        """Return whether the value differs from the last one."""
+        ...
+
+    def stopped(self, stop: ChangeStop, situation: Situation) -> Self:
+        """Return the value without changes in the directions that are stopped."""
+        ...
+
+
+V = TypeVar("V", bound=Braking)
+
+
+def braked(value: V, brakes: Brakes, situation: Situation) -> V:
+    """Return what the brakes let through."""
+    value = value.above_rollouts(situation)
+    if brakes.max_step is not None:
+        value = value.within_step(brakes.max_step, situation)
+    limit, changes = brakes.max_changes_per_hour, situation.changes
+    if limit is not None and len(changes) >= limit and value.would_change(situation):
+        sentence = f"{value.kept_text(situation)}: {len(changes)} changes in the last hour, and {limit} are allowed"
+        until = rfc3339(changes[len(changes) - limit] + HOUR_SECONDS) if limit else "the limit is raised"
+        value = value.stopped(ChangeStop(MAX_CHANGES, sentence, until=until), situation)
+    pauses = active_pauses(brakes, situation.targets, situation.now)
+    if pauses:
+        sentence = "; ".join(each.sentence for each in pauses)
+        value = value.stopped(
+            ChangeStop(PAUSED, sentence, stops(pauses, Direction.UP), stops(pauses, Direction.DOWN)), situation
+        )
+    return value
+
+
+def step_limit(step: MaxStep, base: int) -> int:
+    """Return the largest change from this size; a ratio of it is rounded down, and is at least 1."""
+    if step.replicas is not None:
+        return step.replicas
+    # The decimal digits of the ratio, so that 29 % of 100 are 29.
+    return max(1, int(Fraction(repr(step.ratio or 0.0)) * base))

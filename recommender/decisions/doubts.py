@@ -1,0 +1,72 @@
+"""What earlier decisions knew of the cluster, also those of another process, against a first list of nothing.
+
+A process that has just started knows no objects that such a list could lack, so its watch takes it. The memory of the
+recommendation knows them: the fact counts as unknown until a second list agrees (`list_checks.CONFIRM_SECONDS`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.decisions.owners import is_target_of
+from recommender.decisions.policy_settings import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.policy_settings import RecommendationPolicy
+
+T = TypeVar("T")
+
+OWNERS: Final = "HPAs of the target"
+"""What the memory of a target calls them; everything else that it knows is the same for all targets."""
+
+
+def believed(what: str, fact: Observed[T] | Unknown, known: Mapping[str, int]) -> Observed[T] | Unknown:
+    """Return the fact; unknown if it follows from a first list of nothing although the memory knows such objects."""
+    before = known.get(what, 0)
+    if isinstance(fact, Unknown) or not fact.began_empty or not before:
+        return fact
+    reason = f"the first list since the start was empty, and {before} {what} were known before"
+    return Unknown(f"{reason}: a second list has to agree", is_awaited=True)
+
+
+def known_now(
+    what: str, fact: Observed[T] | Unknown | None, number: int, known: Mapping[str, int]
+) -> Mapping[str, int]:
+    """Return what the memory is to know: a number that a list has confirmed, else what it knew before."""
+    if not isinstance(fact, Observed) or fact.began_empty or known.get(what, 0) == number:
+        return known
+    others = {name: count for name, count in known.items() if name != what}
+    return {**others, what: number} if number else others
+
+
+def with_believed_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Inputs:
+    """Return the inputs without an answer about HPAs that has lost the one which owned the target."""
+    if not known.get(OWNERS):
+        return inputs
+    found = dict(inputs.cluster.autoscalers)
+    for namespace in {target.namespace for target in policy.targets}:
+        fact = inputs.cluster.autoscalers.get(namespace)
+        if fact is not None:
+            found[namespace] = believed(OWNERS, fact, known)
+    return replace(inputs, cluster=replace(inputs.cluster, autoscalers=found))
+
+
+def with_known_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Mapping[str, int]:
+    """Return what the memory of a recommendation with one target at most is to know, with the HPAs that own it."""
+    if Output.SCALE not in policy.outputs:
+        return known
+    for target in policy.targets:
+        fact = inputs.cluster.autoscalers.get(target.namespace)
+        owners = sum(is_target_of(each, target) for each in fact.value) if isinstance(fact, Observed) else 0
+        known = known_now(OWNERS, fact, owners, known)
+    return known
+
+
+def shared(known: Mapping[str, int]) -> Mapping[str, int]:
+    """Return what the memory of one target knows of the cluster, which is the same for all targets."""
+    return {what: number for what, number in known.items() if what != OWNERS}

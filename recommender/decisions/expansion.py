@@ -1,0 +1,191 @@
+"""Turns one recommendation with `forEach` into a decision for each of its targets.
+
+The series of the load are the list of targets. A target whose series has ended is held and then stale, as with any
+input that is missing. An hour later it is not listed any more, and after a day its memory is dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from adapter.foundation.cluster.values.state import Unknown
+from recommender.decisions.calculation import InputMissingError
+from recommender.decisions.loop import Decision, decide
+from recommender.decisions.memory import Memory
+from recommender.decisions.record import Record, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from recommender.decisions.calculation import Calculate, Calculation
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import TargetReference
+
+LISTED_SECONDS: Final = 3600.0
+"""For so long after its last value a target without a series is listed as stale."""
+REMEMBERED_SECONDS: Final = 86_400.0
+_NOTHING: Final = Memory()
+
+Rivals: TypeAlias = "Mapping[TargetReference, tuple[str, ...]]"
+
+
+@dataclass(frozen=True, slots=True)
+class EachTarget:
+    """How a recommendation with `forEach` is decided."""
+
+    calculate: Callable[[TargetReference | None], Calculate]
+    """Returns the calculation of one target."""
+    max_targets: int = 10_000
+    shards: int = 32
+    """How many ConfigMaps the memories of the targets take."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTargets:
+    """The targets of one poll."""
+
+    reasons: Mapping[TargetReference, str]
+    """By target, in order, why its load is unknown; empty if it is known."""
+    remembered: Mapping[TargetReference, Memory]
+    """The memories of targets that are not listed and may come back."""
+    problem: str = ""
+    """The problem of the recommendation as a whole; empty if there is none."""
+    is_error: bool = False
+    """Whether somebody has to change the configuration because of it."""
+    is_refused: bool = False
+    """Whether no load is known because Prometheus refuses the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedDecision:
+    """The decisions of all targets, and what the next poll must know."""
+
+    decisions: tuple[Decision, ...]
+    memory: Memory
+
+
+def listed_targets(
+    loads: LoadInputs | Unknown, by_target: Mapping[TargetReference, Memory], max_targets: int, now: float
+) -> ListedTargets:
+    """Return which targets are decided now, `now` in seconds since the Unix epoch."""
+    if isinstance(loads, Unknown):
+        # While nothing is known of any target, the last one that was confirmed shows when that began.
+        began = max((_confirmed_at(memory) for memory in by_target.values()), default=-math.inf)
+        unknown = {target: loads.reason for target, memory in _sort_targets(by_target) if _is_listed(memory, began)}
+        hidden = {target: memory for target, memory in by_target.items() if target not in unknown}
+        problem = "" if unknown else loads.reason
+        return ListedTargets(unknown, hidden, problem, is_error=loads.is_refused, is_refused=loads.is_refused)
+    # Of too many, those with a load come first, then those that are known: new series take nobody's place.
+    series = sorted(
+        (target for target in loads if target is not None),
+        key=lambda target: (isinstance(loads[target], Unknown), target not in by_target, _place(target)),
+    )
+    found = {target: _reason(loads[target]) for target in series[:max_targets]}
+    ended = {target: memory for target, memory in _sort_targets(by_target) if target not in found}
+    room = max(0, max_targets - len(found))
+    listed = [target for target, memory in ended.items() if target not in loads and _is_listed(memory, now)][:room]
+    missing = dict.fromkeys(listed, "the query of its load has no series for it any more")
+    kept = [
+        target
+        for target, memory in ended.items()
+        if target not in missing and 0.0 <= now - _confirmed_at(memory) < REMEMBERED_SECONDS
+    ]
+    remembered = {target: ended[target] for target in kept[:max_targets]}
+    reasons = dict(sorted((found | missing).items(), key=lambda item: _place(item[0])))
+    if len(series) > max_targets:
+        left_out = f"{len(series) - max_targets} of {len(series)} targets are left out: forEach.max is {max_targets}"
+        return ListedTargets(reasons, remembered, left_out, is_error=True)
+    return ListedTargets(reasons, remembered, "" if reasons else "the query of the load has no series")
+
+
+def _confirmed_at(memory: Memory) -> float:
+    return -math.inf if memory.last is None else memory.last.confirmed
+
+
+def _is_listed(memory: Memory, until: float) -> bool:
+    return until - _confirmed_at(memory) < LISTED_SECONDS
+
+
+def _place(target: TargetReference) -> tuple[str, str]:
+    return target.namespace, target.name
+
+
+def _sort_targets(by_target: Mapping[TargetReference, Memory]) -> list[tuple[TargetReference, Memory]]:
+    return sorted(by_target.items(), key=lambda item: _place(item[0]))
+
+
+def _reason(load: object) -> str:
+    return load.reason if isinstance(load, Unknown) else ""
+
+
+@dataclass(slots=True)
+class Expansion:
+    """Decides the targets of one recommendation. For one thread.
+
+    What is derived for each target is kept from poll to poll, while the policy stays the same.
+    """
+
+    policy: RecommendationPolicy
+    each: EachTarget
+    _parts: dict[TargetReference, tuple[RecommendationPolicy, Calculate]] = field(default_factory=dict)
+
+    def decided(
+        self, listed: ListedTargets, inputs: Inputs, memory: Memory, now: float, rivals: Rivals
+    ) -> ExpandedDecision:
+        """Return a decision for each target. One that fails is a record of its own and leaves the others alone."""
+        self._parts = {target: self._parts.get(target) or self._part(target) for target in listed.reasons}
+        decisions = tuple(
+            self._decide_target(
+                target,
+                _missing(reason, listed) if reason else None,
+                inputs,
+                memory.by_target.get(target, _NOTHING),
+                now,
+                rivals,
+            )
+            for target, reason in listed.reasons.items()
+        )
+        by_target = {
+            target: decision.memory
+            for target, decision in zip(listed.reasons, decisions, strict=True)
+            if decision.memory != _NOTHING
+        }
+        whole = replace(memory, by_target={**listed.remembered, **by_target})
+        if listed.problem:
+            status = Status.ERROR if listed.is_error else Status.STALE
+            problem = Record(self.policy.name, self.policy.type, now, status, listed.problem)
+            decisions = (Decision(problem, _NOTHING), *decisions)
+        return ExpandedDecision(decisions, whole)
+
+    def _part(self, target: TargetReference) -> tuple[RecommendationPolicy, Calculate]:
+        return replace(self.policy, targets=(target,), each=target), self.each.calculate(target)
+
+    def _decide_target(
+        self,
+        target: TargetReference,
+        missing: Calculate | None,
+        inputs: Inputs,
+        memory: Memory,
+        now: float,
+        rivals: Rivals,
+    ) -> Decision:
+        policy, calculate = self._parts[target]
+        others = rivals.get(target)
+        if others:
+            policy = replace(policy, rivals={target: others})
+        decision = decide(policy, missing or calculate, inputs, memory, now)
+        if decision.memory.changes and policy.brakes.max_changes_per_hour is None:
+            # Nothing reads them without that brake, and of thousands of targets they would be the most to store.
+            return replace(decision, memory=replace(decision.memory, changes=()))
+        return decision
+
+
+def _missing(reason: str, listed: ListedTargets) -> Calculate:
+    def calculate(_inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
+        raise InputMissingError(reason, is_refused=listed.is_refused)
+
+    return calculate

@@ -1,0 +1,45 @@
+"""`min` and `max`: bounds of a size that come last and always hold.
+
+They hold after a calculation and again after everything that follows it: brakes, holds, pauses and what is remembered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.decisions.record import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A bound for the value. Limits apply in their order, so that a later one may exceed an earlier one."""
+
+    name: str
+    bound: int
+    is_upper: bool
+    detail: str
+
+    def applied(self, value: int) -> int:
+        """Return the value within the bound."""
+        return min(value, self.bound) if self.is_upper else max(value, self.bound)
+
+
+def range_limits(lowest: int, highest: int | None) -> tuple[Limit, ...]:
+    """Return the limits of a range whose `max` overrules its `min`, as with an HPA; None: no upper limit."""
+    lower = Limit("min", lowest, is_upper=False, detail=f"min {lowest}")
+    return (lower,) if highest is None else (lower, Limit("max", highest, is_upper=True, detail=f"max {highest}"))
+
+
+def within(limits: Iterable[Limit], value: int) -> tuple[int, tuple[Step, ...]]:
+    """Return the value within all limits, and a step for each that has changed it."""
+    steps: list[Step] = []
+    for limit in limits:
+        bounded = limit.applied(value)
+        if bounded != value:
+            value = bounded
+            steps.append(Step(limit.name, value, limit.detail))
+    return value, tuple(steps)

@@ -1,0 +1,70 @@
+"""A forecast of a load, as far as records and decisions know it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedLoad:
+    """The load of a target: what it is, and what it will be when capacity that is requested now serves."""
+
+    now: float
+    """As observed."""
+    predicted: float | None
+    """The largest load expected from `at` on, until a later decision can help; None: no model has a forecast."""
+    at: float | None
+    """Seconds since the Unix epoch: now + start-up + control delays."""
+    quantiles: Mapping[str, float] = field(default_factory=dict)
+    """By quantile as a decimal number, such as `0.95`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastBound:
+    """How a forecast was cut."""
+
+    forecast: float
+    """The forecast of the model."""
+    largest: float
+    """The largest load of the history."""
+    ratio: float
+    """`maxOverHistory`: how many times that a forecast may be."""
+    models: tuple[str, ...] = ()
+    """Whose forecasts were cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A forecast with the model that made it and the record of all models: the details of a predictive record."""
+
+    has_value: ClassVar[bool] = False
+    """The value is the number of replicas."""
+
+    load: PredictedLoad
+    model: str
+    """The model in use, as the configuration spells it."""
+    model_reason: str
+    """Why this model, in one sentence with figures."""
+    shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
+    """By model: its recent shortage divided by that of plain headroom at equal replica-hours; None where neither has
+    any. Models that are left out are not listed."""
+    last_day: str = ""
+    """What this model would have done in the last day, beside plain headroom at equal cost; empty if not known."""
+    bound: ForecastBound | None = None
+    """None: the forecast was not cut."""
+    cost_above_load_ratio: float | None = None
+    """What this costs, over the last days: replica-hours above those that the load fills, as a share of these; None:
+    not known yet."""
+    cost_as_headroom_ratio: float | None = None
+    """Plain headroom that costs as much."""
+
+
+def forecast_of(record: Record) -> Prediction | None:
+    """Return the forecast of a record; None if it has none."""
+    return record.details if isinstance(record.details, Prediction) else None

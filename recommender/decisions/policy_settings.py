@@ -1,0 +1,86 @@
+"""The configuration that every kind of recommendation has: its targets, its outputs and its brakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.limits import Limit
+    from recommender.decisions.record import TargetReference
+
+
+class Output(StrEnum):
+    """Where a recommendation goes."""
+
+    METRIC = "metric"
+    SCALE = "scale"
+    CAPACITY_BUFFER = "capacityBuffer"
+
+
+class Direction(StrEnum):
+    """Which changes a pause stops."""
+
+    UP = "up"
+    DOWN = "down"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Changes are stopped."""
+
+    direction: Direction
+    until: float | None = None
+    """Seconds since the Unix epoch; None: until the pause is removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaxStep:
+    """The largest change at once: either replicas or a ratio of the present size."""
+
+    replicas: int | None = None
+    ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Brakes:
+    """Limits on the changes of a recommendation."""
+
+    paused: Pause | None = None
+    max_step: MaxStep | None = None
+    max_changes_per_hour: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Field managers that own `spec.replicas` if they keep writing it. `*` stands for any text."""
+
+    managers: tuple[str, ...] = ("argocd-*", "kustomize-controller")
+    autoscalers_required: bool = True
+    """Whether a target is refused if the HPAs of its namespace may not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendationPolicy:
+    """The part of a recommendation that does not depend on its kind."""
+
+    name: str
+    type: str
+    """The key of the configuration: `proportional`, `predictive`, `clusterSize`."""
+    targets: tuple[TargetReference, ...] = ()
+    outputs: frozenset[Output] = frozenset({Output.METRIC})
+    brakes: Brakes = field(default_factory=Brakes)
+    owners: Owners = field(default_factory=Owners)
+    stale_after_seconds: float = 60.0
+    limits: tuple[Limit, ...] = ()
+    """`min` and `max`, where the configuration states them: every size keeps them, whatever it comes from."""
+    rivals: Mapping[TargetReference, tuple[str, ...]] = field(default_factory=dict)
+    """By target, the names of the other recommendations that scale it."""
+    each: TargetReference | None = None
+    """With `forEach`: the target that this policy is about, one of several with this name."""
+    note: str = ""
+    """A note for the user about the configuration; it is part of each record's message."""

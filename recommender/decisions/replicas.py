@@ -1,0 +1,118 @@
+"""One number of replicas as a value that the brakes act on. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from recommender.decisions.brakes import MAX_CHANGES, MAX_STEP, ROLLOUT, step_limit
+from recommender.decisions.calculation import SettledValue
+from recommender.decisions.limits import within
+from recommender.decisions.record import Step
+from recommender.decisions.texts.record_texts import some
+from recommender.decisions.tolerance import tolerated
+
+if TYPE_CHECKING:
+    from recommender.decisions.brakes import ChangeStop
+    from recommender.decisions.calculation import DecisionContext
+    from recommender.decisions.policy_settings import MaxStep
+    from recommender.decisions.target_situation import Situation
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """A number on its way through the brakes, with the steps of those that changed it."""
+
+    replicas: int | None
+    """None if it must not change and nobody knows what it was."""
+    steps: tuple[Step, ...] = ()
+    holds: tuple[str, ...] = ()
+    """What keeps the value and until when."""
+
+    def kept_text(self, situation: Situation) -> str:
+        """Return what is kept: `3 is kept`."""
+        return f"{situation.held} is kept"
+
+    def above_rollouts(self, situation: Situation) -> Replicas:
+        """Keep the value from falling below the size of a target while that target is being rolled out."""
+        under_way = [target for target in situation.targets if target.state.rollout]
+        largest = max(under_way, key=lambda target: target.state.replicas, default=None)
+        if largest is None or self.replicas is None or self.replicas >= largest.state.replicas:
+            return self
+        detail = f"not below {largest.state.replicas} until the rollout of {largest.reference} is complete"
+        return self._changed(ROLLOUT, largest.state.replicas, detail, detail)
+
+    def within_step(self, step: MaxStep, situation: Situation) -> Replicas:
+        """Limit the distance from the present size, or from the last value where no present size is known."""
+        present, value = situation.present, self.replicas
+        base = present.state.replicas if present else situation.last_replicas
+        if base is None or value is None or abs(value - base) <= (limit := step_limit(step, base)):
+            return self
+        limited = base + limit if value > base else base - limit
+        where = f"the current size of {present.reference}" if present else "the last value"
+        return self._changed(MAX_STEP, limited, f"{base} {'+' if value > base else '-'} {limit}, from {where}")
+
+    def would_change(self, situation: Situation) -> bool:
+        """Return whether there is a last value, and this one differs from it."""
+        return situation.last_replicas is not None and self.replicas != situation.last_replicas
+
+    def stopped(self, stop: ChangeStop, situation: Situation) -> Replicas:
+        """Keep the last value, or the present size where there is no last value, in the directions that are stopped."""
+        held, value = situation.held, self.replicas
+        if value is None:
+            return self
+        if held is None:
+            hold = f"{stop.sentence}: neither a last value nor the current size is known"
+            return replace(self, replicas=None, holds=(*self.holds, hold))
+        kept = min(value, held) if stop.up else value
+        kept = max(kept, held) if stop.down else kept
+        if stop.name == MAX_CHANGES:
+            return self._changed(stop.name, kept, stop.sentence, f"{stop.sentence}, until {stop.until}")
+        if kept == value:
+            holds = (*self.holds, f"{stop.sentence}: {held} is kept") if stop.up and stop.down else self.holds
+            return replace(self, holds=holds)
+        hold = f"{stop.sentence}: {held} is kept, and not changed to {value}"
+        return self._changed(stop.name, kept, stop.sentence, hold)
+
+    def settled(self, question: DecisionContext) -> SettledValue:
+        """Keep the bounds whatever the brakes wanted, and name the HPA that will ignore the value."""
+        calculation, situation = question.calculation, question.situation
+        policy, value = question.policy, self.replicas
+        steps, holds = self.steps, self.holds
+        binding = steps[-1].step if steps else calculation.binding
+        if value is not None:
+            value, bounds = within(policy.limits if calculation.limits is None else calculation.limits, value)
+            if holds:
+                # A reader would wonder why the size is not the one that is held.
+                holds += tuple(f"{step.step}: {step.detail}" for step in bounds)
+            steps += bounds
+            binding = steps[-1].step if steps else calculation.binding
+            ignored = tolerated(policy, situation, question.inputs, value)
+            if ignored is not None:
+                steps, binding = (*steps, ignored), ignored.step
+        steps = (*calculation.steps, *steps)
+        reasons = tuple(filter(None, (calculation.hold, *holds, calculation.note, policy.note)))
+        if not reasons:
+            reasons = tuple(f"{step.step}: {step.detail}" for step in steps if step.step == binding)[-1:]
+        return SettledValue(
+            replicas=value,
+            is_remembered=value is not None,
+            has_changed=situation.last_replicas not in {None, value},
+            is_held=bool(holds or calculation.hold),
+            own=calculation.own,
+            inputs=calculation.inputs,
+            steps=steps,
+            binding=binding,
+            reasons=reasons,
+            notes=some(question.inputs.cluster.problems),
+            details=calculation.details,
+        )
+
+    def _changed(self, name: str, value: int, detail: str, hold: str = "") -> Replicas:
+        holds = (*self.holds, hold) if hold else self.holds
+        steps = self.steps if value == self.replicas else (*self.steps, Step(name, value, detail))
+        return Replicas(value, steps, holds)
+
+
+NO_VALUE: Final = Replicas(None)
+"""Of recommendations that only size containers."""

@@ -1,0 +1,76 @@
+"""The facts about targets that constraints and owners need, reduced to those that are recent enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Observed
+from recommender.decisions.texts.times import is_fresh
+
+if TYPE_CHECKING:
+    from recommender.decisions.inputs import Inputs, TargetState
+    from recommender.decisions.memory import LastValue, Memory
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import TargetReference
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTarget:
+    """A target whose present size is known."""
+
+    reference: TargetReference
+    state: TargetState
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The inputs of a constraint, besides the value that it limits."""
+
+    now: float
+    targets: tuple[KnownTarget, ...] = ()
+    last: LastValue | None = None
+    changes: tuple[float, ...] = ()
+    """Times of the changes in the last hour, ascending."""
+
+    @property
+    def present(self) -> KnownTarget | None:
+        """The largest target, the first one of several; None if no present size is known."""
+        return max(self.targets, key=lambda each: each.state.replicas, default=None)
+
+    @property
+    def last_replicas(self) -> int | None:
+        """The last value, if it is a number of replicas."""
+        return None if self.last is None else self.last.replicas
+
+    @property
+    def held(self) -> int | None:
+        """The value that a pause keeps: the last one, else the present size; None if neither is known."""
+        if self.last_replicas is not None:
+            return self.last_replicas
+        return None if self.present is None else self.present.state.replicas
+
+
+def situation_of(policy: RecommendationPolicy, inputs: Inputs, memory: Memory, now: float) -> Situation:
+    """Return the situation of one recommendation. Facts older than `staleAfter` count as unknown."""
+    known = ((target, fresh_state(target, policy, inputs, now)) for target in policy.targets)
+    targets = tuple(KnownTarget(target, state) for target, state in known if state is not None)
+    return Situation(now, targets, memory.last, memory.changes)
+
+
+def is_absent(target: TargetReference, policy: RecommendationPolicy, inputs: Inputs, now: float) -> bool:
+    """Return whether it is known that there is no such object."""
+    observed = inputs.targets.get(target)
+    if not isinstance(observed, Observed) or observed.value is not None:
+        return False
+    return is_fresh(observed.time, now, policy.stale_after_seconds)
+
+
+def fresh_state(
+    target: TargetReference, policy: RecommendationPolicy, inputs: Inputs, now: float
+) -> TargetState | None:
+    """Return what is known of a target; None if it does not exist, or nothing recent is known."""
+    observed = inputs.targets.get(target)
+    if isinstance(observed, Observed) and is_fresh(observed.time, now, policy.stale_after_seconds):
+        return observed.value
+    return None

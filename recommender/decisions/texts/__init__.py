@@ -1,0 +1,1 @@
+"""Values, times and rows as text."""

@@ -1,0 +1,45 @@
+"""Rows with aligned columns, of which the last one is wrapped."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.reports.terminal import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+GAP: Final = "  "
+_NARROWEST: Final = 20
+"""Characters that the last column has, even if the line then is longer than the terminal."""
+
+
+def columns(
+    rows: Sequence[tuple[str, ...]],
+    width: int | None,
+    finish: Callable[[int, int, str], str] = lambda _row, _column, text: text,
+    indent: str = "",
+) -> Iterator[str]:
+    """Yield the rows with aligned columns, the last one wrapped. `finish` gets each padded cell with its place."""
+    safe = [tuple(map(printable, row)) for row in rows]
+    widths = [max(len(row[column]) for row in safe) for column in range(len(rows[0]) - 1)]
+    start = len(indent) + sum(widths) + len(GAP) * len(widths)
+    for place, row in enumerate(safe):
+        cells = [finish(place, column, row[column].ljust(size)) for column, size in enumerate(widths)]
+        first, *rest = wrapped(row[-1], width if width is None else max(width - start, _NARROWEST), "") or [""]
+        yield indent + GAP.join([*cells, first])
+        yield from (" " * start + line for line in rest)
+
+
+def wrapped(text: str, width: int | None, indent: str) -> list[str]:
+    """Return the lines of a text; `width` None is one line of any length."""
+    if width is None:
+        return [indent + text]
+    return textwrap.wrap(
+        text,
+        max(width, _NARROWEST),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )

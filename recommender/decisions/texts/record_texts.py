@@ -1,0 +1,113 @@
+"""Values, numbers and outcomes of a record as text: for tables, log lines, and events of Kubernetes."""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from recommender.decisions.record import TargetAction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recommender.decisions.record import Record, TargetOutcome
+
+_JOINT: Final = "; "
+_MOST_NOTES: Final = 20
+"""In a message; the answer has all of them."""
+_MOST_PROBLEMS: Final = 3
+"""Objects that a message names. Of more, one fewer is named, so that at least two are left out."""
+_DECIMALS_OF_MONEY: Final = 2
+_SIGNIFICANT_DIGITS: Final = 4
+_TOLERANCE: Final = 2e-6
+"""A calculated lower bound is less than the exact one by up to 1e-6 of it."""
+
+
+def replicas_text(replicas: int) -> str:
+    """Return `11 replicas`."""
+    return f"{replicas} replica{'' if replicas == 1 else 's'}"
+
+
+def change_text(recommendation: str, before: int | None, after: str, message: str) -> str:
+    """Return what changes and why: `recommendation dns: from 3 to 11 replicas: …`."""
+    text = f"recommendation {recommendation}: from {'unknown' if before is None else before} to {after}"
+    return f"{text}: {message}" if message else text
+
+
+def message_with_notes(parts: Iterable[str], notes: Sequence[str]) -> str:
+    """Return the message of a record: what is decided, then what else the user should know."""
+    return _JOINT.join(dict.fromkeys(part for part in (*parts, *notes[:_MOST_NOTES]) if part))
+
+
+def some(problems: Sequence[str]) -> tuple[str, ...]:
+    """Return the problems, of many the first ones and how many others there are."""
+    if len(problems) <= _MOST_PROBLEMS:
+        return tuple(problems)
+    shown_ones = problems[: _MOST_PROBLEMS - 1]
+    return (*shown_ones[:-1], f"{shown_ones[-1]} (and {len(problems) - len(shown_ones)} more)")
+
+
+def message_without_notes(record: Record, notes: Sequence[str]) -> str:
+    """Return the message without the notes at its end, for readers who see them in a list of their own."""
+    notes = notes[:_MOST_NOTES]
+    return record.message.removesuffix(_JOINT.join(notes)).removesuffix(_JOINT) if notes else record.message
+
+
+def event_text(record: Record, outcome: TargetOutcome) -> str:
+    """Return the message of an event on a target: what happens to it, and why."""
+    value = recommended_text(outcome)
+    if outcome.action is TargetAction.REFUSED:
+        return f"recommendation {record.name}: not scaled to {value}: {outcome.message}"
+    return change_text(record.name, outcome.current_replicas, value, record.message)
+
+
+def recommended_text(outcome: TargetOutcome) -> str:
+    """Return the size of a target: `11 replicas`, or `no value`."""
+    return "no value" if outcome.recommended_replicas is None else replicas_text(outcome.recommended_replicas)
+
+
+def log_fields(record: Record, further: Mapping[str, object] = MappingProxyType({})) -> dict[str, object]:
+    """Return the fields of the log line about a record; what has no value is left out."""
+    found = {
+        "recommendation": record.name,
+        "status": record.status.value,
+        "replicas": record.replicas,
+        **further,
+        "binding": record.binding,
+        "reason": record.message,
+        "refused": "; ".join(each.message for each in record.targets if each.action is TargetAction.REFUSED),
+    }
+    return {key: value for key, value in found.items() if value not in {None, ""}}
+
+
+def plain(value: float) -> int | float:
+    """Return a whole number without its fraction, so that it is printed as `11` and not as `11.0`."""
+    return int(value) if float(value).is_integer() else value
+
+
+def money(value: float, *, is_lower_bound: bool = False) -> int | float:
+    """Return an amount with two decimals, or with four significant digits if it is small.
+
+    A lower bound is rounded down, except where only the arithmetic of floats keeps it from the next step.
+    """
+    if not math.isfinite(value) or value == 0:
+        return plain(value)
+    decimals = max(_DECIMALS_OF_MONEY, _SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(value))))
+    if is_lower_bound:
+        value = math.floor((value + _TOLERANCE * max(1.0, value)) * 10**decimals) / 10**decimals
+    return plain(round(value, decimals))
+
+
+def money_text(value: float, *, is_lower_bound: bool = False) -> str:
+    """Return an amount as text: `0.57`, `0.01235`, `12`."""
+    amount = money(value, is_lower_bound=is_lower_bound)
+    if isinstance(amount, int):
+        return str(amount)
+    return f"{amount:.{_DECIMALS_OF_MONEY}f}" if round(amount, _DECIMALS_OF_MONEY) == amount else f"{amount:.12g}"
+
+
+def shown(value: float) -> str:
+    """Return the text of a number: whole ones in full, others with six significant digits."""
+    number = plain(value)
+    return str(number) if isinstance(number, int) else f"{number:.6g}"

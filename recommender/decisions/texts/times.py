@@ -1,0 +1,75 @@
+"""Times: as RFC 3339 states them, and how old a fact is when clocks jump."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+CLOCK_SLACK_SECONDS: Final = 1.0
+"""By how much a fact may be ahead of the clock and still count as new."""
+
+_RFC3339: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})")
+
+
+def rfc3339(seconds: float) -> str:
+    """Return Unix seconds as `2026-11-21T06:00:00Z`: UTC, and whole seconds."""
+    return _of_whole_seconds(math.floor(seconds))
+
+
+@bounded_cache(MEBIBYTE)
+def _of_whole_seconds(seconds: int) -> str:
+    """Return the text; ten thousand records of one poll share a few times."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_rfc3339(text: str) -> float:
+    """Return the Unix seconds that an RFC 3339 time means. Raises ValueError, whose message says what to write."""
+    try:
+        if _RFC3339.fullmatch(text):
+            return datetime.fromisoformat(text.upper()).timestamp()
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError(f"{text!r} is not a time: write it as 2026-11-21T06:00:00Z")
+
+
+def age_seconds(time: float, now: float) -> float:
+    """Return how old a fact is.
+
+    A fact from the future gives infinity: the clock has been set back since, so nobody knows how old the fact is.
+    """
+    return math.inf if time > now + CLOCK_SLACK_SECONDS else max(0.0, now - time)
+
+
+def is_fresh(time: float, now: float, stale_after_seconds: float) -> bool:
+    """Whether a fact is recent enough to act on."""
+    return age_seconds(time, now) <= stale_after_seconds
+
+
+def check_age(what: str, time: float, now: float, stale_after_seconds: float) -> str:
+    """Return why facts cannot be used because of their age; empty if they can.
+
+    `what` is the subject of the sentence, with its verb: `an input is`, `the facts of the cluster are`.
+    """
+    age = age_seconds(time, now)
+    if age == math.inf:
+        has, its = ("have", "their") if what.endswith("are") else ("has", "its")
+        return f"{what.rpartition(' ')[0]} {has} a time in the future, so {its} age is unknown"
+    if age > stale_after_seconds:
+        return f"{what} {age:.0f} s old, and {stale_after_seconds:g} s are allowed"
+    return ""
+
+
+def oldest(times: Collection[float], now: float) -> float:
+    """Return the time of the oldest fact; `now` without any.
+
+    A fact from the future gives its own time, whatever the others are: an older one beside it says nothing of its age.
+    """
+    newest = max(times, default=now)
+    return newest if age_seconds(newest, now) == math.inf else min(times, default=now)

@@ -1,0 +1,1 @@
+"""The kinds of recommendations, each in a folder of its own."""

@@ -1,0 +1,121 @@
+"""What became of the sizes that were to be written, and what is remembered of it.
+
+A size is in the memory as asked for before its write begins. It counts as written once its write has succeeded or the
+group has it: then nodes are on their way, and the cool-downs begin. So a process that is killed at any moment neither
+forgets nodes that it has requested nor waits for nodes that it has not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from recommender.kinds.cluster_size.group_wishes import group_target
+from recommender.kinds.cluster_size.health.back_off import after_failure
+from recommender.kinds.cluster_size.model.memory import AskedSize, RequestedNodes, known_seconds
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import NOT_STORED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.cluster_size.group_wishes import GroupWishes
+    from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
+    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+    from recommender.outputs.scale import ScaleOutcome
+
+_WRITTEN: Final = frozenset({ScaleResult.OK, ScaleResult.UNCHANGED})
+
+
+def settled_writes(
+    memory: ClusterSizeMemory,
+    groups: NodeGroups,
+    outcomes: Mapping[TargetReference, ScaleOutcome],
+    now: float,
+    valid_seconds: float,
+    confirmed: float | None = None,
+) -> ClusterSizeMemory:
+    """Return the memory with what became of the sizes that were requested; pure.
+
+    After a failed write its group backs off, and after a failed removal the cool-down for that begins. An API server
+    that cannot be reached is no group's failure: the same size is requested again, unless only this write has failed
+    for as long as a decision is valid, while the server answered otherwise. A failed write may have had an effect all
+    the same, so it is looked for in the size of the group for as long as a decision can be carried out
+    (`valid_seconds`). `confirmed` is the time that the facts are of; None for now.
+    """
+    by_name = {group.name: group for group in groups.groups}
+    asked = dict(memory.asked)
+    for name, one in memory.asked.items():
+        group = by_name.get(name)
+        outcome = _outcome_of(one, group, outcomes)
+        result = None if outcome is None else outcome.result
+        if result in _WRITTEN or (group is not None and group.target_size == one.size):
+            memory = _written(memory, name, one)
+            del asked[name]
+            continue
+        if group is not None and one.removes and group.target_size < one.before:
+            # Nodes go one after the other; some have gone already.
+            memory = _written(memory, name, one)
+        known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
+        if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
+            memory = _failed(memory, name, one, outcome.message, now)
+        if result is ScaleResult.REFUSED or now - one.since > valid_seconds:
+            del asked[name]
+    return replace(memory, asked=asked)
+
+
+def _is_failure_of_the_group(outcome: ScaleOutcome, known: float, valid_seconds: float) -> bool:
+    """Whether a write failed because of the group, or has failed for long although the server could be reached."""
+    if outcome.result is not ScaleResult.ERROR or outcome.message == NOT_STORED:
+        return False
+    return known > valid_seconds or not outcome.is_of_the_server
+
+
+def _outcome_of(
+    asked: AskedSize, group: NodeGroup | None, outcomes: Mapping[TargetReference, ScaleOutcome]
+) -> ScaleOutcome | None:
+    target = None if group is None else group_target(group)
+    outcome = None if target is None else outcomes.get(target)
+    return outcome if outcome is not None and outcome.wish.replicas == asked.size else None
+
+
+def _written(memory: ClusterSizeMemory, name: str, asked: AskedSize) -> ClusterSizeMemory:
+    if asked.size > asked.before:
+        known = memory.requested.get(name)
+        request = known if known is not None and known.size == asked.size else RequestedNodes(asked.size, asked.since)
+        last = max(asked.since, memory.last_scale_up or 0.0)
+        return replace(memory, requested={**memory.requested, name: request}, last_scale_up=last)
+    if asked.removes:
+        return replace(memory, last_delete=max(asked.since, memory.last_delete or 0.0))
+    return memory
+
+
+def _failed(memory: ClusterSizeMemory, name: str, asked: AskedSize, message: str, now: float) -> ClusterSizeMemory:
+    if asked.size > asked.before:
+        back_off = after_failure(memory.back_offs.get(name), now, f"its size could not be written: {message}")
+        return replace(memory, back_offs={**memory.back_offs, name: back_off})
+    return replace(memory, last_failure=now) if asked.removes else memory
+
+
+def with_asked_sizes(
+    memory: ClusterSizeMemory, wishes: GroupWishes, groups: NodeGroups, now: float
+) -> tuple[ClusterSizeMemory, bool]:
+    """Return the memory with the sizes that are asked for now, and whether nodes are removed; pure.
+
+    A removal is a change of the group's last size; several of one decision, and a change of sizes beside them, count
+    once.
+    """
+    by_target = {group_target(group): group for group in groups.groups}
+    asked, sizes, has_removals = dict(memory.asked), dict(memory.sizes), False
+    for wish in wishes.wishes:
+        group = by_target[wish.target]
+        known = asked.get(group.name)
+        if known is not None and (known.size, known.before) == (wish.replicas, group.target_size):
+            continue
+        asked[group.name] = AskedSize(wish.replicas, group.target_size, now, bool(wish.removals))
+        if wish.removals:
+            sizes[group.name] = wish.replicas
+            has_removals = True
+    return replace(memory, asked=asked, sizes=sizes), has_removals

@@ -1,0 +1,119 @@
+"""Determines which node groups are alike (`processors/nodegroupset`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
+from adapter.foundation.objects.amount_texts import amount_text
+from recommender.kinds.cluster_size.limits.amounts import amounts_of
+from recommender.kinds.cluster_size.model.size_settings import MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from recommender.kinds.cluster_size.model.groups import NodeTemplate
+
+IGNORED_LABELS: Final = frozenset(
+    {
+        HOSTNAME_LABEL,
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "beta.kubernetes.io/fluentd-ds-ready",
+        "kops.k8s.io/instancegroup",
+        # Labels that clouds put on nodes and that differ between groups of one kind, as their providers ignore them.
+        "alpha.eksctl.io/instance-id",
+        "alpha.eksctl.io/nodegroup-name",
+        "eks.amazonaws.com/nodegroup",
+        "k8s.amazonaws.com/eniConfig",
+        "lifecycle",
+        "topology.ebs.csi.aws.com/zone",
+        "agentpool",
+        "kubernetes.azure.com/agentpool",
+        "topology.disk.csi.azure.com/zone",
+        "topology.gke.io/zone",
+    }
+)
+"""Labels in which similar nodes may differ."""
+_CAPACITY_RATIOS: Final = {MEMORY: 0.015}
+_AMOUNTS_RATIO: Final = 0.05
+"""Of what is allocatable, and of what is free."""
+
+
+def difference(
+    one: NodeTemplate, other: NodeTemplate, ignored: Collection[str] = (), compared: Sequence[str] = ()
+) -> str:
+    """Return why nodes of two templates are not alike; empty if they are.
+
+    Their capacities must be equal, of memory within 1.5 %; what is allocatable and what the template's own pods leave
+    of it must agree within 5 %; and the labels must be equal, except those of `IGNORED_LABELS` and `ignored`. Where
+    `compared` lists labels, both must have these with equal values, and nothing else is compared.
+    """
+    labels, others = one.node.labels, other.node.labels
+    if compared:
+        return _of_labels(
+            labels, others, (key for key in compared if key not in labels or labels[key] != others.get(key))
+        )
+    skipped = IGNORED_LABELS.union(ignored)
+    unequal = (key for key in sorted({*labels, *others}) if key not in skipped and labels.get(key) != others.get(key))
+    return (
+        _of_amounts("capacity", amounts_of(one.node.capacity), amounts_of(other.node.capacity), _CAPACITY_RATIOS, 0.0)
+        or _of_amounts(
+            "allocatable", amounts_of(one.node.allocatable), amounts_of(other.node.allocatable), {}, _AMOUNTS_RATIO
+        )
+        or _of_amounts("free", _free(one), _free(other), {}, _AMOUNTS_RATIO)
+        or _of_labels(labels, others, unequal)
+    )
+
+
+def similar_groups(
+    chosen: str, alike: Sequence[str], schedulable: Mapping[str, frozenset[int]], *, balance: bool
+) -> tuple[str, ...]:
+    """Return the groups, of those that are like the chosen one, that can hold each pod group that it can hold.
+
+    `schedulable` are identities of pod groups by the group that can hold them. There are none where balancing is off,
+    or the chosen group holds nothing.
+    """
+    wanted = schedulable.get(chosen)
+    if not balance or not wanted:
+        return ()
+    return tuple(group for group in alike if wanted <= schedulable.get(group, frozenset()))
+
+
+def _of_amounts(
+    what: str, one: Mapping[str, int], other: Mapping[str, int], ratios: Mapping[str, float], ratio: float
+) -> str:
+    """Return the first resource whose amounts differ by more than its ratio, or the common one, of the larger."""
+    for resource in sorted({*one, *other}):
+        if resource not in one or resource not in other:
+            return f"only one of them has {what} {resource}"
+        if not _within(one[resource], other[resource], ratios.get(resource, ratio)):
+            amounts = [amount_text(resource, each[resource], rounds_up=False) for each in (one, other)]
+            return f"{what} {resource} is {amounts[0]} and {amounts[1]}"
+    return ""
+
+
+def _of_labels(one: Mapping[str, str], other: Mapping[str, str], unequal: Iterable[str]) -> str:
+    key = next(iter(unequal), None)
+    return "" if key is None else f"the label {key} is {_value(one, key)} and {_value(other, key)}"
+
+
+def _value(labels: Mapping[str, str], key: str) -> str:
+    return repr(labels[key]) if key in labels else "absent"
+
+
+def _within(one: int, other: int, ratio: float) -> bool:
+    smaller, larger = sorted((one, other))
+    return larger - smaller <= ratio * larger
+
+
+def _free(template: NodeTemplate) -> dict[str, int]:
+    requested: Counter[str] = Counter()
+    for pod in template.pods:
+        requested.update(pod.resources.requests)
+    return {
+        resource: amount - requested[resource] for resource, amount in amounts_of(template.node.allocatable).items()
+    }

@@ -1,0 +1,61 @@
+"""Determines how new nodes are spread over similar groups (`BalanceScaleUpBetweenGroups`)."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.limits.quotas import check_quotas, consume_quotas
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.kinds.cluster_size.limits.quotas import Quota
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRoom:
+    """How large a group is and may become."""
+
+    name: str
+    size: int
+    max_size: int
+
+
+def balanced(groups: Sequence[GroupRoom], new_nodes: int) -> dict[str, int]:
+    """Return how many of the new nodes each group gets; groups that get none are absent.
+
+    One node at a time goes to the smallest group, of equal ones to the first. Groups at their maximum are left out;
+    what none has room for is lost. The groups are in the order of their sizes before.
+    """
+    growing = sorted((group for group in groups if group.size < group.max_size), key=lambda group: group.size)
+    queue = [(group.size, place) for place, group in enumerate(growing)]
+    heapq.heapify(queue)
+    sizes = [group.size for group in growing]
+    for _ in range(new_nodes):
+        if not queue:
+            break
+        size, place = heapq.heappop(queue)
+        sizes[place] = size + 1
+        if size + 1 < growing[place].max_size:
+            heapq.heappush(queue, (size + 1, place))
+    return {group.name: size - group.size for group, size in zip(growing, sizes, strict=True) if size > group.size}
+
+
+def within_quotas(
+    shares: Mapping[str, int], nodes: Mapping[str, Mapping[str, int]], quotas: Sequence[Quota]
+) -> tuple[dict[str, int], tuple[Quota, ...]]:
+    """Return the shares that the quotas allow, and what the quotas leave afterwards.
+
+    One share after the other is cut; what is cut is not given to another group. `nodes` is what one node of each group
+    counts.
+    """
+    allowed: dict[str, int] = {}
+    left = tuple(quotas)
+    for group, share in shares.items():
+        count = check_quotas(left, group, nodes[group], share).allowed
+        _, left = consume_quotas(left, group, nodes[group], count)
+        if count:
+            allowed[group] = count
+    return allowed, left

@@ -1,0 +1,107 @@
+"""The whole decision of a cluster's size: what pending pods need, which nodes are removed, and the sizes of groups."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from recommender.kinds.cluster_size.bound_terms import within_term_bound
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
+from recommender.kinds.cluster_size.model.counts import count_of
+from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.kinds.cluster_size.scale_down.decide import scale_down
+from recommender.kinds.cluster_size.scale_up.decide import scale_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.model.answer import Removal, ScaleDownAnswer, ScaleUp
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
+    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+
+
+def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> ClusterSizeAnswer:
+    """Return the answer, before brakes. What is broken in the data is named in it; it never raises on data."""
+    bound = within_term_bound(situation.pods, (*situation.nodes, *_templates(situation)))
+    situation = dataclasses.replace(situation, pods=bound.pods)
+    snapshot = Snapshot(situation.nodes, situation.pods, situation.storage, situation.namespace_labels)
+    scaled = scale_up(situation, settings, snapshot)
+    lowered = scale_down(situation, settings, snapshot, scaled)
+    due = Counter(removal.group for removal in lowered.removals if removal.is_due)
+    return ClusterSizeAnswer(
+        groups=tuple(_group_size(group, scaled, lowered, due) for group in situation.groups.groups),
+        removals=lowered.removals,
+        kept=lowered.kept,
+        unschedulable=scaled.unschedulable,
+        waiting=scaled.waiting,
+        waits_until=scaled.waits_until,
+        steps=scaled.steps,
+        binding=scaled.binding,
+        bound=scaled.bound,
+        advice=lowered.advice,
+        saved_per_hour=_savings_per_hour(lowered.removals),
+        pending_pods=_pending(scaled),
+        notes=(*situation.groups.problems, *bound.notes),
+        hold=scaled.hold,
+        memory=_memory(situation, scaled, lowered),
+    )
+
+
+def _templates(situation: ClusterSituation) -> tuple[ClusterNode, ...]:
+    return tuple(group.template.node for group in situation.groups.groups if group.template is not None)
+
+
+def _group_size(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due: Mapping[str, int]) -> GroupSize:
+    recommended = group.target_size + (0 if group.problem else scaled.increases.get(group.name, 0))
+    return GroupSize(
+        name=group.name,
+        current=group.target_size,
+        recommended=recommended,
+        after_removals=recommended - due.get(group.name, 0),
+        min_size=group.min_size,
+        max_size=group.max_size,
+        reason=group.problem or _reason(group, scaled, lowered, due.get(group.name, 0)),
+        is_left_out=bool(group.problem),
+        scalable=group.scalable,
+    )
+
+
+def _reason(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due: int) -> str:
+    parts = [scaled.reasons.get(group.name, "")]
+    if due:
+        parts.append(f"{count_of(due, 'removable node')}")
+    elif lowered.hold and any(removal.group == group.name for removal in lowered.removals):
+        # The whole reason is stated once, with the removals.
+        parts.append(f"no node is removed now: {lowered.hold.partition(':')[0]}")
+    text = "; ".join(part for part in parts if part)
+    return text or scaled.hold or "no pending pod needs it"
+
+
+def _pending(scaled: ScaleUp) -> int:
+    return (
+        scaled.fitting_pods
+        + scaled.helped_pods
+        + len(scaled.waiting)
+        + sum(len(alike.pods) for alike in scaled.unschedulable)
+    )
+
+
+def _savings_per_hour(removals: Iterable[Removal]) -> float | None:
+    """Return what the removals that are due save in an hour; None where a price is missing, or nothing is due."""
+    prices = [removal.saved_per_hour for removal in removals if removal.is_due]
+    known = [price for price in prices if price is not None]
+    return sum(known) if known and len(known) == len(prices) else None
+
+
+def _memory(situation: ClusterSituation, scaled: ScaleUp, lowered: ScaleDownAnswer) -> ClusterSizeMemory:
+    return replace(
+        scaled.memory or situation.memory,
+        unneeded_since=dict(lowered.unneeded_since),
+        unremovable_until=dict(lowered.unremovable_until),
+    )

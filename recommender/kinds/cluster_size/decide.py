@@ -1,0 +1,103 @@
+"""The calculation of a cluster size recommendation: from the facts of a cluster to sizes of node groups. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from recommender.decisions.calculation import Calculation, InputMissingError, KeptValue
+from recommender.kinds.cluster_size.asked_sizes import settled_writes
+from recommender.kinds.cluster_size.calculate import decide_size
+from recommender.kinds.cluster_size.future.plan import future_pods
+from recommender.kinds.cluster_size.future.predictions import predictions_of
+from recommender.kinds.cluster_size.group_sizes import GroupSizes, SizeContext
+from recommender.kinds.cluster_size.health.absences import with_absence
+from recommender.kinds.cluster_size.health.doubts import believed_cluster, known_of
+from recommender.kinds.cluster_size.known_cluster import known_cluster, situation_of
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
+from recommender.kinds.cluster_size.model.memory import remembered
+from recommender.kinds.cluster_size.node_groups.discover import node_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.memory import Memory
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
+    from recommender.outputs.scale import ScaleOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class SizeFacts:
+    """What is gathered for one recommendation alone (`Inputs.own`)."""
+
+    waits: bool = False
+    """Whether timers and young pods are waited for, as `run` does."""
+    writes_sizes: bool = False
+    """Whether this process writes the sizes of this recommendation."""
+    plugin: PluginReading | None = None
+    """What the plugin of its node groups states; None if it has none."""
+    writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)
+    """What became of the sizes that were to be written because of earlier decisions."""
+    last: ClusterSizeAnswer | None = None
+    """The last answer of this process that was made from known facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """Calculates the sizes of one recommendation."""
+
+    policy: RecommendationPolicy
+    settings: ClusterSizeSettings
+    growths: Mapping[str, float | None] = field(default_factory=dict)
+    """The `maxGrowth` of each forecast that it follows."""
+
+    def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
+        """Return the sizes; raises InputMissingError."""
+        policy, settings, before = self.policy, self.settings, remembered(memory.own)
+        facts = inputs.own.get(policy.name)
+        facts = facts if isinstance(facts, SizeFacts) else SizeFacts()
+        try:
+            cluster = believed_cluster(inputs.cluster, memory.known)
+            known = known_cluster(cluster, policy.stale_after_seconds, now)
+        except InputMissingError as error:
+            raise InputMissingError(str(error), kept=_kept(before, facts.last, str(error))) from error
+        groups = node_groups(settings.node_groups, known.cluster, now, facts.plugin, settings.passing_taints)
+        before = with_absence(before, memory.last, known.confirmed, policy.stale_after_seconds)
+        before = settled_writes(before, groups, facts.writes, now, policy.stale_after_seconds, known.confirmed)
+        situation = situation_of(known, groups, settings, inputs, before, now)
+        future = future_pods(settings, predictions_of(settings, inputs, self.growths), situation, known.cluster)
+        situation = replace(
+            situation,
+            waits=facts.waits,
+            writes_sizes=facts.writes_sizes,
+            future_pods=(*situation.future_pods, *future.pods),
+            last_decided=None if memory.last is None else memory.last.decided,
+        )
+        answer = decide_size(situation, settings)
+        answer = replace(answer, steps=(*future.steps, *answer.steps))
+        context = SizeContext(known, situation, settings, future, before)
+        return Calculation(GroupSizes(answer, context), known.confirmed, known=known_of(cluster, memory.known))
+
+
+def _kept(memory: ClusterSizeMemory, last: ClusterSizeAnswer | None, reason: str) -> KeptValue:
+    """Return the last sizes, of which no node goes."""
+    known = {group.name: group for group in last.groups} if last is not None else {}
+    groups = tuple(_held_group(name, size, known.get(name), reason) for name, size in sorted(memory.sizes.items()))
+    return KeptValue(
+        ClusterSizeAnswer(groups, hold=reason, is_held=True),
+        "the last sizes are kept",
+        ", and no node is removed",
+        "the last sizes were decided",
+    )
+
+
+def _held_group(name: str, size: int, known: GroupSize | None, reason: str) -> GroupSize:
+    text = f"the last size is kept: {reason}"
+    if known is None:
+        return GroupSize(name, None, size, size, None, None, text)
+    return replace(known, recommended=size, after_removals=size, reason=text)

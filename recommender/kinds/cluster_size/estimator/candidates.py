@@ -1,0 +1,49 @@
+"""Nodes that may take a pod of a shape yet, though they may refuse it for now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from recommender.kinds.cluster_size.predicates.filters import PodFilter
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo
+
+PASSING_PLUGINS: Final = frozenset({"PodTopologySpread", "InterPodAffinity"})
+"""Plugins that may allow a pod later that they refuse now, after other pods have been placed; no other plugin does."""
+
+
+class Candidates:
+    """Nodes in the order in which they are asked, while pods only come and none leaves.
+
+    Thousands of nodes may refuse a pod since their domains have too many. They do so until the smallest count of all
+    domains rises, so they are not asked again for each pod before that.
+    """
+
+    def __init__(self, judge: PodFilter, nodes: Iterable[NodeInfo] = ()) -> None:
+        self._judge = judge
+        self._nodes = list(nodes)
+        self._start = 0
+        """Nodes before this one refuse a pod as long as the smallest counts are the same."""
+        self._minima: tuple[int, ...] | None = None
+
+    def add(self, nodes: Iterable[NodeInfo]) -> None:
+        """Add nodes at the end."""
+        self._nodes += nodes
+
+    def first_fit(self) -> NodeInfo | None:
+        """Return the first node that can take a pod; drop those that never will."""
+        minima = self._judge.spread_minima
+        if minima is None or minima != self._minima:
+            self._start, self._minima = 0, minima
+        nodes, judge = self._nodes, self._judge
+        while self._start < len(nodes):
+            info = nodes[self._start]
+            if judge.fits(info):
+                return info
+            if all(refusal.plugin in PASSING_PLUGINS for refusal in judge.refusals(info)):
+                self._start += 1
+            else:
+                del nodes[self._start]
+        return None

@@ -1,0 +1,54 @@
+"""Values of the estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
+    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodGroup:
+    """Pending pods of one controller that are alike: an equivalence group. Never empty."""
+
+    shape: PodShape
+    pods: tuple[ClusterPod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewNode:
+    """A node that an estimate opens."""
+
+    name: str
+    """Its own, as its `kubernetes.io/hostname`."""
+    pods: tuple[ClusterPod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The pods that new nodes of one group can hold."""
+
+    node_count: int
+    """Nodes that received a pod, as the peer counts them; an existing node that takes pods because of a hostname
+    constraint is counted too."""
+    pods: tuple[ClusterPod, ...]
+    """The pods that have a place."""
+    new_nodes: tuple[NewNode, ...] = ()
+    placed_on_existing: tuple[tuple[ClusterPod, str], ...] = ()
+    """Pods that went to nodes that exist, with the node."""
+    limit: str = ""
+    """Which limit ended the estimate; empty if none did."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionOption:
+    """A group and what it would do."""
+
+    group: NodeGroup
+    estimate: Estimate
+    similar: tuple[str, ...] = ()
+    """Groups over which the nodes may be balanced."""

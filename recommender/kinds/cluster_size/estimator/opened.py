@@ -1,0 +1,34 @@
+"""Nodes that a template makes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.model.groups import NodeTemplate
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+
+
+def add_new_node(snapshot: Snapshot, template: NodeTemplate, name: str) -> NodeInfo:
+    """Add a node made by a template, with a hostname and pods of its own. The name must be free."""
+    node = replace(template.node, name=name, labels={**template.node.labels, HOSTNAME_LABEL: name})
+    return snapshot.add_node(node, own_pods(template, name))
+
+
+def own_pods(template: NodeTemplate, node: str, present: Collection[str] = ()) -> list[ClusterPod]:
+    """Return the template's pods for one node, without those of controllers that have one there already.
+
+    `present` are the identifiers of these controllers. The names contain characters that no pod's name has, so that
+    nobody can make a pod of the same name.
+    """
+    return [
+        replace(pod, name=f"{pod.name}@{node}#{number}", uid="", node=node)
+        for number, pod in enumerate(template.pods)
+        if pod.controller is None or pod.controller.uid not in present
+    ]

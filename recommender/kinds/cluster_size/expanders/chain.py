@@ -1,0 +1,112 @@
+"""A chain of expanders, which ends with a choice that can be repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.documents.tree import nearest
+from recommender.kinds.cluster_size.expanders.counting import least_nodes, most_pods
+from recommender.kinds.cluster_size.expanders.expander_context import Choice, Kept, names
+from recommender.kinds.cluster_size.expanders.price import cheapest
+from recommender.kinds.cluster_size.expanders.priorities import highest_priority
+from recommender.kinds.cluster_size.expanders.waste import least_waste
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.kinds.cluster_size.estimator.estimate_model import ExpansionOption
+    from recommender.kinds.cluster_size.expanders.expander_context import Expander, ExpanderContext
+
+RANDOM: Final = "random"
+GRPC: Final = "grpc"
+TIES: Final = "ties"
+"""Decides among options that all expanders keep. Nobody can configure it as an expander."""
+
+
+def one_at_random(options: Sequence[ExpansionOption], context: ExpanderContext) -> Kept:
+    """Keep one option, which the seed and the names of the groups decide: the same input has the same answer."""
+    if len(options) <= 1:
+        return Kept(tuple(options), "the only one")
+
+    def drawn(option: ExpansionOption) -> bytes:
+        return hashlib.sha256(f"{context.seed}\0{option.group.name}".encode()).digest()
+
+    return Kept((min(options, key=drawn),), f"drawn among {names(options)}")
+
+
+def cheaper_then_by_name(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
+    """Keep one option of equal ones: the one whose nodes cost least together, then the first by its name.
+
+    One without a price comes last. Unlike a draw, that is the same today and tomorrow.
+    """
+    if len(options) <= 1:
+        return Kept(tuple(options), "the only one")
+
+    def order(option: ExpansionOption) -> tuple[float, str]:
+        price = option.group.price
+        return math.inf if price is None else price * option.estimate.node_count, option.group.name
+
+    best = min(options, key=order)
+    is_cheaper = any(order(one)[0] > order(best)[0] for one in options)
+    why = "the cheapest" if is_cheaper else "the first by name"
+    return Kept((best,), f"{why} of {names(options)}")
+
+
+EXPANDERS: Final[Mapping[str, Expander]] = {
+    "least-waste": least_waste,
+    "most-pods": most_pods,
+    "least-nodes": least_nodes,
+    "price": cheapest,
+    "priority": highest_priority,
+    RANDOM: one_at_random,
+}
+"""By the name that Cluster Autoscaler's `--expander` knows."""
+
+
+def expander_problems(expanders: Sequence[str]) -> tuple[str, ...]:
+    """Return what is wrong with a chain, one sentence each: unknown names, names given twice, names after `random`."""
+    problems: list[str] = []
+    if not expanders:
+        problems.append(f"no expander is given: write one or more of {', '.join(EXPANDERS)}")
+    for position, name in enumerate(expanders):
+        if name == GRPC:
+            problems.append("the expander grpc is not supported: use priority, or a plugin for node groups")
+        elif name not in EXPANDERS:
+            near = nearest(name, EXPANDERS)
+            meant = f"did you mean {near}?" if near else f"write one of {', '.join(EXPANDERS)}"
+            problems.append(f"{name!r} is not an expander: {meant}")
+        elif name in expanders[:position]:
+            problems.append(f"the expander {name} is given twice: give it once")
+        elif RANDOM in expanders[:position]:
+            problems.append(f"the expander {name} has no effect after random, which leaves one option: put random last")
+    return tuple(problems)
+
+
+def choose(options: Sequence[ExpansionOption], expanders: Sequence[str], context: ExpanderContext) -> Choice:
+    """Return the option that the chain of expanders leaves; of what is still equal, the cheapest, then by name."""
+    chain = [(name, EXPANDERS[name]) for name in expanders if name in EXPANDERS]
+    return run_chain(options, chain, (TIES, cheaper_then_by_name), context)
+
+
+def run_chain(
+    options: Sequence[ExpansionOption],
+    chain: Sequence[tuple[str, Expander]],
+    last: tuple[str, Expander],
+    context: ExpanderContext,
+) -> Choice:
+    """Return the option that the expanders leave, each with its name; the last one is asked if several are left."""
+    if len(options) == 1:
+        return Choice(options[0], "", "the only group that can hold pods")
+    left = tuple(options)
+    reasons: list[str] = []
+    for name, expander in (*chain, last):
+        if not left:
+            break
+        kept = expander(left, context)
+        left = kept.options
+        reasons.append(f"{name}: {kept.reason}")
+        if len(left) == 1 or expander is last[1]:
+            return Choice(left[0] if left else None, name, "; ".join(reasons))
+    return Choice(None, "", "; ".join(reasons) or "there is no option")

@@ -1,0 +1,44 @@
+"""The expander that wastes the least CPU and memory."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.expanders.expander_context import Kept
+from recommender.kinds.cluster_size.limits.amounts import capacity_of
+from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.kinds.cluster_size.estimator.estimate_model import ExpansionOption
+    from recommender.kinds.cluster_size.expanders.expander_context import ExpanderContext
+
+
+def waste(option: ExpansionOption) -> float:
+    """Return the share of CPU plus the share of memory that no pod of the option asks for: 0 to 2.
+
+    As in `expander/waste`, the share is of the capacity, not of what is allocatable. Infinite where the template states
+    no CPU or no memory, or where there is no node.
+    """
+    if option.group.template is None:
+        return math.inf
+    capacity = capacity_of(option.group.template.node)
+    total = 0.0
+    for resource in (CORES, MEMORY):
+        available = capacity.get(resource, 0) * option.estimate.node_count
+        if available <= 0:
+            return math.inf
+        requested = sum(pod.resources.requests.get(resource, 0) for pod in option.estimate.pods)
+        total += (available - requested) / available
+    return total
+
+
+def least_waste(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
+    """Keep the options that waste the least; equal ones are kept together."""
+    wasted = [waste(option) for option in options]
+    least = min(wasted, default=math.inf)
+    kept = tuple(option for option, its in zip(options, wasted, strict=True) if its == least)
+    share = "an unknown share" if math.isinf(least) else f"{100 * least / 2:.0f} %"
+    return Kept(kept, f"{share} of CPU and memory unused on average, the least")

@@ -1,0 +1,102 @@
+"""Limits how many predicted pods are counted: a load that a tenant states must not grow nodes without limit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.kinds.cluster_size.future.quotas import QUOTAS, quota_rooms
+from recommender.kinds.cluster_size.model.answer import SizeStep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.cluster.values.state import Autoscaler, ClusterPod, ClusterState
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.cluster_size.future.predictions import PredictedReplicas
+    from recommender.kinds.cluster_size.future.quotas import QuotaRoom
+
+DEFAULT_GROWTH: Final = 2.0
+"""Times the pods that are there, where the forecast states no `maxGrowth`."""
+
+
+@dataclass(slots=True)
+class ForecastBounds:
+    """The bounds of predicted pods at one moment. Pods that are counted use up the quotas."""
+
+    maxima: Mapping[tuple[str, str, str, str], int] = field(default_factory=dict)
+    """Of HPAs, by API group, kind, namespace and name of the target."""
+    quotas: Mapping[str, list[QuotaRoom]] = field(default_factory=dict)
+    """By namespace."""
+    steps: list[SizeStep] = field(default_factory=list)
+    """The cuts made so far."""
+    problems: tuple[str, ...] = ()
+    """Bounds that are not known, so they limit nothing."""
+
+    def replicas(self, prediction: PredictedReplicas, present: int) -> int:
+        """Return how many replicas of a target count, given how many pods it has; what is there is never cut."""
+        target = prediction.target
+        wanted = count = max(prediction.replicas or 0, present)
+        growth = DEFAULT_GROWTH if prediction.max_growth is None else prediction.max_growth
+        most = max(present, math.ceil(max(present, 1) * growth))
+        if count > most:
+            count = most
+            self._cut("maxGrowth", prediction, wanted, count, f"at most {growth:g} times the {present} that exist")
+        maximum = self.maxima.get(_place(target))
+        if maximum is not None and count > max(maximum, present):
+            count = max(maximum, present)
+            self._cut("maxReplicas", prediction, wanted, count, f"its HPA has maxReplicas {maximum}")
+        return count
+
+    def admitted(self, prediction: PredictedReplicas, pod: ClusterPod, present: int, missing: int) -> int:
+        """Return how many of the missing pods, which are like the given one, the quotas of the namespace admit."""
+        count = missing
+        rooms = self.quotas.get(prediction.target.namespace, ())
+        for room in rooms:
+            fitting = room.fitting(pod, count)
+            if fitting < count:
+                count = fitting
+                why = f"the ResourceQuota {room.namespace}/{room.name} allows no more"
+                self._cut("resourceQuota", prediction, present + missing, present + count, why)
+        for room in rooms:
+            room.take(pod, count)
+        return count
+
+    def _cut(self, name: str, prediction: PredictedReplicas, wanted: int, count: int, why: str) -> None:
+        detail = (
+            f"{prediction.recommendation} predicts {wanted} pods of {prediction.target}, and {count} are counted: {why}"
+        )
+        self.steps.append(SizeStep(f"forecast/{name}", "", count, detail))
+
+
+def bounds_of(cluster: ClusterState, pods: Iterable[ClusterPod]) -> ForecastBounds:
+    """Return the bounds that the objects of a cluster state."""
+    problems: list[str] = []
+    quotas = cluster.objects.get(QUOTAS, Unknown("they are not read"))
+    rooms: dict[str, list[QuotaRoom]] = {}
+    if isinstance(quotas, Unknown):
+        problems.append(
+            f"ResourceQuotas are not known, so predicted pods are counted even beyond them: {quotas.reason}"
+        )
+    else:
+        rooms, unreadable = quota_rooms(quotas.value, tuple(pods))
+        problems += unreadable
+    maxima: dict[tuple[str, str, str, str], int] = {}
+    for found in cluster.autoscalers.values():
+        if isinstance(found, Observed):
+            maxima |= {_target_of(one): one.max_replicas for one in found.value}
+        else:
+            problems.append(
+                f"HPAs are not known, so predicted pods are counted even beyond their maxReplicas: {found.reason}"
+            )
+    return ForecastBounds(maxima, rooms, problems=tuple(dict.fromkeys(problems)))
+
+
+def _target_of(one: Autoscaler) -> tuple[str, str, str, str]:
+    return one.target_api_version.rpartition("/")[0], one.target_kind, one.namespace, one.target_name
+
+
+def _place(target: TargetReference) -> tuple[str, str, str, str]:
+    return target.api_version.rpartition("/")[0], target.kind, target.namespace, target.name

@@ -1,0 +1,108 @@
+"""A reserve of CPU and memory as pods that do not exist, and when how large a reserve is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median_high
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
+from adapter.foundation.cluster.values.state import ClusterPod, ControllerReference, SchedulingFacts
+from adapter.foundation.objects.pod_requests import CPU, MEMORY, PodResources
+from recommender.decisions.texts.times import rfc3339
+from recommender.reading.recurring import latest_start_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recommender.kinds.cluster_size.model.size_settings import HeadroomSchedule
+
+HEADROOM_NAMESPACE: Final = "tidewatch-headroom"
+"""No Namespace of this name is needed: it only keeps the names of such pods apart from those of others."""
+MOST_CHUNKS: Final = 5000
+"""As many as Cluster Autoscaler injects for all CapacityBuffers together (`pod-injection-limit`)."""
+_OWNER: Final = ControllerReference("tidewatch.io/v1", "Headroom", "headroom", "headroom")
+_RESOURCES: Final = (CPU, MEMORY)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedHeadroom:
+    """How large a reserve is wanted at a moment."""
+
+    ratio: float
+    """Share of the requested CPU and memory."""
+    detail: str
+    """Why this one."""
+
+
+def headroom_at(ratio: float, schedules: Iterable[HeadroomSchedule], now: float) -> WantedHeadroom:
+    """Return the largest of the reserve that always holds and those of the schedules that hold now.
+
+    Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have refused.
+    """
+    wanted = WantedHeadroom(ratio, f"headroom {100 * ratio:.3g} %")
+    for schedule in schedules:
+        if schedule.headroom_ratio <= wanted.ratio:
+            continue
+        start = latest_start_of(schedule.cron, schedule.timezone, schedule.duration_seconds, int(now // 60))
+        if start is not None and now < start + schedule.duration_seconds:
+            end = rfc3339(start + schedule.duration_seconds)
+            share = f"headroom {100 * schedule.headroom_ratio:.3g} %"
+            detail = f"{share} by {schedule.cron!r} ({schedule.timezone}), until {end}"
+            wanted = WantedHeadroom(schedule.headroom_ratio, detail)
+    return wanted
+
+
+def headroom_pods(ratio: float, pods: Sequence[ClusterPod]) -> tuple[ClusterPod, ...]:
+    """Return pods that together request a share of what the pods request, each no larger than a typical pod.
+
+    A typical pod requests the median of CPU and of memory among pods that request any, so that the reserve can be used
+    by pods as they are, not only by one that is spread over many nodes. With more than 5,000 of them they are larger.
+    The reserve is rounded up. It tolerates no taints.
+    """
+    requests = [pod.resources.requests for pod in pods if not pod.has_ended]
+    reserve = {name: _share(ratio, sum(one.get(name, 0) for one in requests)) for name in _RESOURCES}
+    typical = {
+        name: median_high(positive)
+        for name in _RESOURCES
+        if (positive := [amount for one in requests if (amount := one.get(name, 0)) > 0])
+    }
+    wanted = max((-(-reserve[name] // amount) for name, amount in typical.items()), default=0)
+    count = min(wanted, MOST_CHUNKS)
+    if count == 0:
+        return ()
+    chunk = {name: -(-amount // count) for name, amount in reserve.items() if amount > 0}
+    resources = PodResources(requests=chunk, non_zero_requests=chunk)
+    return tuple(_chunk(f"headroom-{number}", resources) for number in range(count))
+
+
+def _share(ratio: float, amount: int) -> int:
+    """Return the share, rounded up, without the noise of floats: 10 % of 30 is 3."""
+    parts = round(ratio * 10**9)
+    return -(-amount * parts // 10**9) if parts > 0 else 0
+
+
+def _chunk(name: str, resources: PodResources) -> ClusterPod:
+    labels: Mapping[str, str] = {}
+    return ClusterPod(
+        namespace=HEADROOM_NAMESPACE,
+        name=name,
+        uid=name,
+        node="",
+        labels=labels,
+        controller=_OWNER,
+        phase="Pending",
+        is_terminating=False,
+        bound_at=None,
+        ended_at=None,
+        priority=0,
+        resources=resources,
+        facts=SchedulingFacts(
+            scheduling=NO_CONSTRAINTS,
+            annotations={},
+            created=None,
+            deleted=None,
+            grace_seconds=0.0,
+            restart_policy="Always",
+        ),
+    )

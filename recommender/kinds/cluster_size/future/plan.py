@@ -1,0 +1,40 @@
+"""All pods of the future of one decision: what is predicted, and the reserve on top of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.future.bounds import ForecastBounds, bounds_of
+from recommender.kinds.cluster_size.future.forecasts import FuturePods, forecast_pods
+from recommender.kinds.cluster_size.future.headroom import headroom_at, headroom_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.foundation.cluster.values.state import ClusterState
+    from recommender.kinds.cluster_size.future.predictions import PredictedReplicas
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+
+
+def future_pods(
+    settings: ClusterSizeSettings,
+    predictions: Iterable[PredictedReplicas],
+    situation: ClusterSituation,
+    cluster: ClusterState,
+) -> FuturePods:
+    """Return the pods that do not exist yet, with notes and with what of the forecasts was cut.
+
+    The reserve is a share of what the pods of now and the predicted ones request.
+    """
+    pods = situation.pods
+    bounds = bounds_of(cluster, pods) if settings.forecasts else ForecastBounds()
+    predicted = forecast_pods(predictions, situation.workloads, pods, bounds)
+    wanted = headroom_at(settings.headroom_ratio, settings.schedules, situation.now)
+    reserve = headroom_pods(wanted.ratio, (*pods, *predicted.pods))
+    notes = [*predicted.notes, *bounds.problems]
+    if predicted.pods:
+        notes.append(f"{len(predicted.pods)} predicted pods count as pending")
+    if reserve:
+        notes.append(f"{len(reserve)} pods that reserve capacity count as pending: {wanted.detail}")
+    return FuturePods((*predicted.pods, *reserve), tuple(notes), predicted.steps)

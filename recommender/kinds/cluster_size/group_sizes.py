@@ -1,0 +1,156 @@
+"""The sizes of node groups as a value that the brakes act on, and what becomes of them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from msgspec import structs
+
+from recommender.decisions.brakes import MAX_CHANGES
+from recommender.decisions.calculation import SettledValue
+from recommender.decisions.record import Step
+from recommender.kinds.cluster_size import brakes
+from recommender.kinds.cluster_size.asked_sizes import with_asked_sizes
+from recommender.kinds.cluster_size.group_wishes import GroupWishes
+from recommender.kinds.cluster_size.known_cluster import notes_about
+from recommender.kinds.cluster_size.model.counts import count_of
+from recommender.kinds.cluster_size.outcome import SizeWrites, buffer_size, wished_sizes
+
+if TYPE_CHECKING:
+    from recommender.decisions.brakes import ChangeStop
+    from recommender.decisions.calculation import DecisionContext
+    from recommender.decisions.policy_settings import MaxStep
+    from recommender.decisions.target_situation import Situation
+    from recommender.kinds.cluster_size.future.forecasts import FuturePods
+    from recommender.kinds.cluster_size.known_cluster import KnownCluster
+    from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, SizeStep
+    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+
+_MOST_STEPS: Final = 50
+"""In the steps of the record, which are metrics; the answer has all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeContext:
+    """What the sizes were calculated from."""
+
+    known: KnownCluster
+    situation: ClusterSituation
+    settings: ClusterSizeSettings
+    future: FuturePods
+    before: ClusterSizeMemory
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSizes:
+    """An answer on its way through the brakes."""
+
+    replicas: ClassVar[None] = None
+    answer: ClusterSizeAnswer
+    context: SizeContext
+    holds: tuple[str, ...] = ()
+    """What keeps a size or a node, and until when."""
+
+    def kept_text(self, _situation: Situation) -> str:
+        """Return what is kept."""
+        return "the sizes are kept"
+
+    def above_rollouts(self, _situation: Situation) -> GroupSizes:
+        """Return the sizes as they are: node groups have no rollouts."""
+        return self
+
+    def within_step(self, step: MaxStep, _situation: Situation) -> GroupSizes:
+        """Limit for each group how far it grows, and how many of its nodes go."""
+        groups = self.context.situation.groups.groups
+        whole = frozenset(group.name for group in groups if group.options.zero_or_max)
+        return replace(self, answer=brakes.within_step(self.answer, step, whole))
+
+    def would_change(self, _situation: Situation) -> bool:
+        """Return whether a size differs from the last one, or a node goes."""
+        return brakes.would_change(self.answer, self.context.before.sizes)
+
+    def stopped(self, stop: ChangeStop, _situation: Situation) -> GroupSizes:
+        """Keep the last sizes after too many changes, and the present ones in a pause."""
+        is_count = stop.name == MAX_CHANGES
+        answer = brakes.stopped(self.answer, stop, self.context.before.sizes if is_count else {})
+        if answer is self.answer and not (stop.up and stop.down):
+            return self
+        hold = f"{stop.sentence}, until {stop.until}" if is_count else stop.sentence
+        return replace(self, answer=answer, holds=(*self.holds, hold))
+
+    def settled(self, question: DecisionContext) -> SettledValue:
+        """Return what is recommended, written and remembered."""
+        policy, context, before = question.policy, self.context, self.context.before
+        situation, cluster, settings = context.situation, context.known.cluster, context.settings
+        until = context.known.confirmed + policy.stale_after_seconds
+        wishes = (
+            wished_sizes(policy.name, self.answer, situation.groups, settings, cluster, until)
+            if situation.writes_sizes
+            else GroupWishes()
+        )
+        writes = SizeWrites(wishes, buffer_size(settings, context.future.pods, cluster), until)
+        answer = replace(self.answer, notes=self._notes(writes))
+        holds = (*self.holds, *((answer.hold,) if answer.hold else ()))
+        sizes = {group.name: group.recommended for group in answer.groups}
+        has_other = bool(before.sizes) and any(before.sizes.get(name, size) != size for name, size in sizes.items())
+        own = structs.replace(answer.memory or before, sizes=sizes)
+        own, has_removals = with_asked_sizes(own, wishes, situation.groups, situation.now)
+        return SettledValue(
+            replicas=None,
+            is_remembered=True,
+            has_changed=has_other or has_removals,
+            is_held=bool(holds),
+            own=own,
+            inputs=_inputs(answer, len(situation.nodes), len(situation.pods)),
+            steps=tuple(_step(step) for step in answer.steps[:_MOST_STEPS]),
+            binding=answer.binding,
+            reasons=(*holds, policy.note, summary_text(answer)),
+            notes=answer.notes,
+            details=answer,
+            writes=writes,
+            decide_again=answer.waits_until,
+        )
+
+    def _notes(self, writes: SizeWrites) -> tuple[str, ...]:
+        """Return what the user should know, one sentence each."""
+        situation, buffer = self.context.situation, writes.buffer
+        notes = list(self.answer.notes)
+        if situation.priorities_problem:
+            notes.append(f"priorities are not used: {situation.priorities_problem}")
+        notes += [f"node group {name} is not scaled: {reason}" for name, reason in writes.groups.refusals.items()]
+        if buffer is not None and buffer.problem:
+            notes.append(f"the CapacityBuffer is not sized: {buffer.problem}")
+        return (*notes, *self.context.future.notes, *notes_about(self.context.known.cluster))
+
+
+def summary_text(answer: ClusterSizeAnswer) -> str:
+    """Return the answer in one sentence."""
+    grown = [
+        f"{group.name} from {group.current} to {group.recommended}"
+        for group in answer.groups
+        if group.current is not None and group.recommended > group.current
+    ]
+    due = sum(removal.is_due for removal in answer.removals)
+    pending = sum(len(alike.pods) for alike in answer.unschedulable)
+    parts = [
+        f"grow {', '.join(grown)}" if grown else "",
+        f"{count_of(due, 'removable node')}" if due else "",
+        f"{count_of(pending, 'pod')} that no group can hold" if pending else "",
+    ]
+    return "; ".join(part for part in parts if part) or "no node group changes"
+
+
+def _step(step: SizeStep) -> Step:
+    return Step(step.step, step.value, f"{step.group}: {step.detail}" if step.group else step.detail)
+
+
+def _inputs(answer: ClusterSizeAnswer, nodes: int, pods: int) -> dict[str, float]:
+    return {
+        "nodes": nodes,
+        "pods": pods,
+        "pending_pods": answer.pending_pods,
+        "node_groups": len(answer.groups),
+    }

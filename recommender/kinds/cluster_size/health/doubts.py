@@ -1,0 +1,49 @@
+"""Determines which facts are doubted after a start, because the memory knows objects that their lists lack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.decisions.doubts import believed, known_now
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterState, ObjectKind
+
+_BUDGETS: Final = "PodDisruptionBudgets"
+
+
+def believed_cluster(cluster: ClusterState, known: Mapping[str, int]) -> ClusterState:
+    """Return the facts; those of which a first list of nothing has lost objects that the memory knows are unknown.
+
+    Without budgets nodes would go that they protect, and without node groups it would be forgotten how long nodes have
+    been unneeded.
+    """
+    return replace(
+        cluster,
+        nodes=believed("nodes", cluster.nodes, known),
+        pods=believed("pods", cluster.pods, known),
+        disruption_budgets=believed(_BUDGETS, cluster.disruption_budgets, known),
+        objects={kind: believed(_name(kind), fact, known) for kind, fact in cluster.objects.items()},
+    )
+
+
+def known_of(cluster: ClusterState, known: Mapping[str, int]) -> Mapping[str, int]:
+    """Return what the memory is to know."""
+    for what, fact in _facts(cluster):
+        known = known_now(what, fact, len(fact.value) if isinstance(fact, Observed) else 0, known)
+    return known
+
+
+def _facts(cluster: ClusterState) -> Iterator[tuple[str, Observed[Any] | Unknown]]:
+    yield from (("nodes", cluster.nodes), ("pods", cluster.pods), (_BUDGETS, cluster.disruption_budgets))
+    yield from ((_name(kind), fact) for kind, fact in cluster.objects.items())
+
+
+def _name(kind: ObjectKind) -> str:
+    where = "/".join(filter(None, (kind.namespace, kind.name)))
+    name = f"{kind.resource}.{kind.group}" if kind.group else kind.resource
+    return f"{name} of {where}" if where else name

@@ -1,0 +1,62 @@
+"""Determines how many nodes of the cluster and of each group are ready (`clusterstate`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.model.size_settings import Unready
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReadiness:
+    """Nodes by their state. Nodes that are being deleted are in none of them."""
+
+    ready: tuple[str, ...] = ()
+    starting: tuple[str, ...] = ()
+    """They cannot hold pods yet, and are so new that they are about to."""
+    unready: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return len(self.ready) + len(self.starting) + len(self.unready)
+
+
+def readiness_of(
+    nodes: Iterable[ClusterNode], group_of: Mapping[str, str], deleting: frozenset[str], starting: Container[str]
+) -> dict[str, NodeReadiness]:
+    """Return the readiness by group; nodes outside of groups are under the empty name.
+
+    `starting` has the names of the nodes that are on their way, whether or not they are ready for the API.
+    """
+    states: defaultdict[str, tuple[list[str], list[str], list[str]]] = defaultdict(lambda: ([], [], []))
+    for node in nodes:
+        if node.name in deleting or node.is_terminating:
+            continue
+        ready, its_starting, unready = states[group_of.get(node.name, "")]
+        if node.name in starting:
+            its_starting.append(node.name)
+        elif node.ready:
+            ready.append(node.name)
+        else:
+            unready.append(node.name)
+    return {group: NodeReadiness(*map(tuple, lists)) for group, lists in states.items()}
+
+
+def health_problem(unready: int, total: int, allowed: Unready) -> str:
+    """Return why so many unready nodes are unhealthy; empty if they are not.
+
+    They are where there are more of them than `allowed.count`, and also more than the share `allowed.ratio` of all.
+    """
+    if unready <= allowed.count or unready <= allowed.ratio * total:
+        return ""
+    return (
+        f"{unready} of {total} nodes are not ready, more than {allowed.count} and more than {100 * allowed.ratio:g} %: "
+        "check them first"
+    )

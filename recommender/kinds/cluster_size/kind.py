@@ -1,0 +1,172 @@
+"""Cluster size as a kind of recommendation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.cluster.values.state import ClusterNeeds
+from adapter.foundation.documents.tree import nearest
+from recommender.kinds.cluster_size.decide import Sizing
+from recommender.kinds.cluster_size.future.buffers import buffer_kinds
+from recommender.kinds.cluster_size.future.quotas import QUOTAS
+from recommender.kinds.cluster_size.model.answer import answer_of, sizes_text
+from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+from recommender.kinds.cluster_size.node_groups.discover import object_kinds
+from recommender.kinds.cluster_size.reading.cluster_size_reader import CLUSTER_SIZE
+from recommender.kinds.cluster_size.reading.entry import BESIDE, check_entry
+from recommender.kinds.cluster_size.rights import rights_of_sizes
+from recommender.kinds.cluster_size.shown.document import size_keys
+from recommender.kinds.cluster_size.shown.events import events_of_sizes
+from recommender.kinds.cluster_size.shown.kept import kept_by_reason, listed
+from recommender.kinds.cluster_size.shown.metrics import SIZE_FAMILIES, size_samples
+from recommender.kinds.cluster_size.shown.table import size_lines
+from recommender.kinds.kind import Logged, Needs, RecommendationKind, ScaleClaim
+from recommender.kinds.predictive.kind import PredictiveKind
+from recommender.kinds.predictive.predictive_settings import predictive_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterState
+    from adapter.foundation.documents.sections import Given
+    from adapter.foundation.documents.shapes import ValueShape
+    from adapter.foundation.documents.tree import DocumentProblem
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.policy_settings import Output
+    from recommender.decisions.record import Record, TargetReference
+    from recommender.kinds.kind import Paint, Recommendation
+    from recommender.kinds.role_rules import RoleRule
+    from recommender.outputs.event_rules import TargetEvent
+    from recommender.outputs.metric_text import Samples
+
+_SIZED_ONCE: Final = "give each its own namespaces or clusterName, or remove the output scale from one of them"
+_NODES: Final = "tidewatch_recommended_nodes"
+
+
+class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
+    """Sizes of node groups for the pods of a cluster."""
+
+    key = "clusterSize"
+    memory = ClusterSizeMemory
+    doc = "Numbers of nodes."
+    beside = BESIDE
+    has_targets = False
+    is_slow = True
+    families = SIZE_FAMILIES
+    page = "cluster_size/shown/page.html"
+    page_filters = {"kept_by_reason": kept_by_reason, "listed": listed}  # noqa: RUF012 - likewise
+    has_own_steps = True
+
+    def shape(self, *, for_backtest: bool) -> ValueShape:  # noqa: ARG002 - as the protocol has it
+        """Return the shape of the settings."""
+        return CLUSTER_SIZE
+
+    def check(self, given: Given, outputs: frozenset[Output], *, for_backtest: bool) -> Iterator[DocumentProblem]:  # noqa: ARG002 - as the protocol has it
+        """Yield what does not go together with sizes of node groups."""
+        return check_entry(given, outputs)
+
+    def completed(self, settings: ClusterSizeSettings, **beside: Any) -> ClusterSizeSettings:  # noqa: ANN401 - as the protocol has it
+        """Return the settings with the CapacityBuffer that the entry names."""
+        return replace(settings, **beside)
+
+    def wrong_references(self, settings: ClusterSizeSettings, types: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """Yield a problem for each forecast of an entry that the file does not have."""
+        for forecast in settings.forecasts:
+            found = types.get(forecast.recommendation)
+            if found == PredictiveKind.key:
+                continue
+            meant = nearest(
+                forecast.recommendation, [name for name, kind in types.items() if kind == PredictiveKind.key]
+            )
+            what = "no entry with predictive" if found is None else f"{found}, which forecasts nothing"
+            message = f"`forecasts` names {forecast.recommendation!r}, which is {what}"
+            yield message, f"did you mean {meant}?" if meant else "write the name of an entry with predictive"
+
+    def claims(self, settings: ClusterSizeSettings) -> Iterator[ScaleClaim]:
+        """Yield the groups of Cluster API in each namespace."""
+        groups = settings.node_groups.cluster_api
+        for namespace in groups.namespaces if groups is not None else ():
+            shown = f"the groups of `clusterAPI` in namespace {namespace}"
+            yield ScaleClaim(("clusterAPI", namespace), shown, _SIZED_ONCE, groups.cluster_name if groups else "")
+
+    def placed(self, settings: ClusterSizeSettings, namespace: str) -> ClusterSizeSettings:
+        """Return the settings by which a Cluster Autoscaler is also looked for in this namespace."""
+        known = settings.node_groups.autoscaler_namespaces
+        if namespace in known:
+            return settings
+        return replace(settings, node_groups=replace(settings.node_groups, autoscaler_namespaces=(*known, namespace)))
+
+    def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:
+        """Return all that nodes are sized by. Objects of Cluster API name others that are needed too."""
+        settings: ClusterSizeSettings = recommendation.subject
+        priorities = settings.priorities_config_map
+        return Needs(
+            ClusterNeeds(
+                nodes=True,
+                # Predicted pods count no further than what the HPAs and the ResourceQuotas of their namespaces allow.
+                autoscaler_namespaces=frozenset({""} if settings.forecasts else ()),
+                pods=True,
+                scheduling=True,
+                objects=frozenset().union(
+                    object_kinds(settings.node_groups, cluster),
+                    {QUOTAS} if settings.forecasts else (),
+                    buffer_kinds(settings.buffer) if settings.buffer is not None else (),
+                ),
+            ),
+            config_maps={} if priorities is None else {priorities: None},
+        )
+
+    def rights(self, recommendation: Recommendation) -> Iterable[RoleRule]:
+        """Yield the rights to write sizes and buffers."""
+        return rights_of_sizes(recommendation)
+
+    def calculation(
+        self, recommendation: Recommendation, others: Sequence[Recommendation]
+    ) -> Callable[[TargetReference | None], Calculate]:
+        """Return the calculation; with forecasts, it follows what the others of this poll decide."""
+        growths = {name: settings.max_growth for name, settings in predictive_settings(others).items()}
+        sizing = Sizing(recommendation.policy, recommendation.subject, growths)
+        return lambda _target: sizing.calculate
+
+    def value_metrics(self, settings: ClusterSizeSettings) -> tuple[str, ...]:  # noqa: ARG002 - as RecommendationKind has it
+        """Return the metric of the sizes."""
+        return (_NODES,)
+
+    def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:
+        """Return the sizes of node groups, and what they follow from."""
+        return size_samples([(record, found) for record in records if (found := answer_of(record)) is not None])
+
+    def document(self, record: Record) -> Mapping[str, object]:
+        """Return the whole answer."""
+        return size_keys(answer_of(record))
+
+    def value_text(self, record: Record) -> str:
+        """Return how many nodes there should be."""
+        answer = answer_of(record)
+        return "" if answer is None else sizes_text(answer)
+
+    def head_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:
+        """Return the tables of the answer."""
+        answer = answer_of(record)
+        return () if answer is None else size_lines(answer, width, paint)
+
+    def notes(self, record: Record) -> tuple[str, ...]:
+        """Return the notes of the answer."""
+        answer = answer_of(record)
+        return () if answer is None else answer.notes
+
+    def logged(self, record: Record) -> Logged | None:
+        """Return the sizes of the groups; ages and counts are left out, since they change with every poll."""
+        answer = answer_of(record)
+        if answer is None:
+            return None
+        sizes = tuple(
+            (group.name, group.recommended, group.after_removals, group.is_left_out) for group in answer.groups
+        )
+        return Logged((sizes, record.binding, len(answer.unschedulable)), {"nodes": sizes_text(answer)})
+
+    def events(self, before: Record | None, after: Record) -> Iterable[TargetEvent]:
+        """Yield the events for sizes that have changed, and for new pods that no group can hold."""
+        return events_of_sizes(before, after)

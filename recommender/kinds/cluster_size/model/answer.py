@@ -1,0 +1,211 @@
+"""The answer of a cluster size decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.record import Record
+    from recommender.kinds.cluster_size.model.groups import ScalableReference
+    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+
+
+@dataclass(frozen=True, slots=True)
+class PodName:
+    """Namespace and name of a pod."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """`shop/web-0`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSize:
+    """The result of a decision for one group."""
+
+    name: str
+    current: int | None
+    """The target size; None while it is not known and the last recommendation is held."""
+    recommended: int
+    """With what pending pods need."""
+    after_removals: int
+    """And without the nodes that can be removed now."""
+    min_size: int | None
+    max_size: int | None
+    reason: str
+    """Why this size, in one sentence."""
+    is_left_out: bool = False
+    """Whether the group is left out; the reason says why."""
+    scalable: ScalableReference | None = None
+    """Where the size can be written; None where it can only be recommended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A removable node."""
+
+    node: str
+    group: str
+    utilization_ratio: float
+    reason: str
+    unneeded_seconds: float | None
+    """How long it has been unneeded; None where nothing is remembered."""
+    is_due: bool = True
+    """Whether it is removed now; if not, the reason says what it waits for."""
+    moved_pods: int = 0
+    """Pods that find a place elsewhere."""
+    saved_per_hour: float | None = None
+    """Price of the node; None where not all groups have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptNode:
+    """A node that stays, and why."""
+
+    node: str
+    group: str
+    reason: str
+    """Identifier and sentence, such as `NotUnderutilized: 72 % of cpu is requested`."""
+    pod: PodName | None = None
+    """The pod that keeps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnschedulablePods:
+    """Pending pods that are alike and that no group can hold."""
+
+    pods: tuple[PodName, ...]
+    groups: Mapping[str, str]
+    """By group, why not."""
+    reason: str = ""
+    """Why no group was asked, such as a missing claim; empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeStep:
+    """One step on the way to the answer."""
+
+    step: str
+    """`round/N`, or the name of a limit or brake, such as `limits.cores`, `minSize` or `maxNodeProvisionTime`."""
+    group: str
+    """Empty where it concerns no single one."""
+    value: float
+    """Nodes of the group after this step."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A cheaper alternative, which is not carried out automatically."""
+
+    kind: str
+    """`replace` a node by a smaller one, or `consolidate` several nodes."""
+    nodes: tuple[str, ...]
+    detail: str
+    saved_per_hour: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LowerBound:
+    """How far the answer can be from the optimum."""
+
+    nodes: int
+    """New nodes of the answer."""
+    bound: int
+    """No mix of groups holds the pods with fewer new nodes."""
+    cost: float | None = None
+    cost_bound: float | None = None
+    """Likewise per hour, where all groups used have prices."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUp:
+    """The scale-up that pending pods need."""
+
+    increases: Mapping[str, int]
+    """New nodes by group; groups without any are absent. Negative where requested nodes did not come in time, so that
+    the size is corrected."""
+    steps: tuple[SizeStep, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """By group, why it grows or not."""
+    unschedulable: tuple[UnschedulablePods, ...] = ()
+    waiting: tuple[PodName, ...] = ()
+    """Pods that are too young to count."""
+    waits_until: float | None = None
+    """When the first of them counts, in seconds since the Unix epoch; None without any."""
+    new_pods: tuple[PodName, ...] = ()
+    """Those of them that may still need the nodes there are. One that only its own annotation delays keeps no node, nor
+    does one that no group could ever hold."""
+    not_looked_at: int = 0
+    """How many pods may have a place and are not looked at, of namespaces that had no turn: they keep all nodes. Those
+    of a namespace that has used up its share keep none."""
+    fitting_pods: int = 0
+    """Pending pods for which there is a place on nodes that exist or are on their way."""
+    helped_pods: int = 0
+    """Pending pods that the new nodes hold."""
+    bound: LowerBound | None = None
+    binding: str | None = None
+    """Name of the limit that keeps pods pending, else of the last step; None without steps."""
+    hold: str = ""
+    """Why nothing is decided, such as too many unready nodes; empty otherwise."""
+    memory: ClusterSizeMemory | None = None
+    """The memory with back-offs and corrected requests; None if nothing changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleDownAnswer:
+    """The removable nodes."""
+
+    removals: tuple[Removal, ...] = ()
+    kept: tuple[KeptNode, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    unneeded_since: Mapping[str, float] = field(default_factory=dict)
+    unremovable_until: Mapping[str, float] = field(default_factory=dict)
+    hold: str = ""
+    """The reason why no node is removed now, such as a cool-down; empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSizeAnswer:
+    """A whole answer: the details of a record of this kind."""
+
+    has_value: ClassVar[bool] = True
+
+    groups: tuple[GroupSize, ...] = ()
+    removals: tuple[Removal, ...] = ()
+    kept: tuple[KeptNode, ...] = ()
+    unschedulable: tuple[UnschedulablePods, ...] = ()
+    waiting: tuple[PodName, ...] = ()
+    waits_until: float | None = None
+    """When the first of the waiting pods counts, in seconds since the Unix epoch; None without any."""
+    steps: tuple[SizeStep, ...] = ()
+    binding: str | None = None
+    bound: LowerBound | None = None
+    advice: tuple[Advice, ...] = ()
+    saved_per_hour: float | None = None
+    """By the removals that are due, where all groups compared have prices."""
+    pending_pods: int = 0
+    notes: tuple[str, ...] = ()
+    """Notes for the user, one sentence each."""
+    hold: str = ""
+    is_held: bool = False
+    """Whether only the sizes of an earlier decision are stated, since the facts are not known now."""
+    memory: ClusterSizeMemory | None = None
+
+
+def answer_of(record: Record | None) -> ClusterSizeAnswer | None:
+    """Return the answer of a record; None if it has none."""
+    return record.details if record is not None and isinstance(record.details, ClusterSizeAnswer) else None
+
+
+def sizes_text(answer: ClusterSizeAnswer) -> str:
+    """Return how many nodes the groups should have together, after removals: `8 nodes in 3 groups`."""
+    groups = [group for group in answer.groups if not group.is_left_out]
+    nodes = sum(group.after_removals for group in groups)
+    return f"{nodes} node{'' if nodes == 1 else 's'} in {len(groups)} group{'' if len(groups) == 1 else 's'}"

@@ -1,0 +1,30 @@
+"""Shares of a bounded amount of work: each namespace gets as much, and what one does not need goes to the others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def beyond_shares(costs: Iterable[tuple[str, int]], most: int) -> frozenset[int]:
+    """Return the numbers of the items, given by namespace and cost, that do not get a turn within `most`.
+
+    Namespaces take turns, and in each its items keep their order, so no namespace gets less than its share because
+    another one has many items.
+    """
+    turns: defaultdict[str, int] = defaultdict(int)
+    ranked: list[tuple[int, int, int]] = []
+    for number, (namespace, cost) in enumerate(costs):
+        turns[namespace] += cost
+        ranked.append((turns[namespace], number, cost))
+    left = most
+    beyond: set[int] = set()
+    for _, number, cost in sorted(ranked):
+        if cost <= left:
+            left -= cost
+        else:
+            beyond.add(number)
+    return frozenset(beyond)

@@ -1,0 +1,118 @@
+"""The memory of cluster size recommendations from one decision to the next, also over a restart.
+
+All times are seconds since the Unix epoch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from recommender.decisions.memory import Amount, Count, KindMemory, Time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LONGEST_SECONDS: Final = 1800.0
+"""Of a back-off."""
+
+
+class BackOff(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A group that failed to grow is left alone for a while."""
+
+    until: Time
+    duration_seconds: Amount
+    failed_at: Time
+    reason: str
+
+    def not_in_future(self, now: float) -> BackOff:
+        """Return a back-off that ends no later than one that begins now could: the clock may have been set back."""
+        seconds = min(self.duration_seconds, LONGEST_SECONDS)
+        return BackOff(min(self.until, now + seconds), seconds, min(self.failed_at, now), self.reason)
+
+
+class RequestedNodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nodes that were asked for and have not all come."""
+
+    size: Count
+    """The size that was written."""
+    since: Time
+
+
+class AskedSize(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A size of a group that this program began to write, while it is not known whether it was written."""
+
+    size: Count
+    before: Count
+    """The size at which it was decided."""
+    since: Time
+    removes: bool = False
+    """Whether nodes are removed by it."""
+
+
+class Absence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A time for which nothing is known of the cluster, since the API server did not answer or this program was off."""
+
+    since: Time
+    until: Time
+
+
+def known_seconds(absences: Iterable[Absence], since: float, until: float) -> float:
+    """Return for how long something was known between two times. Negative if the second is the earlier one."""
+    return until - since - sum(max(0.0, min(one.until, until) - max(one.since, since)) for one in absences)
+
+
+class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
+    """The memory of one recommendation."""
+
+    unneeded_since: dict[str, Time] = msgspec.field(default_factory=dict)
+    """By node."""
+    unremovable_until: dict[str, Time] = msgspec.field(default_factory=dict)
+    """By node that the simulation could not remove: when it is looked at again."""
+    last_scale_up: Time | None = None
+    last_delete: Time | None = None
+    last_failure: Time | None = None
+    """Of a removal."""
+    requested: dict[str, RequestedNodes] = msgspec.field(default_factory=dict)
+    """By group, only where this program has written the size."""
+    asked: dict[str, AskedSize] = msgspec.field(default_factory=dict)
+    """By group. Stored before the write, so that a process that is killed after it still knows of it."""
+    back_offs: dict[str, BackOff] = msgspec.field(default_factory=dict)
+    """By group."""
+    sizes: dict[str, Count] = msgspec.field(default_factory=dict)
+    """By group, what was recommended last, for brakes and for a poll without inputs."""
+    absences: tuple[Absence, ...] = ()
+    """The latest ones, in their order. What takes too long is measured without them."""
+
+    def repaired(self, now: float) -> ClusterSizeMemory:
+        """Return the memory without times of the future: a clock that was set back must not let a node go early.
+
+        What has been unneeded since a later time counts from now on. So do cool-downs, requests and back-offs, which
+        would otherwise stop changes for as long as the clock was ahead.
+        """
+        return replace(
+            self,
+            unneeded_since={node: min(since, now) for node, since in self.unneeded_since.items()},
+            last_scale_up=_not_after(self.last_scale_up, now),
+            last_delete=_not_after(self.last_delete, now),
+            last_failure=_not_after(self.last_failure, now),
+            requested={name: replace(each, since=min(each.since, now)) for name, each in self.requested.items()},
+            back_offs={name: each.not_in_future(now) for name, each in self.back_offs.items()},
+            absences=tuple(each for each in self.absences if each.until <= now),
+        )
+
+    @property
+    def stored(self) -> ClusterSizeMemory:
+        """Return all but the nodes that are simulated again only after a while: after a restart all are simulated."""
+        return replace(self, unremovable_until={})
+
+
+def _not_after(time: float | None, now: float) -> float | None:
+    return None if time is None else min(time, now)
+
+
+def remembered(own: KindMemory | None) -> ClusterSizeMemory:
+    """Return the memory; an empty one where another kind or none has left it."""
+    return own if isinstance(own, ClusterSizeMemory) else ClusterSizeMemory()

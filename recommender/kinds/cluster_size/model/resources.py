@@ -1,0 +1,45 @@
+"""Extended resources, such as GPUs, which a node offers some time after it is ready."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.foundation.cluster.values.state import ClusterNode
+
+_GPU_LABELS: Final = (
+    "accelerator",
+    "cloud.google.com/gke-accelerator",
+    "cluster-api/accelerator",
+    "k8s.amazonaws.com/accelerator",
+    "kubernetes.azure.com/accelerator",
+    "nvidia.com/gpu.present",
+)
+"""Labels of nodes with GPUs, whether or not these can be allocated yet (`GPULabel()` of the providers)."""
+_FALSE: Final = frozenset({"", "false", "none"})
+_GPU_SUFFIX: Final = "/gpu"
+_GPU_PREFIXES: Final = ("nvidia.com/mig-", "gpu.intel.com/")
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource is GPUs or parts of GPUs."""
+    return resource.endswith(_GPU_SUFFIX) or resource.startswith(_GPU_PREFIXES)
+
+
+def has_gpu_label(node: ClusterNode) -> bool:
+    """Whether a label says that the node has GPUs."""
+    return any(node.labels.get(label, "").lower() not in _FALSE for label in _GPU_LABELS)
+
+
+def extended_resources(node: ClusterNode) -> frozenset[str]:
+    """Return the extended resources that a node offers."""
+    return frozenset(name for name, amount in node.allocatable.items() if "/" in name and amount.nanos > 0)
+
+
+def lacking_resources(node: ClusterNode, expected: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the resources that the node does not offer now, sorted."""
+    return tuple(
+        sorted(name for name in expected if (amount := node.allocatable.get(name)) is None or amount.nanos <= 0)
+    )

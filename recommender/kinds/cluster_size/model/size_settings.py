@@ -1,0 +1,208 @@
+"""The configuration of a cluster size recommendation. Names and defaults are those of Cluster Autoscaler's flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.model.taints import PassingTaints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.objects.selectors import Selector
+    from recommender.kinds.cluster_size.model.groups import GroupOptions
+    from recommender.kinds.kind import Recommendation
+
+CORES = "cpu"
+MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticGroup:
+    """A group as the configuration lists it."""
+
+    name: str
+    min_size: int
+    max_size: int
+    selector: Selector
+    """The nodes that belong to it."""
+    price: float | None = None
+    capacity: Mapping[str, int] | None = None
+    """Of the template, CPU in milli; None: the template is taken from a node."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of the template, completed from the selector."""
+    taints: tuple[tuple[str, str, str], ...] = ()
+    """Key, value and effect."""
+    options: GroupOptions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterApiGroups:
+    """Groups from the annotated objects of Cluster API."""
+
+    namespaces: tuple[str, ...] = ()
+    """Those whose objects are trusted. Anyone who can create objects of Cluster API in one of them controls sizes."""
+    cluster_name: str = ""
+    """Empty for all clusters."""
+    prices: Mapping[str, float] = field(default_factory=dict)
+    """By the name of the group."""
+    mark_machines: bool = False
+    """Whether Machines of nodes that should go are marked and the size is lowered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelGroups:
+    """A group for each value of a label; another autoscaler stays in charge of their sizes."""
+
+    key: str
+    min_size: int = 0
+    max_size: int = 1000
+    prices: Mapping[str, float] = field(default_factory=dict)
+    """By value of the label."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginGroups:
+    """Groups from an entry point of the group `tidewatch.node_groups`."""
+
+    name: str
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+SYSTEM_NAMESPACE = "kube-system"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedDaemonSets:
+    """Whose DaemonSets count on new nodes however much they ask for, and how much those of all others may take."""
+
+    namespaces: frozenset[str] = frozenset({SYSTEM_NAMESPACE})
+    share_ratio: float = 0.25
+    """Of each resource of a new node, for all DaemonSets of a namespace together."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroupSources:
+    """Where node groups come from, any mix, and whom to believe what bears on them."""
+
+    static: tuple[StaticGroup, ...] = ()
+    cluster_api: ClusterApiGroups | None = None
+    by_label: LabelGroups | None = None
+    plugin: PluginGroups | None = None
+    daemon_sets: TrustedDaemonSets = field(default_factory=TrustedDaemonSets)
+    autoscaler_namespaces: tuple[str, ...] = (SYSTEM_NAMESPACE,)
+    """Where a Cluster Autoscaler is looked for. Elsewhere, anyone who can create a Deployment could stop writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeLimits:
+    """Limits over all nodes, those outside of groups included. None: no limit."""
+
+    max_nodes: int | None = None
+    min_cores: int = 0
+    max_cores: int | None = None
+    min_memory_bytes: int = 0
+    max_memory_bytes: int | None = None
+    gpus: Mapping[str, int] = field(default_factory=dict)
+    """The largest total of an extended resource, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unready:
+    """The cluster counts as unhealthy when more nodes than both are not ready."""
+
+    ratio: float = 0.45
+    count: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleDownSettings:
+    """Settings that decide which nodes are removed, and when."""
+
+    enabled: bool = True
+    utilization_threshold_ratio: float = 0.5
+    gpu_utilization_threshold_ratio: float = 0.5
+    unneeded_seconds: float = 600.0
+    unready_seconds: float = 1200.0
+    unready_enabled: bool = True
+    delay_after_add_seconds: float = 600.0
+    delay_after_delete_seconds: float = 0.0
+    delay_after_failure_seconds: float = 180.0
+    max_parallelism: int = 10
+    max_drain_parallelism: int = 1
+    skip_nodes_with_system_pods: bool = True
+    skip_nodes_with_local_storage: bool = True
+    skip_nodes_with_custom_controller_pods: bool = True
+    min_replica_count: int = 0
+    ignore_daemon_sets_utilization: bool = False
+    ignore_mirror_pods_utilization: bool = False
+    system_pod_seconds: float = 3600.0
+    """From this age on a pod of kube-system without a budget does not block
+    (`blocking-system-pod-distruption-timeout`).
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class HeadroomSchedule:
+    """A larger reserve at certain times."""
+
+    cron: str
+    timezone: str
+    duration_seconds: float
+    headroom_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadForecast:
+    """A predictive recommendation of the same file whose predicted replicas are pods of the future."""
+
+    recommendation: str
+
+
+@dataclass(frozen=True, slots=True)
+class BufferSettings:
+    """The CapacityBuffer whose replicas are written (output `capacityBuffer`)."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSizeSettings:
+    """`clusterSize` of a recommendation."""
+
+    node_groups: NodeGroupSources
+    expanders: tuple[str, ...] = ("least-waste",)
+    priorities: Mapping[int, tuple[str, ...]] | None = None
+    """Regular expressions by priority; None: the peer's ConfigMap, or none."""
+    priorities_config_map: tuple[str, str] | None = None
+    """Namespace and name, `kube-system/cluster-autoscaler-priority-expander`."""
+    random_seed: int = 0
+    balance_similar_node_groups: bool = False
+    balancing_ignore_labels: tuple[str, ...] = ()
+    balancing_labels: tuple[str, ...] = ()
+    """Where given, only these labels are compared."""
+    limits: SizeLimits = field(default_factory=SizeLimits)
+    rounds: int | None = None
+    """How often the peer's decision is repeated; None: until no group can hold another pod."""
+    max_nodes_per_scale_up: int = 1000
+    new_pod_scale_up_delay_seconds: float = 0.0
+    expendable_pods_priority_cutoff: int = -10
+    max_node_provision_seconds: float = 900.0
+    passing_taints: PassingTaints = field(default_factory=PassingTaints)
+    scheduler_names: frozenset[str] = frozenset()
+    """Only pods of these schedulers count; empty for all."""
+    unready: Unready = field(default_factory=Unready)
+    enforce_min_size: bool = True
+    scale_down: ScaleDownSettings = field(default_factory=ScaleDownSettings)
+    headroom_ratio: float = 0.0
+    """Share of all requested CPU and memory that is kept free beside what is needed."""
+    schedules: tuple[HeadroomSchedule, ...] = ()
+    forecasts: tuple[WorkloadForecast, ...] = ()
+    buffer: BufferSettings | None = None
+
+
+def cluster_size_settings(recommendations: Iterable[Recommendation]) -> dict[str, ClusterSizeSettings]:
+    """Return the settings of cluster size recommendations by name."""
+    return {each.policy.name: each.subject for each in recommendations if isinstance(each.subject, ClusterSizeSettings)}

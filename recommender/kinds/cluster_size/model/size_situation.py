@@ -1,0 +1,58 @@
+"""The inputs of one cluster size decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, known_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+    from adapter.foundation.cluster.values.storage import Storage
+    from adapter.foundation.cluster.values.workloads import DisruptionBudget, WorkloadFacts
+    from recommender.kinds.cluster_size.model.groups import NodeGroups
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSituation:
+    """All facts of one moment. Nothing in it is changed by a decision."""
+
+    now: float
+    """Seconds since the Unix epoch."""
+    nodes: tuple[ClusterNode, ...]
+    pods: tuple[ClusterPod, ...]
+    """Bound and unbound, without those that have ended."""
+    groups: NodeGroups
+    workloads: tuple[WorkloadFacts, ...] = ()
+    assumed_controllers: frozenset[str] = frozenset()
+    """Kinds of controllers of which not one object is known although they may be: those of pods are taken to exist."""
+    budgets: tuple[DisruptionBudget, ...] | None = ()
+    """None: they are not known, so no pod may be moved."""
+    namespace_labels: Mapping[str, Mapping[str, str]] | None = None
+    """By namespace; None: unknown, so terms that select namespaces by labels are judged to the pod's disadvantage."""
+    storage: Storage | None = None
+    priorities: Mapping[int, tuple[str, ...]] | None = None
+    """Of the priority expander; None: nothing is filtered."""
+    priorities_problem: str = ""
+    memory: ClusterSizeMemory = field(default_factory=ClusterSizeMemory)
+    waits: bool = True
+    """Whether timers are waited for, as `run` does; `recommend` decides once."""
+    future_pods: tuple[ClusterPod, ...] = ()
+    """Pods that do not exist yet: of forecasts, headroom and what-if questions. Never young, never expendable."""
+    writes_sizes: bool = False
+    """Whether this program writes sizes, so that requested nodes that are missing are on their way."""
+    last_decided: float | None = None
+    """When sizes were decided last, in seconds since the Unix epoch; None: never."""
+    confirmed: float | None = None
+    """Of which time the facts are, in seconds since the Unix epoch; None: of now."""
+
+    def known_seconds_since(self, time: float) -> float:
+        """Return for how long the cluster has been watched since a time, to the moment that the facts are of.
+
+        While the API server is away, nobody knows whether something has come, so that time does not count.
+        """
+        end = self.now if self.confirmed is None else min(self.confirmed, self.now)
+        return known_seconds(self.memory.absences, time, end)

@@ -1,0 +1,63 @@
+"""Taints that pass: those of a node that is starting, and those that describe the state of one node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import Taint
+
+_STARTUP_TAINTS: Final = frozenset(
+    {
+        "karpenter.sh/unregistered",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cluster.x-k8s.io/uninitialized",
+        "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/network-unavailable",
+        "node.kubernetes.io/not-ready",
+    }
+)
+_STARTUP_PREFIXES: Final = (
+    "ignore-taint.cluster-autoscaler.kubernetes.io/",
+    "startup-taint.cluster-autoscaler.kubernetes.io/",
+)
+_AGENT_SUFFIX: Final = "/agent-not-ready"
+"""Of the taints that wait for an agent of the network or of storage: `node.cilium.io/agent-not-ready`,
+`ebs.csi.aws.com/agent-not-ready`."""
+_STATE_TAINTS: Final = frozenset(
+    {
+        "DeletionCandidateOfClusterAutoscaler",
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "node.cluster.x-k8s.io/outdated-revision",
+        "node.kubernetes.io/memory-pressure",
+        "node.kubernetes.io/out-of-service",
+        "node.kubernetes.io/pid-pressure",
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/unschedulable",
+    }
+)
+_STATE_PREFIX: Final = "status-taint.cluster-autoscaler.kubernetes.io/"
+
+
+@dataclass(frozen=True, slots=True)
+class PassingTaints:
+    """Which taints pass, those of the configuration included. No template has them."""
+
+    startup: tuple[str, ...] = ()
+    """How the keys of further taints begin that a node has while it is starting (`startup-taint`)."""
+    status: tuple[str, ...] = ()
+    """How the keys of further taints begin that describe the state of one node (`status-taint`)."""
+
+    def is_startup(self, taint: Taint) -> bool:
+        """Whether a node with the taint cannot hold pods yet, but is about to."""
+        key = taint.key
+        prefixes = (*_STARTUP_PREFIXES, *self.startup)
+        return key in _STARTUP_TAINTS or key.endswith(_AGENT_SUFFIX) or key.startswith(prefixes)
+
+    def is_passing(self, taint: Taint) -> bool:
+        """Whether the taint says nothing about what the group of its node is for."""
+        key = taint.key
+        return key in _STATE_TAINTS or key.startswith((_STATE_PREFIX, *self.status)) or self.is_startup(taint)

@@ -1,0 +1,229 @@
+"""Turns the objects of Cluster API into node groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Unknown
+from recommender.kinds.cluster_size.model.groups import NodeGroup
+from recommender.kinds.cluster_size.node_groups import watched_kinds as kinds
+from recommender.kinds.cluster_size.node_groups.autoscalers import karpenter_of
+from recommender.kinds.cluster_size.node_groups.cluster_api.capacity import (
+    CPU_ANNOTATION,
+    MEMORY_ANNOTATION,
+    infrastructure_of,
+    node_from_zero,
+    states_capacity,
+)
+from recommender.kinds.cluster_size.node_groups.cluster_api.machines import (
+    Members,
+    controller_of,
+    identity_of,
+    members_of,
+)
+from recommender.kinds.cluster_size.node_groups.cluster_api.options import options_of
+from recommender.kinds.cluster_size.node_groups.cluster_api.removals import DELETE_MARK
+from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
+    ScalableError,
+    bounds_of,
+    cluster_of,
+    group_name,
+    is_opted_in,
+    reference_of,
+    target_size,
+    write_problem,
+)
+from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered
+from recommender.kinds.cluster_size.node_groups.fields import section, text
+from recommender.kinds.cluster_size.node_groups.watched_kinds import objects_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterNode, JsonObject, ObjectKind
+    from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups
+    from recommender.kinds.cluster_size.node_groups.autoscalers import SeenAutoscaler
+    from recommender.kinds.cluster_size.node_groups.cluster_api.claims import Owned
+    from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
+    from recommender.kinds.cluster_size.node_groups.watched_kinds import Objects
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The objects that are read from Cluster API."""
+
+    scalables: tuple[JsonObject, ...]
+    members: Mapping[Owned, Members]
+    machines_missing: Mapping[str, str]
+    """By namespace, why Machines are not known; those where they are known are absent."""
+    clusters: Mapping[tuple[str, str], JsonObject]
+    """By namespace and name."""
+    clusters_missing: Mapping[str, str]
+    """By namespace, why Clusters are not known."""
+    problems: tuple[str, ...]
+
+
+def needed_kinds(stated: ClusterApiGroups, objects: Objects) -> frozenset[ObjectKind]:
+    """Return the kinds that are needed: those of Cluster API, and the infrastructure templates that groups name.
+
+    Templates are read for groups whose annotations do not state a capacity. They are known once the groups are.
+    """
+    scalables = [each for kind in kinds.SCALABLE_RESOURCES for each in kinds.scalable_kinds(kind, stated)]
+    found = {*scalables, *kinds.machines(stated), *kinds.clusters(stated)}
+    for one in objects_of(objects, *scalables):
+        reference = infrastructure_of(one)
+        if reference is not None and _is_group(one, stated) and not states_capacity(one):
+            found.add(kinds.infrastructure(reference.api_group, reference.kind, text(one, "metadata", "namespace")))
+    return frozenset(found)
+
+
+def cluster_api_groups(
+    stated: ClusterApiGroups, world: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None
+) -> Discovered:
+    """Return the groups of the annotated objects; a kind that cannot be read leaves out what depends on it."""
+    read = _read(stated, world)
+    problems = list(read.problems)
+    groups = []
+    for one in read.scalables:
+        options, wrong = options_of(one)
+        problems.extend(wrong)
+        problems.extend(read.members.get(identity_of(one), Members()).refused.values())
+        found = replace(_group(one, read, stated, world), options=options)
+        groups.append(_with_autoscaler(found, seen, world))
+    return Discovered(tuple(groups), tuple(problems))
+
+
+def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:
+    """Whether an object is a node group that is requested. A set of a MachineDeployment is part of that."""
+    owner = controller_of(one)
+    if not is_opted_in(one) or (owner is not None and owner[0] == "MachineDeployment"):
+        return False
+    is_in_place = text(one, "metadata", "namespace") in stated.namespaces
+    return is_in_place and stated.cluster_name in {"", cluster_of(one)}
+
+
+def _read(stated: ClusterApiGroups, world: DiscoveryFacts) -> _Read:
+    problems: list[str] = []
+    scalables: list[JsonObject] = []
+    for kind in kinds.SCALABLE_RESOURCES:
+        found, missing = _list_objects(kinds.scalable_kinds(kind, stated), world)
+        scalables.extend(one for one in found if _is_group(one, stated))
+        problems += [
+            f"the {kind}s of Cluster API in {namespace} are not known, so none is a node group: {reason}"
+            for namespace, reason in missing.items()
+        ]
+    machines, machines_missing = _list_objects(kinds.machines(stated), world)
+    clusters, clusters_missing = _list_objects(kinds.clusters(stated), world)
+    pools = [one for one in scalables if text(one, "kind") == "MachinePool"]
+    sets = objects_of(world.objects, *kinds.scalable_kinds("MachineSet", stated))
+    return _Read(
+        tuple(scalables),
+        members_of(machines, sets, pools, world.nodes),
+        machines_missing,
+        {identity_of(one)[1:]: one for one in clusters},
+        clusters_missing,
+        tuple(problems),
+    )
+
+
+def _list_objects(wanted: Iterable[ObjectKind], world: DiscoveryFacts) -> tuple[list[JsonObject], dict[str, str]]:
+    """Return the objects of a kind in its namespaces, and by namespace why they are not known."""
+    found: list[JsonObject] = []
+    missing = {}
+    for kind in wanted:
+        listed = world.listed(kind)
+        if isinstance(listed, Unknown):
+            missing[kind.namespace] = listed.reason
+        else:
+            found.extend(listed)
+    return found, missing
+
+
+def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: DiscoveryFacts) -> NodeGroup:
+    name, members = group_name(one), read.members.get(identity_of(one), Members())
+    group = NodeGroup(
+        name=name,
+        min_size=0,
+        max_size=0,
+        target_size=len(members.nodes),
+        nodes=tuple(sorted(members.nodes)),
+        price=stated.prices.get(name, stated.prices.get(text(one, "metadata", "name"))),
+        scalable=reference_of(one),
+        deleting=tuple(sorted(members.deleting)),
+        paused=_pause_reason(one, read),
+    )
+    try:
+        bounds = bounds_of(one)
+        size = target_size(one, bounds)
+        group = replace(
+            group,
+            min_size=bounds.min_size,
+            max_size=bounds.max_size,
+            target_size=size,
+            deleting=tuple(sorted(members.deleting | _leaving(members, size))),
+        )
+        node = _node_from_zero(one, world)
+        template = world.template(name, group.nodes, node, "template of Cluster API")
+    except ScalableError as error:
+        return replace(group, problem=str(error))
+    unknown = read.machines_missing.get(text(one, "metadata", "namespace"), "")
+    if unknown and text(one, "kind") != "MachinePool":
+        # Without them, all of its nodes would count as missing.
+        return replace(group, template=template, problem=f"its Machines are not known: {unknown}")
+    if members.disputed:
+        node_name, claimants = min(members.disputed.items())
+        disputed = f"the node {node_name} is claimed by {claimants}, and it is not known to which of them it belongs"
+        return replace(group, template=template, problem=f"{disputed}: delete the Machine that is not its own")
+    if members.foreign and not members.nodes:
+        foreign = f"its Machines are nodes of another cluster, such as {min(members.foreign)}"
+        return replace(group, template=template, problem=f"{foreign}: set clusterAPI.clusterName")
+    missing = "" if template else f"{NO_TEMPLATE}: add the annotations {CPU_ANNOTATION} and {MEMORY_ANNOTATION}"
+    return replace(group, template=template, problem=missing)
+
+
+def _leaving(members: Members, size: int) -> set[str]:
+    """Return nodes whose Machines are marked while there are more than the size: Cluster API is about to delete them.
+
+    Without a smaller size, a mark says only which Machine goes first some day.
+    """
+    if len(members.nodes) - len(members.deleting) <= size:
+        return set()
+    return {
+        name
+        for name, machine in members.nodes.items()
+        if machine is not None and DELETE_MARK in section(machine, "metadata", "annotations")
+    }
+
+
+def _node_from_zero(one: JsonObject, world: DiscoveryFacts) -> ClusterNode | None:
+    reference = infrastructure_of(one)
+    template = None
+    if reference is not None:
+        kind = kinds.infrastructure(reference.api_group, reference.kind, text(one, "metadata", "namespace"))
+        place = (reference.kind, reference.namespace, reference.name)
+        template = next((each for each in objects_of(world.objects, kind) if identity_of(each) == place), None)
+    return node_from_zero(one, template)
+
+
+def _pause_reason(one: JsonObject, read: _Read) -> str:
+    namespace = text(one, "metadata", "namespace")
+    if namespace in read.clusters_missing:
+        unknown = f"it is not known whether its Cluster is paused: {read.clusters_missing[namespace]}"
+        return write_problem(one, None) or unknown
+    return write_problem(one, read.clusters.get((namespace, cluster_of(one))))
+
+
+def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, world: DiscoveryFacts) -> NodeGroup:
+    """Name the autoscaler that manages the group.
+
+    Cluster Autoscaler opts groups in by the same annotations. So each is its group, unless what it publishes names its
+    groups and this is not among them, as where it works with a cloud's own groups.
+    """
+    karpenter = karpenter_of(group.nodes, world.nodes)
+    if karpenter:
+        return replace(group, autoscaler=karpenter)
+    if isinstance(seen, Unknown):
+        unknown = f"it is not known whether a Cluster Autoscaler manages it: {seen.reason}"
+        return replace(group, paused=group.paused or unknown)
+    return replace(group, autoscaler=seen.name) if seen is not None and seen.has(group.name) else group

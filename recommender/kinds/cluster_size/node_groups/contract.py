@@ -1,0 +1,105 @@
+"""The contract of the plugin protocol as a test, for the tests of those who write a plugin.
+
+from recommender.kinds.cluster_size.node_groups.contract import check_provider
+
+def test_the_provider_keeps_the_contract() -> None:
+    check_provider(provider({"region": "test"}))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup, group_id, read_group
+from recommender.kinds.cluster_size.node_groups.protocol import ProviderNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from recommender.kinds.cluster_size.node_groups.protocol import CloudProvider
+
+_STRANGER = ProviderNode("no-such-node", "tidewatch-contract:///no-such-machine", {})
+
+
+class BrokenContractError(AssertionError):
+    """A provider breaks the contract; the message lists each point, one a line."""
+
+    def __init__(self, failures: tuple[str, ...]) -> None:
+        """`failures` name the method and what is wrong with it."""
+        super().__init__(
+            "the provider breaks the contract of its protocol:\n" + "\n".join(f"- {each}" for each in failures)
+        )
+        self.failures = failures
+
+
+def check_provider(provider: CloudProvider) -> None:
+    """Check a provider, which is refreshed twice and closed. Raises BrokenContractError with all that is wrong.
+
+    Points: no method raises; ids are unique and stay the same; sizes are whole numbers in order; prices, options and
+    templates are what the protocol says; no machine is in two groups; a Node with a machine's provider id is given to
+    the machine's group; a node that the provider does not know is given to none.
+    """
+    failures = tuple(_failures(provider))
+    if failures:
+        raise BrokenContractError(failures)
+
+
+def _failures(provider: CloudProvider) -> Iterator[str]:
+    groups: list[PluginGroup] = []
+    ids: list[list[str]] = []
+    for _ in range(2):
+        yield from _raised_problem("refresh()", provider.refresh)
+        groups.clear()
+        yield from _raised_problem(
+            "node_groups()", lambda: ids.append([group_id(each) for each in provider.node_groups()])
+        )
+    yield from _raised_problem("node_groups()", lambda: groups.extend(_groups(provider)))
+    if len(ids) == 2 and sorted(ids[0]) != sorted(ids[1]):
+        yield f"node_groups(): the ids change from {sorted(ids[0])} to {sorted(ids[1])} without a change of the cloud"
+    if ids and len(set(ids[-1])) < len(ids[-1]):
+        yield f"node_groups(): an id is listed twice: {sorted(ids[-1])}"
+    yield from (f"group {each.name}: {each.problem}" for each in groups if each.problem)
+    yield from _machine_failures(provider, groups)
+    yield from _raised_problem("close()", provider.close)
+
+
+def _groups(provider: CloudProvider) -> Iterator[PluginGroup]:
+    for each in provider.node_groups():
+        name = group_id(each)
+        try:
+            yield read_group(each)
+        except Exception as error:  # noqa: BLE001 - what a provider raises is what the test is about
+            problem = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+            yield PluginGroup(name, problem=problem)
+
+
+def _machine_failures(provider: CloudProvider, groups: list[PluginGroup]) -> Iterator[str]:
+    group_of: dict[str, str] = {}
+    for group in groups:
+        for machine in group.instances:
+            if machine.provider_id in group_of:
+                yield f"nodes(): {machine.provider_id} is in {group_of[machine.provider_id]} and in {group.name}"
+            group_of.setdefault(machine.provider_id, group.name)
+    for number, (provider_id, name) in enumerate(group_of.items()):
+        yield from _wrong_owner(provider, ProviderNode(f"node-{number}", provider_id, {}), name)
+    yield from _wrong_owner(provider, _STRANGER, None)
+
+
+def _wrong_owner(provider: CloudProvider, node: ProviderNode, expected: str | None) -> Iterator[str]:
+    found: list[str | None] = []
+
+    def ask() -> None:
+        owner = provider.node_group_for_node(node)
+        found.append(None if owner is None else group_id(owner))
+
+    yield from _raised_problem("node_group_for_node()", ask)
+    if found and found[0] != expected:
+        where = "no group" if expected is None else f"group {expected}"
+        yield f"node_group_for_node(): {node.provider_id} belongs to {where}, but the method returns {found[0]}"
+
+
+def _raised_problem(method: str, call: Callable[[], object]) -> Iterator[str]:
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 - likewise
+        yield f"{method} raises {type(error).__name__}: {error}"

@@ -1,0 +1,127 @@
+"""Discovery: all node groups at one moment, from all sources, and which group each node belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Unknown
+from recommender.kinds.cluster_size.model.groups import NodeGroups
+from recommender.kinds.cluster_size.node_groups.autoscalers import autoscaler_kinds, cluster_autoscaler
+from recommender.kinds.cluster_size.node_groups.by_label import label_groups
+from recommender.kinds.cluster_size.node_groups.cluster_api.groups import cluster_api_groups, needed_kinds
+from recommender.kinds.cluster_size.node_groups.discovery_facts import world_of
+from recommender.kinds.cluster_size.node_groups.plugin_groups import plugin_groups
+from recommender.kinds.cluster_size.node_groups.static import static_groups
+from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterState, ObjectKind
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
+    from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources
+    from recommender.kinds.cluster_size.model.taints import PassingTaints
+    from recommender.kinds.cluster_size.node_groups.discovery_facts import Discovered, DiscoveryFacts
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
+
+
+def object_kinds(sources: NodeGroupSources, cluster: ClusterState | None = None) -> frozenset[ObjectKind]:
+    """Return the kinds of which whole objects are needed.
+
+    Infrastructure templates are only known by the groups that name them: with a state that has the groups, their kinds
+    are returned too.
+    """
+    if sources.cluster_api is None:
+        return frozenset()
+    objects = {} if cluster is None else cluster.objects
+    return needed_kinds(sources.cluster_api, objects) | autoscaler_kinds(sources.autoscaler_namespaces)
+
+
+def node_groups(
+    sources: NodeGroupSources,
+    cluster: ClusterState,
+    now: float,
+    plugin: PluginReading | None = None,
+    passing: PassingTaints = NO_TAINTS,
+) -> NodeGroups:
+    """Return the groups of all sources, and what is wrong with them.
+
+    `now` is in seconds since the Unix epoch. `plugin` is what the plugin has last stated; None where there is none.
+    `passing` are the taints that no template has.
+    A node that two groups claim belongs to the first, in the order static, clusterAPI, byLabel, plugin, and of static
+    groups in the order of the file. The other group is left out, since its size would be taken for too small.
+    """
+    world = world_of(cluster, sources.daemon_sets, now, passing)
+    if isinstance(world, Unknown):
+        return NodeGroups(problems=(f"node groups are not known: {world.reason}",))
+    found = tuple(_sources(sources, cluster, world, plugin))
+    problems = [*world.problems, *(problem for each in found for problem in each.problems)]
+    groups: dict[str, NodeGroup] = {}
+    group_of: dict[str, str] = {}
+    for group in (group for each in found for group in each.groups):
+        if group.name in groups:
+            problems.append(f"two node groups are named {group.name}: the second one is left out: rename one of them")
+            continue
+        claimed = _claim_problem(group, group_of)
+        groups[group.name] = replace(group, problem=group.problem or claimed)
+        for node in group.nodes:
+            group_of.setdefault(node, group.name)
+        if claimed:
+            problems.append(f"node group {group.name}: {claimed}")
+    ordered = tuple(groups[name] for name in sorted(groups))
+    if not ordered and not problems:
+        problems.append("no source under nodeGroups has a node group: check their namespaces and labels")
+    problems += _unmatched_selectors(sources, groups, len(world.nodes.keys() - group_of.keys()))
+    return NodeGroups(ordered, group_of, (*problems, *_greedy_daemon_sets(ordered, sources)))
+
+
+def _unmatched_selectors(sources: NodeGroupSources, groups: Mapping[str, NodeGroup], outside: int) -> Iterator[str]:
+    """Yield which selectors match no node while nodes are outside of all groups; else a group may well be empty."""
+    for one in sources.static if outside else ():
+        if not groups[one.name].nodes:
+            yield (
+                f"node group {one.name}: its selector {one.selector} matches no node, so it counts as empty "
+                f"(nodes without a group: {outside}): correct the selector if it should match them"
+            )
+
+
+def _greedy_daemon_sets(groups: Iterable[NodeGroup], sources: NodeGroupSources) -> Iterator[str]:
+    """Yield which DaemonSets do not count on new nodes, since they ask for more than the share of their namespace."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for group in groups:
+        for daemon_set, what in (group.template.left_out if group.template else {}).items():
+            found.setdefault(daemon_set, []).append((group.name, what))
+    share = f"{100 * sources.daemon_sets.share_ratio:g}%"
+    for daemon_set, places in sorted(found.items()):
+        group_name, what = places[0]
+        more = f" and of {len(places) - 1} more groups" if len(places) > 1 else ""
+        yield (
+            f"{daemon_set} is not counted on new nodes: the DaemonSets of its namespace would take {what} of a new "
+            f"node of {group_name}{more}, and {share} is allowed: lower its requests, or add its namespace "
+            "to daemonSets.namespaces"
+        )
+
+
+def _sources(
+    sources: NodeGroupSources, cluster: ClusterState, world: DiscoveryFacts, plugin: PluginReading | None
+) -> Iterator[Discovered]:
+    seen = cluster_autoscaler(cluster, sources.autoscaler_namespaces, world.now)
+    known = None if isinstance(seen, Unknown) else seen
+    yield static_groups(sources.static, world, known)
+    if sources.cluster_api is not None:
+        yield cluster_api_groups(sources.cluster_api, world, seen)
+    if sources.by_label is not None:
+        yield label_groups(sources.by_label, world, known)
+    if plugin is not None:
+        yield plugin_groups(plugin, world, known)
+
+
+def _claim_problem(group: NodeGroup, group_of: dict[str, str]) -> str:
+    """Return what is wrong if nodes of a group belong to a former one; empty if none does."""
+    taken = [node for node in group.nodes if node in group_of]
+    if not taken:
+        return ""
+    others = ", ".join(sorted({group_of[node] for node in taken}))
+    more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
+    return f"node {taken[0]}{more} already belongs to {others}: each node may belong to only one group"

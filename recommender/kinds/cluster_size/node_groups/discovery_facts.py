@@ -1,0 +1,112 @@
+"""Indexes of the cluster's objects for all sources of node groups, built once for each discovery."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.kinds.cluster_size.model.groups import NodeTemplate
+from recommender.kinds.cluster_size.model.resources import extended_resources
+from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node, daemon_pods, pods_on, would_run
+from recommender.kinds.cluster_size.node_groups.shares import shared_out
+from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS, best_example, template_of_node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod, ClusterState, JsonObject, ObjectKind
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
+    from recommender.kinds.cluster_size.model.size_settings import TrustedDaemonSets
+    from recommender.kinds.cluster_size.model.taints import PassingTaints
+
+NO_TEMPLATE = "it has no ready node and no template, so the capacity of a new node is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """The result of one source."""
+
+    groups: tuple[NodeGroup, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryFacts:
+    """The facts that groups are found in."""
+
+    now: float
+    nodes: Mapping[str, ClusterNode]
+    """By name."""
+    daemons: tuple[ClusterPod, ...]
+    """A pod of each DaemonSet, as its controller makes it."""
+    companions: Mapping[str, tuple[ClusterPod, ...]]
+    """By node, its pods of DaemonSets and its mirror pods."""
+    trusted: TrustedDaemonSets
+    objects: Mapping[ObjectKind, Observed[tuple[JsonObject, ...]] | Unknown]
+    problems: tuple[str, ...] = field(default=())
+    passing: PassingTaints = NO_TAINTS
+    """Taints that no template has."""
+
+    def listed(self, kind: ObjectKind) -> tuple[JsonObject, ...] | Unknown:
+        """Return the objects of a kind."""
+        found = self.objects.get(kind, Unknown(f"{kind.resource} are not read"))
+        return found if isinstance(found, Unknown) else found.value
+
+    def template(
+        self, group: str, members: Iterable[str], stated: ClusterNode | None, source: str
+    ) -> NodeTemplate | None:
+        """Return the template of a group: of one of its ready nodes, else of the node that is stated.
+
+        Ready nodes whose GPUs are not there yet are no example where it is stated that the group has some.
+        """
+        present = [self.nodes[name] for name in members if name in self.nodes]
+        offered = () if stated is None else extended_resources(stated)
+        example = best_example(present, self.now, self.passing, offered)
+        if example is not None:
+            made = template_of_node(group, example, self.companions.get(example.name, ()), self.passing)
+            return self._shared(replace(made, pods=would_run(made.node, made.pods, self.daemons)))
+        return None if stated is None else self.stated(stated, source)
+
+    def stated(self, node: ClusterNode, source: str) -> NodeTemplate:
+        """Return the template that is stated, with the pods of the DaemonSets that would run on it."""
+        meant = self._shared(NodeTemplate(node, would_run(node, self.daemons, self.daemons), source))
+        return replace(meant, pods=pods_on(node, meant.pods))
+
+    def _shared(self, template: NodeTemplate) -> NodeTemplate:
+        shared = shared_out(template.node, template.pods, self.trusted)
+        return replace(template, pods=shared.pods, left_out=shared.left_out)
+
+
+def world_of(
+    cluster: ClusterState, trusted: TrustedDaemonSets, now: float, passing: PassingTaints = NO_TAINTS
+) -> DiscoveryFacts | Unknown:
+    """Return the facts arranged for discovery; Unknown if nodes or pods are not known."""
+    if isinstance(cluster.nodes, Unknown):
+        return cluster.nodes
+    if isinstance(cluster.pods, Unknown):
+        return cluster.pods
+    companions: dict[str, list[ClusterPod]] = {}
+    workloads = () if isinstance(cluster.workloads, Unknown) else cluster.workloads.value
+    daemon_sets = {(one.namespace, one.name): one.uid for one in workloads if one.kind == "DaemonSet"}
+    uids = {node.name: node.uid for node in cluster.nodes.value}
+    for pod in cluster.pods.value:
+        if pod.node and comes_with_the_node(pod, daemon_sets, uids.get(pod.node, "")):
+            companions.setdefault(pod.node, []).append(pod)
+    problems: tuple[str, ...] = ()
+    daemons: tuple[ClusterPod, ...] = ()
+    if isinstance(cluster.workloads, Unknown):
+        consequence = "nodes made from a template seem to have more room than they will have"
+        problems = (f"DaemonSets are not known, so {consequence}: {cluster.workloads.reason}",)
+    else:
+        daemons = daemon_pods(cluster.workloads.value)
+    return DiscoveryFacts(
+        now=now,
+        nodes={node.name: node for node in cluster.nodes.value},
+        daemons=daemons,
+        companions={node: tuple(pods) for node, pods in companions.items()},
+        trusted=trusted,
+        objects=cluster.objects,
+        problems=problems,
+        passing=passing,
+    )

@@ -1,0 +1,156 @@
+"""Reads and checks the groups of a plugin as values, so that the plugin is not called during a decision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapter.foundation.cluster.facts.objects import FactError, node_of
+from adapter.foundation.cluster.forms.objects import NodeForm
+from adapter.foundation.objects.decoders import converted
+from recommender.kinds.cluster_size.model.groups import GroupOptions
+from recommender.kinds.cluster_size.node_groups.protocol import InstanceState, ProviderInstance, ProviderNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.node_groups.protocol import CloudProvider, ProviderNodeGroup
+
+
+class PluginError(ValueError):
+    """A plugin states what cannot be; the message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginGroup:
+    """A group as a plugin states it."""
+
+    name: str
+    min_size: int = 0
+    max_size: int = 0
+    target_size: int = 0
+    instances: tuple[ProviderInstance, ...] = ()
+    template: ClusterNode | None = None
+    price: float | None = None
+    options: GroupOptions = field(default_factory=GroupOptions)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginReading:
+    """All that a plugin states at one moment."""
+
+    plugin: str
+    groups: tuple[PluginGroup, ...] = ()
+    group_of: Mapping[str, str] = field(default_factory=dict)
+    """Group by node."""
+    problem: str = ""
+    """Why the plugin has no groups now; empty if it has answered."""
+
+
+def read_provider(plugin: str, provider: CloudProvider, nodes: Iterable[ProviderNode]) -> PluginReading:
+    """Refresh a provider and return what it states. Raises PluginError, and whatever the plugin raises.
+
+    A group that states what cannot be has a problem, and the others have not.
+    """
+    provider.refresh()
+    groups: dict[str, PluginGroup] = {}
+    for each in provider.node_groups():
+        name = group_id(each)
+        if name in groups:
+            raise PluginError(f"two groups have the id {name!r}")
+        try:
+            groups[name] = read_group(each)
+        except PluginError as error:
+            groups[name] = PluginGroup(name, problem=str(error))
+    group_of = {}
+    for node in nodes:
+        owner = provider.node_group_for_node(node)
+        if owner is None:
+            continue
+        name = group_id(owner)
+        if name not in groups:
+            raise PluginError(
+                f"node_group_for_node gives node {node.name} to {name!r}, which node_groups does not list"
+            )
+        group_of[node.name] = name
+    return PluginReading(plugin, tuple(groups.values()), group_of)
+
+
+def group_id(group: ProviderNodeGroup) -> str:
+    """Return the name of a group. Raises PluginError."""
+    name: object = group.id()
+    if not isinstance(name, str) or not name:
+        raise PluginError(f"id() returns {name!r}: it must be a non-empty string")
+    return name
+
+
+def read_group(group: ProviderNodeGroup) -> PluginGroup:
+    """Return what a group states. Raises PluginError for what cannot be."""
+    low, high, target = (_size(name, getattr(group, name)()) for name in ("min_size", "max_size", "target_size"))
+    if high < low:
+        raise PluginError(f"max_size() returns {high}, which is less than min_size(), {low}")
+    return PluginGroup(
+        name=group_id(group),
+        min_size=low,
+        max_size=high,
+        target_size=target,
+        instances=_instances(group.nodes()),
+        template=_template(group.template()),
+        price=_price(group.price()),
+        options=_options(group.options()),
+    )
+
+
+def _size(method: str, value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise PluginError(f"{method}() returns {value!r}: it must be a whole number from 0 on")
+    return value
+
+
+def _instances(value: object) -> tuple[ProviderInstance, ...]:
+    if not isinstance(value, Sequence):
+        raise PluginError(f"nodes() returns {type(value).__name__}: it must be a list of ProviderInstance")
+    seen = set()
+    for one in value:
+        if not isinstance(one, ProviderInstance) or one.state not in InstanceState:
+            raise PluginError(f"nodes() lists {one!r}: each must be a ProviderInstance with a state")
+        if one.provider_id in seen or not one.provider_id:
+            raise PluginError(f"nodes() lists the provider id {one.provider_id!r} twice, or it is empty")
+        seen.add(one.provider_id)
+    return tuple(value)
+
+
+def _template(value: object) -> ClusterNode | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise PluginError(f"template() returns {type(value).__name__}: it must be a Node as JSON, or None")
+    metadata = value.get("metadata")
+    named = {**value, "metadata": {"name": "template", **(metadata if isinstance(metadata, Mapping) else {})}}
+    try:
+        node = node_of(converted(named, NodeForm))
+    except (msgspec.ValidationError, FactError) as error:
+        raise PluginError(f"template() does not return a Node: {error}") from error
+    if not {"cpu", "memory"} <= {*node.allocatable, *node.capacity}:
+        raise PluginError("template() returns a Node without cpu or memory in status.allocatable and status.capacity")
+    return node
+
+
+def _price(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise PluginError(f"price() returns {value!r}: it must be a number from 0 on, or None")
+    return float(value)
+
+
+def _options(value: object) -> GroupOptions:
+    if value is not None and not isinstance(value, GroupOptions):
+        raise PluginError(f"options() returns {type(value).__name__}: it must be GroupOptions or None")
+    return value or GroupOptions()

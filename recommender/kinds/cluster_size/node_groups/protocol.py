@@ -1,0 +1,114 @@
+"""The protocol of plugins: what a package provides so that its node groups can be sized.
+
+A package names a factory as an entry point of the group `tidewatch.node_groups`:
+
+    [project.entry-points."tidewatch.node_groups"]
+    example = "example_cloud:provider"
+
+    def provider(options: Mapping[str, object]) -> CloudProvider: ...
+
+`options` is what the configuration states beside the name. The methods are those of Cluster Autoscaler's interfaces
+CloudProvider and NodeGroup that a recommendation needs. Only `refresh` may ask the cloud, and it is called once before
+each decision; the other methods answer from memory. All are called by one thread at a time. Nothing is ever written
+through a plugin: the sizes of its groups are recommended.
+`contract.check_provider` tests an implementation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.kinds.cluster_size.model.groups import GroupOptions
+
+ENTRY_POINTS: Final = "tidewatch.node_groups"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderNode:
+    """A Node object, as far as it helps to find the group that it belongs to."""
+
+    name: str
+    provider_id: str = ""
+    """`spec.providerID`."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class InstanceState(StrEnum):
+    """The state of an instance."""
+
+    RUNNING = "running"
+    CREATING = "creating"
+    DELETING = "deleting"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderInstance:
+    """A machine of a group, whether or not it has become a Node yet."""
+
+    provider_id: str
+    """The one that its Node has, or will have."""
+    state: InstanceState = InstanceState.RUNNING
+
+
+class ProviderNodeGroup(Protocol):
+    """Machines of one kind, of which there can be more or fewer."""
+
+    def id(self) -> str:
+        """Return the name of the group, which no other group has and which does not change."""
+        ...
+
+    def min_size(self) -> int:
+        """Return the smallest size that is allowed."""
+        ...
+
+    def max_size(self) -> int:
+        """Return the largest size that is allowed."""
+        ...
+
+    def target_size(self) -> int:
+        """Return the desired size at the cloud, whether or not all machines have come."""
+        ...
+
+    def nodes(self) -> Sequence[ProviderInstance]:
+        """Return the machines of the group, those on their way and those that are going included."""
+        ...
+
+    def template(self) -> Mapping[str, object] | None:
+        """Return a new Node of the group as its JSON, with labels, taints, capacity and allocatable.
+
+        It is used while the group has no ready node. None if nobody knows.
+        """
+        ...
+
+    def price(self) -> float | None:
+        """Return the price of one node for one hour, in the same currency for all groups; None if it is not known."""
+        ...
+
+    def options(self) -> GroupOptions | None:
+        """Return what the group overrides of the settings; None for nothing."""
+        ...
+
+
+class CloudProvider(Protocol):
+    """All node groups of one cloud."""
+
+    def refresh(self) -> None:
+        """Ask the cloud. Raises whatever it likes; the groups then are left out in the decision."""
+        ...
+
+    def node_groups(self) -> Sequence[ProviderNodeGroup]:
+        """Return all groups."""
+        ...
+
+    def node_group_for_node(self, node: ProviderNode) -> ProviderNodeGroup | None:
+        """Return the group of a node; None if it belongs to none."""
+        ...
+
+    def close(self) -> None:
+        """Release what is held. Nothing is called afterwards."""
+        ...

@@ -1,0 +1,130 @@
+"""All filters together, in the order of the scheduler's default profile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.predicates.inter_pod_affinity import InterPodFilter
+from recommender.kinds.cluster_size.predicates.node_affinity import CONFLICT
+from recommender.kinds.cluster_size.predicates.node_ports import PORT_REFUSALS, has_ports
+from recommender.kinds.cluster_size.predicates.node_resources_fit import (
+    has_resources,
+    resource_refusals,
+    room_by_resources,
+)
+from recommender.kinds.cluster_size.predicates.pod_topology_spread import SpreadFilter
+from recommender.kinds.cluster_size.predicates.shapes import Refusal
+from recommender.kinds.cluster_size.predicates.volumes.volume_filter import VolumeFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+
+
+_DEVICES: Final = Refusal("DynamicResources", "what the pod's ResourceClaims need cannot be judged")
+"""Not one of the scheduler's reasons: dynamic resource allocation is not modelled."""
+
+
+class PodFilter:
+    """Judges nodes for pods of one shape. Follows all changes of the snapshot."""
+
+    def __init__(self, snapshot: Snapshot, shape: PodShape) -> None:
+        scheduling = shape.scheduling
+        self._snapshot = snapshot
+        self._shape = shape
+        self._static = snapshot.static_filter(scheduling)
+        self._ports = scheduling.host_ports
+        self._spread = SpreadFilter(snapshot.census, shape) if scheduling.spread else None
+        self._others = InterPodFilter(snapshot.census, shape)
+        has_volumes = bool(scheduling.claims or scheduling.inline_volumes)
+        self._volumes = VolumeFilter(snapshot.storage, snapshot.census.claim_uses, shape) if has_volumes else None
+        self._problem = self._first_problem()
+        # Affinity is no hindrance to further pods on a node that one of them fits on.
+        self._hinders_itself = bool(self._ports or scheduling.spread or scheduling.anti_affinity or has_volumes)
+        self._is_plain = not (self._hinders_itself or scheduling.affinity or self._problem)
+
+    def unschedulable(self) -> Refusal | None:
+        """Return why no node can take the pod whatever its place, such as a claim that is missing; None otherwise."""
+        return self._problem
+
+    def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
+        """Return why the node cannot take a pod, as the scheduler states it; empty if it can.
+
+        The reasons are those of the first plugin that refuses; NodeResourcesFit gives one for each resource.
+        """
+        if self._problem is not None:
+            return (self._problem,)
+        return self._static.refusals(info) or self._refusals_by_use(info) or self._later_refusals(info)
+
+    def fits(self, info: NodeInfo) -> bool:
+        """Whether the node can take a pod. Faster than `refusals`."""
+        if not has_resources(info, self._shape) or self._static.refusals(info):
+            return False
+        return self.is_independent or self._fits_among_others(info)
+
+    def room(self, info: NodeInfo, at_most: int) -> int:
+        """Return how many pods of the shape fit on the node one after another, if nothing else changes.
+
+        By division where the shape has no constraint that depends on its own pods; otherwise one at a time.
+        """
+        room = room_by_resources(info, self._shape, at_most)
+        if room <= 0 or self._static.refusals(info):
+            return 0
+        if not (self.is_independent or self._fits_among_others(info)):
+            return 0
+        if not self._hinders_itself:
+            return room
+        placed = 0
+        while placed < room and self.fits(info):
+            self._snapshot.try_pods(self._shape, info, 1)
+            placed += 1
+        self._snapshot.try_pods(self._shape, info, -placed)
+        return placed
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether pods of this shape influence each other by requests alone.
+
+        They have no ports, affinity, spread or volumes, and no pod in the snapshot has a term against them.
+        """
+        return self._is_plain and not self._others.has_opponents
+
+    @property
+    def spread_minima(self) -> tuple[int, ...] | None:
+        """The smallest count of all domains, for each spread constraint of the shape; None if it has affinity terms.
+
+        While pods only come, a node that PodTopologySpread or another pod's anti-affinity refuses does so until one of
+        these counts changes. Affinity terms differ: a pod that comes may satisfy them.
+        """
+        if self._shape.scheduling.affinity:
+            return None
+        return self._spread.minima if self._spread else ()
+
+    def first_fit(self, nodes: Iterable[NodeInfo]) -> NodeInfo | None:
+        """Return the first node that can take a pod."""
+        return next(filter(self.fits, nodes), None)
+
+    def _refusals_by_use(self, info: NodeInfo) -> tuple[Refusal, ...]:
+        if self._ports and not has_ports(info, self._ports):
+            return PORT_REFUSALS
+        return () if has_resources(info, self._shape) else resource_refusals(info, self._shape)
+
+    def _fits_among_others(self, info: NodeInfo) -> bool:
+        if self._problem is not None or (self._ports and not has_ports(info, self._ports)):
+            return False
+        return not self._later_refusals(info)
+
+    def _later_refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
+        found = self._volumes.refusals(info) if self._volumes else ()
+        if not found and self._spread:
+            found = self._spread.refusals(info)
+        return found or self._others.refusals(info)
+
+    def _first_problem(self) -> Refusal | None:
+        if self._static.names is not None and not self._static.names:
+            return CONFLICT
+        if self._volumes is not None and self._volumes.problem is not None:
+            return self._volumes.problem
+        return _DEVICES if self._shape.scheduling.resource_claims else None

@@ -1,0 +1,60 @@
+"""The plugin InterPodAffinity: required affinity and anti-affinity, of the pod and of those that have a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.predicates.shapes import Refusal
+
+if TYPE_CHECKING:
+    from recommender.kinds.cluster_size.predicates.census import Census
+    from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
+    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+
+_PLUGIN: Final = "InterPodAffinity"
+_AFFINITY: Final = (Refusal(_PLUGIN, "node(s) didn't match pod affinity rules"),)
+_ANTI_AFFINITY: Final = (Refusal(_PLUGIN, "node(s) didn't match pod anti-affinity rules", needs_other_node=False),)
+_OPPONENTS: Final = (
+    Refusal(_PLUGIN, "node(s) didn't satisfy existing pods anti-affinity rules", needs_other_node=False),
+)
+
+
+class InterPodFilter:
+    """The terms of one shape, and those of all other pods against it."""
+
+    def __init__(self, census: Census, shape: PodShape) -> None:
+        affinity, anti_affinity = shape.scheduling.affinity, shape.scheduling.anti_affinity
+        self._friends = census.of_terms(affinity, if_unknown=False) if affinity else None
+        self._is_own_friend = self._friends is not None and self._friends.matches(shape)
+        self._enemies = tuple((one.topology_key, census.of_terms((one,), if_unknown=True)) for one in anti_affinity)
+        self._opponents = census.opponents.against(shape)
+
+    @property
+    def has_opponents(self) -> bool:
+        """Whether a pod of the snapshot has an anti-affinity term against the shape."""
+        return self._opponents.exist
+
+    def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
+        """Return the refusal by affinity, then anti-affinity, then the anti-affinity of others."""
+        labels = info.node.labels
+        if self._friends is not None and not self._is_among_friends(info):
+            return _AFFINITY
+        for key, tally in self._enemies:
+            if labels.get(key) in tally.counts[key]:
+                return _ANTI_AFFINITY
+        return _OPPONENTS if self._opponents.refuse(labels) else ()
+
+    def _is_among_friends(self, info: NodeInfo) -> bool:
+        """Whether the node's domains have pods that match all terms.
+
+        The first pod of a group whose pods want each other may run wherever the node has all topology keys.
+        """
+        if self._friends is None:
+            return True
+        labels = info.node.labels
+        values = [(labels.get(key), counts) for key, counts in self._friends.counts.items()]
+        if any(value is None for value, _ in values):
+            return False
+        if all(value in counts for value, counts in values):
+            return True
+        return self._is_own_friend and self._friends.total == 0

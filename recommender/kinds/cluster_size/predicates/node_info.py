@@ -1,0 +1,78 @@
+"""A node of a snapshot, and what its pods take of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from adapter.foundation.objects.pod_requests import units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+    from recommender.kinds.cluster_size.predicates.shapes import PodShape, Refusal
+
+K = TypeVar("K", bound="Hashable")
+PodKey: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(slots=True, eq=False)
+class NodeInfo:
+    """A node with its pods. Only its snapshot changes it."""
+
+    node: ClusterNode
+    allocatable: Mapping[str, int]
+    """CPU in milli, memory and storage in bytes, others as counts."""
+    requested: dict[str, int] = field(default_factory=dict)
+    pods: dict[PodKey, ClusterPod] = field(default_factory=dict)
+    """By namespace and name, in the order in which they came."""
+    pod_count: int = 0
+    """As many as `pods`, but during a trial more."""
+    ports: dict[tuple[str, int], dict[str, int]] = field(default_factory=dict)
+    """By protocol and number: how often each address is taken."""
+    claims: dict[PodKey, int] = field(default_factory=dict)
+    """By namespace and name: how many pods use each PersistentVolumeClaim."""
+    disks: dict[str, int] = field(default_factory=dict)
+    """How many pods use each disk that their specs name themselves."""
+    verdicts: dict[Hashable, tuple[Refusal, ...]] = field(default_factory=dict)
+    """Results of filters that depend on the node alone, by filter."""
+    place: int = 0
+    is_removed: bool = False
+    is_added: bool = False
+    """Whether only the simulation has the node."""
+
+
+def new_node_info(node: ClusterNode, *, is_added: bool) -> NodeInfo:
+    """Return a node without pods."""
+    allocatable = {name: units_of(name, amount) for name, amount in node.allocatable.items()}
+    return NodeInfo(node, allocatable, is_added=is_added)
+
+
+def take(info: NodeInfo, shape: PodShape, count: int) -> None:
+    """Take resources, ports and volumes of a node for pods of a shape; give them back for a negative count."""
+    info.pod_count += count
+    requested = info.requested
+    for name, amount in shape.requests.items():
+        total = requested.get(name, 0) + count * amount
+        if total:
+            requested[name] = total
+        else:
+            del requested[name]
+    scheduling = shape.scheduling
+    for port in scheduling.host_ports:
+        change_count(info.ports.setdefault((port.protocol, port.port), {}), port.address, count)
+    for claim in scheduling.claims:
+        change_count(info.claims, (shape.namespace, claim), count)
+    for disk in scheduling.inline_volumes:
+        change_count(info.disks, disk, count)
+
+
+def change_count(counts: dict[K, int], key: K, count: int) -> None:
+    """Add to one of the counts, which are all above 0."""
+    total = counts.get(key, 0) + count
+    if total:
+        counts[key] = total
+    else:
+        del counts[key]

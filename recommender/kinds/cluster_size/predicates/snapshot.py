@@ -1,0 +1,191 @@
+"""A working copy of the cluster that can be changed and put back: nodes, their pods, and what each has left.
+
+Simulations place and evict pods in it. It belongs to one decision and one thread; what it was made from is not changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
+from recommender.kinds.cluster_size.predicates.census import Census
+from recommender.kinds.cluster_size.predicates.namespaces import Namespaces
+from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey, new_node_info, take
+from recommender.kinds.cluster_size.predicates.node_table import NodeTable
+from recommender.kinds.cluster_size.predicates.shapes import ShapeTable
+from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
+from recommender.kinds.cluster_size.predicates.volumes.storage_view import storage_view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from adapter.foundation.cluster.values.constraints import PodScheduling
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+    from adapter.foundation.cluster.values.storage import Storage
+    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+
+__all__ = ["NodeInfo", "Snapshot"]
+
+_Undo: TypeAlias = "Callable[[], None]"
+
+
+class Snapshot:
+    """Nodes in a fixed order with their pods, and an undo log."""
+
+    def __init__(
+        self,
+        nodes: Iterable[ClusterNode],
+        pods: Iterable[ClusterPod],
+        storage: Storage | None = None,
+        namespace_labels: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        """Pods that have ended, are not bound, or are bound to a node that is not listed take no place.
+
+        Of nodes with one name, and of pods with one namespace and name, the first counts.
+        """
+        self._nodes = NodeTable()
+        self.census = Census(self._nodes, Namespaces(namespace_labels))
+        self._places: dict[PodKey, NodeInfo] = {}
+        self._shapes = ShapeTable()
+        self._static_filters: dict[PodScheduling, StaticFilter] = {}
+        # With the constraints themselves: the identity of a value that is gone may be given to another.
+        self._filters_by_identity: dict[int, tuple[PodScheduling, StaticFilter]] = {}
+        self._log: list[_Undo] = []
+        for node in nodes:
+            if node.name not in self._nodes:
+                self._nodes.append(new_node_info(node, is_added=False))
+        self.storage = storage_view(storage, self._nodes.values())
+        self._put_all(pods)
+
+    @property
+    def nodes(self) -> Mapping[str, NodeInfo]:
+        """By name, in order: those given, then those added."""
+        return self._nodes
+
+    def shape(self, pod: ClusterPod) -> PodShape:
+        """Return the shape of a pod, the same object for all pods that are alike to every filter."""
+        return self._shapes.shape(pod)
+
+    def add_node(self, node: ClusterNode, pods: Iterable[ClusterPod] = ()) -> NodeInfo:
+        """Add a node with pods on it, such as those of DaemonSets. Raises ValueError if the name is taken."""
+        info = new_node_info(node, is_added=True)
+        self._nodes.append(info)
+        self.census.add_node(info)
+        self._log.append(lambda: self._forget(info))
+        for pod in pods:
+            self.place(pod, node.name)
+        return info
+
+    def remove_node(self, name: str) -> tuple[ClusterPod, ...]:
+        """Remove a node and return its pods, which are in no place afterwards. Raises KeyError if there is none."""
+        info = self._nodes[name]
+        for key, pod in info.pods.items():
+            del self._places[key]
+            self._count(pod, info, -1)
+        self._nodes.remove(info)
+        self.census.remove_node(info)
+        self._log.append(lambda: self._put_node_back(info))
+        return tuple(info.pods.values())
+
+    def place(self, pod: ClusterPod, node: str) -> None:
+        """Put a pod on a node, without a check.
+
+        Raises ValueError if a pod of this namespace and name has a node already, and KeyError if there is no such node.
+        """
+        info = self._nodes[node]
+        key = (pod.namespace, pod.name)
+        if key in self._places:
+            raise ValueError(f"pod {pod.namespace}/{pod.name} has a node in the snapshot already: evict it first")
+        self._put(key, pod, info)
+        self._log.append(lambda: self._take(key, pod, info))
+
+    def evict(self, pod: ClusterPod) -> None:
+        """Take a pod from its node. Raises KeyError if it has none."""
+        key = (pod.namespace, pod.name)
+        info = self._places.pop(key)
+        before = info.pods
+        placed = before[key]
+        # The order of the others is as before if the dictionary itself is put back.
+        info.pods = {other: one for other, one in before.items() if other != key}
+        self._count(placed, info, -1)
+        self._log.append(lambda: self._return(key, info, before))
+
+    def checkpoint(self) -> int:
+        """Return a mark for `revert`."""
+        return len(self._log)
+
+    def revert(self, checkpoint: int) -> None:
+        """Undo all changes since the mark, the last one first."""
+        while len(self._log) > checkpoint:
+            self._log.pop()()
+
+    def try_pods(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool = False) -> None:
+        """Count pods of a shape on a node without naming them; the same with the negative count takes them back.
+
+        The undo log does not know of them: the caller takes them back before it reverts changes or removes the node.
+        """
+        take(info, shape, count)
+        self.census.change(shape, info, count, is_terminating=is_terminating)
+
+    def static_filter(self, scheduling: PodScheduling) -> StaticFilter:
+        """Return the filter of nodes by their labels and taints, one for all shapes with the same constraints."""
+        known = self._filters_by_identity.get(id(scheduling))
+        if known is not None:
+            return known[1]
+        key = replace(
+            NO_CONSTRAINTS,
+            node_selector=scheduling.node_selector,
+            node_terms=scheduling.node_terms,
+            tolerations=scheduling.tolerations,
+        )
+        found = self._static_filters.get(key)
+        if found is None:
+            found = self._static_filters[key] = StaticFilter(key)
+        self._filters_by_identity[id(scheduling)] = (scheduling, found)
+        return found
+
+    def _count(self, pod: ClusterPod, info: NodeInfo, count: int) -> None:
+        self.try_pods(self._shapes.shape(pod), info, count, is_terminating=pod.is_terminating)
+
+    def _forget(self, info: NodeInfo) -> None:
+        self._nodes.forget(info)
+        self.census.remove_node(info)
+
+    def _put_all(self, pods: Iterable[ClusterPod]) -> None:
+        by_name, places, shape_of, change = (
+            dict(self._nodes.items()),
+            self._places,
+            self._shapes.shape,
+            self.census.change,
+        )
+        for pod in pods:
+            info = by_name.get(pod.node)
+            key = (pod.namespace, pod.name)
+            if info is not None and not pod.has_ended and key not in places:
+                places[key] = info
+                info.pods[key] = pod
+                shape = shape_of(pod)
+                take(info, shape, 1)
+                change(shape, info, 1, is_terminating=pod.is_terminating)
+
+    def _put(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
+        self._places[key] = info
+        info.pods[key] = pod
+        self._count(pod, info, 1)
+
+    def _take(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
+        del self._places[key], info.pods[key]
+        self._count(pod, info, -1)
+
+    def _return(self, key: PodKey, info: NodeInfo, pods: dict[PodKey, ClusterPod]) -> None:
+        self._places[key] = info
+        info.pods = pods
+        self._count(pods[key], info, 1)
+
+    def _put_node_back(self, info: NodeInfo) -> None:
+        self._nodes.put_back(info)
+        self.census.add_node(info)
+        for key, pod in info.pods.items():
+            self._places[key] = info
+            self._count(pod, info, 1)

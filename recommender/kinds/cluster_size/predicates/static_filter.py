@@ -1,0 +1,67 @@
+"""The filters that look at the node alone, whatever pods it has, with one verdict for all nodes that are alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.predicates.node_affinity import (
+    affinity_refusals,
+    mentioned_keys,
+    mentions_names,
+    named_nodes,
+    unnamed_refusals,
+)
+from recommender.kinds.cluster_size.predicates.node_unschedulable import unschedulable_refusals
+from recommender.kinds.cluster_size.predicates.taint_toleration import taint_refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from adapter.foundation.cluster.values.constraints import PodScheduling
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
+    from recommender.kinds.cluster_size.predicates.shapes import Refusal
+
+
+class StaticFilter:
+    """NodeUnschedulable, TaintToleration and NodeAffinity for the constraints of one shape.
+
+    Nodes that have the same values of all labels that the constraints mention, and the same taints, are judged once.
+    """
+
+    def __init__(self, scheduling: PodScheduling) -> None:
+        terms = scheduling.node_terms or ()
+        keys = mentioned_keys(terms) | {key for key, _ in scheduling.node_selector}
+        self.names = named_nodes(scheduling)
+        self._scheduling = scheduling
+        self._keys = tuple(sorted(keys))
+        self._by_name = mentions_names(terms)
+        self._verdicts: dict[Hashable, tuple[Refusal, ...]] = {}
+
+    def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
+        """Return why the node is refused, by the first filter that refuses it."""
+        found = info.verdicts.get(self)
+        return self._cached_refusals(info) if found is None else found
+
+    def _cached_refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
+        node = info.node
+        alike = (
+            tuple(map(node.labels.get, self._keys)),
+            node.taints,
+            node.unschedulable,
+            node.name if self._by_name else "",
+        )
+        verdict = self._verdicts.get(alike)
+        if verdict is None:
+            verdict = self._verdicts[alike] = self._verdict(node)
+        info.verdicts[self] = verdict
+        return verdict
+
+    def _verdict(self, node: ClusterNode) -> tuple[Refusal, ...]:
+        scheduling = self._scheduling
+        return (
+            unnamed_refusals(node, self.names)
+            or unschedulable_refusals(node, scheduling.tolerations)
+            or taint_refusals(node, scheduling.tolerations)
+            or affinity_refusals(node, scheduling)
+        )

@@ -1,0 +1,1 @@
+"""The requirements that claims and disks of pods have on nodes."""

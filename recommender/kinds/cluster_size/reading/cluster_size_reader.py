@@ -1,0 +1,165 @@
+"""The shape of `clusterSize:` of a recommendation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.documents.scalars import (
+    BOOLEAN,
+    LABEL_KEY,
+    NAMESPACE,
+    TEXT,
+    Bounds,
+    checked,
+    duration,
+    percentage,
+    text,
+    whole,
+)
+from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.shapes import ListOf
+from adapter.foundation.objects.names import label_key_problem
+from recommender.kinds.cluster_size.model.size_settings import (
+    SYSTEM_NAMESPACE,
+    ClusterSizeSettings,
+    HeadroomSchedule,
+    NodeGroupSources,
+    TrustedDaemonSets,
+    WorkloadForecast,
+)
+from recommender.kinds.cluster_size.model.taints import PassingTaints
+from recommender.kinds.cluster_size.reading.expanders import (
+    EXPANDER,
+    PEERS_PRIORITIES,
+    PRIORITIES,
+    PRIORITY,
+    PrioritySource,
+)
+from recommender.kinds.cluster_size.reading.limits import LIMITS, UNREADY
+from recommender.kinds.cluster_size.reading.node_groups import NODE_GROUPS
+from recommender.kinds.cluster_size.reading.options import LONGEST_SECONDS, SCALE_DOWN, TIME
+from recommender.reading.calendar import CRON, TIMEZONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.documents.sections import Given
+    from adapter.foundation.documents.tree import DocumentProblem
+
+_LARGEST_PRIORITY: Final = 2**31 - 1
+_HEADROOM: Final = percentage(Bounds(0, 1000))
+_PREFIX: Final = checked(
+    "the beginning of a taint key",
+    # A prefix may end where a key may not, such as with the slash before the name.
+    lambda prefix: label_key_problem(f"{prefix}x" if prefix else prefix),
+    "write the key, or its beginning, without value and effect",
+)
+
+
+def _with_the_system(namespaces: list[str]) -> tuple[str, ...]:
+    """Return the namespaces, with the one of the system's own components."""
+    return tuple(dict.fromkeys((SYSTEM_NAMESPACE, *namespaces)))
+
+
+def _check(given: Given) -> Iterator[DocumentProblem]:
+    # A chain that cannot be read may have it.
+    chain = given.get("expander") or ((PRIORITY,) if given.has("expander") else ())
+    if given.has("priorities") and PRIORITY not in chain:
+        message = "`priorities` has no effect without the expander priority"
+        yield given.problem("priorities", message, "add priority to `expander`, or remove it")
+
+
+def _settings(
+    node_groups: NodeGroupSources,
+    priorities: PrioritySource | None = None,
+    startup_taints: tuple[str, ...] = (),
+    status_taints: tuple[str, ...] = (),
+    **others: Any,  # noqa: ANN401 - those of ClusterSizeSettings and of NodeGroupSources
+) -> ClusterSizeSettings:
+    trusted = {key: others.pop(key) for key in ("daemon_sets", "autoscaler_namespaces") if key in others}
+    settings = ClusterSizeSettings(
+        replace(node_groups, **trusted), passing_taints=PassingTaints(startup_taints, status_taints), **others
+    )
+    if priorities is None:
+        priorities = PEERS_PRIORITIES if PRIORITY in settings.expanders else PrioritySource()
+    return replace(settings, priorities=priorities.by_number, priorities_config_map=priorities.config_map)
+
+
+_SCHEDULES: Final = ListOf(
+    Section(
+        "schedules",
+        HeadroomSchedule,
+        (
+            Key("cron", CRON, "When it begins, as in crontab(5).", "0 8 * * mon-fri"),
+            Key("timezone", TIMEZONE, "IANA name of the time zone of `cron`.", "Europe/Berlin"),
+            Key("duration", duration(60, LONGEST_SECONDS), "How long it lasts.", "2h", into="duration_seconds"),
+            Key("headroom", _HEADROOM, "Reserve for that long.", "20%", into="headroom_ratio"),
+        ),
+    )
+)
+_DAEMON_SETS: Final = Section(
+    "daemonSets",
+    TrustedDaemonSets,
+    (
+        Key(
+            "namespaces",
+            ListOf(NAMESPACE, lambda names: frozenset(_with_the_system(names))),
+            "Namespaces whose DaemonSets always count on new nodes, beside kube-system.",
+        ),
+        Key(
+            "share",
+            percentage(Bounds(0, 100)),
+            "Share of a new node for those of any other namespace.",
+            into="share_ratio",
+        ),
+    ),
+)
+CLUSTER_SIZE: Final = Section(
+    "clusterSize",
+    _settings,
+    (
+        Key("nodeGroups", NODE_GROUPS, "Groups that are sized.", "{clusterAPI: {namespaces: [capi-system]}}"),
+        Key("expander", EXPANDER, "How one of several groups is chosen: a name or a chain.", into="expanders"),
+        Key("priorities", PRIORITIES, "Patterns of names of groups, by priority."),
+        Key("randomSeed", whole(0, 2**63 - 1), "Seed of the expander random."),
+        Key("balanceSimilarNodeGroups", BOOLEAN, "Whether similar groups grow together."),
+        Key("balancingIgnoreLabels", ListOf(LABEL_KEY), "Labels in which similar groups may differ."),
+        Key("balancingLabels", ListOf(LABEL_KEY), "Labels that are compared instead of all."),
+        Key("limits", LIMITS, "Limits over all nodes."),
+        Key("rounds", whole(1, 10_000), "How often the decision is repeated; until it is done without the key."),
+        Key("maxNodesPerScaleUp", whole(1, 1_000_000), "Most nodes that are added at once."),
+        Key("newPodScaleUpDelay", TIME, "Age from which a pending pod counts.", into="new_pod_scale_up_delay_seconds"),
+        Key(
+            "expendablePodsPriorityCutoff",
+            whole(-_LARGEST_PRIORITY, _LARGEST_PRIORITY),
+            "Priority below which pods do not count.",
+        ),
+        Key("maxNodeProvisionTime", TIME, "How long a new node may take.", into="max_node_provision_seconds"),
+        Key("startupTaints", ListOf(_PREFIX), "Beginnings of taints of nodes that are starting."),
+        Key("statusTaints", ListOf(_PREFIX), "Beginnings of taints that describe one node."),
+        Key(
+            "schedulerNames",
+            ListOf(text("the name of a scheduler is empty", "write the schedulerName of pods"), frozenset),
+            "Schedulers whose pods count; all without the key.",
+        ),
+        Key("maxUnready", UNREADY, "More nodes than both that are not ready stop all changes.", into="unready"),
+        Key("enforceMinSize", BOOLEAN, "Whether groups below their minimum grow."),
+        Key("scaleDown", SCALE_DOWN, "Which nodes are removed, and when."),
+        Key("headroom", _HEADROOM, "Share of all requests that is kept free.", into="headroom_ratio"),
+        Key("schedules", _SCHEDULES, "Larger reserves at certain times."),
+        Key(
+            "forecasts",
+            ListOf(TEXT.then(WorkloadForecast), unique=lambda each: f"the recommendation {each.recommendation!r}"),
+            "Entries with `predictive` whose future pods count.",
+        ),
+        Key("daemonSets", _DAEMON_SETS, "DaemonSets that count on new nodes."),
+        Key(
+            "autoscalerNamespaces",
+            ListOf(NAMESPACE, _with_the_system),
+            "Where a Cluster Autoscaler is looked for, beside kube-system.",
+        ),
+    ),
+    _check,
+    defaults=ClusterSizeSettings,
+)

@@ -1,0 +1,194 @@
+"""Decides which nodes are removed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.model.answer import Advice, KeptNode, Removal, ScaleDownAnswer
+from recommender.kinds.cluster_size.scale_down.advice import advice, staying_nodes
+from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
+from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
+from recommender.kinds.cluster_size.scale_down.due import WaitingNodes, waiting_nodes
+from recommender.kinds.cluster_size.scale_down.minimums import Minimums
+from recommender.kinds.cluster_size.scale_down.reasons import KeepReason, WaitReason, duration_of, percent_of
+from recommender.kinds.cluster_size.scale_down.removal import Unremovable
+from recommender.kinds.cluster_size.scale_down.replacement import Replacer
+from recommender.kinds.cluster_size.scale_down.sequence import RemovalSequence, new_simulator, simulate
+from recommender.kinds.cluster_size.scale_down.survey import nodes_being_deleted, survey
+from recommender.kinds.cluster_size.scale_down.timers import (
+    UNREMOVABLE_SECONDS,
+    Waiting,
+    recently_unremovable,
+    unneeded_since,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recommender.kinds.cluster_size.model.answer import ScaleUp
+    from recommender.kinds.cluster_size.model.groups import NodeGroups
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+    from recommender.kinds.cluster_size.scale_down.sequence import SimulatedRemoval
+    from recommender.kinds.cluster_size.scale_down.survey import NodeSurvey, RemovalCandidate
+
+_ADVISED: Final = {
+    KeepReason.NOT_UNDERUTILIZED,
+    KeepReason.NO_PLACE_TO_MOVE_PODS,
+    KeepReason.RECENTLY_UNREMOVABLE,
+    KeepReason.UNNEEDED_LIMIT_REACHED,
+}
+"""Why a node stays that might go together with others, or for a smaller one."""
+
+
+def scale_down(
+    situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot, scaled: ScaleUp
+) -> ScaleDownAnswer:
+    """Return which nodes are removed, which of them now, and why each of the others stays.
+
+    The snapshot holds what scale-up has placed; afterwards it is as before.
+    """
+    if not settings.scale_down.enabled:
+        return ScaleDownAnswer(hold="scaleDown.enabled is false: no node is removed")
+    start = snapshot.checkpoint()
+    budgets = RemainingDisruptions(situation.budgets)
+    rules = DrainRules(settings.scale_down, situation.workloads, budgets, situation.now, situation.assumed_controllers)
+    minimums = _minimums(situation, settings)
+    found = survey(situation, settings, snapshot, rules, minimums)
+    sequence = simulate(situation, settings.scale_down, snapshot, found, minimums)
+    names = [one.node.name for removal in sequence.removed for one in removal.unit]
+    since = unneeded_since(names, situation.memory.unneeded_since, situation.now) if situation.waits else {}
+    waiting = waiting_nodes(situation, settings.scale_down, scaled, sequence.removed, since)
+    waiting = _confirm_removals(situation, snapshot, found, sequence.removed, waiting)
+    prices = _prices(situation.groups)
+    kept = _in_order(situation, (*found.kept, *sequence.kept))
+    going = [one for one in sequence.removed if _is_due(one, waiting)]
+    result = ScaleDownAnswer(
+        removals=tuple(_removals(situation, sequence.removed, waiting, since, prices)),
+        kept=kept,
+        advice=() if waiting.hold else _advice(situation, snapshot, rules, found, (kept, going, prices)),
+        unneeded_since=since,
+        unremovable_until=_unremovable_until(situation, sequence),
+        hold=str(waiting.hold) if waiting.hold else "",
+    )
+    snapshot.revert(start)
+    return result
+
+
+def _advice(
+    situation: ClusterSituation,
+    snapshot: Snapshot,
+    rules: DrainRules,
+    found: NodeSurvey,
+    decided: tuple[Sequence[KeptNode], Sequence[SimulatedRemoval], Mapping[str, float]],
+) -> tuple[Advice, ...]:
+    """Return what would be cheaper than the nodes that only their utilisation or a missing place keeps."""
+    kept, going, prices = decided
+    names = [one.node for one in kept if one.reason.partition(":")[0] in _ADVISED]
+    nodes = staying_nodes(situation, snapshot, rules, names, prices)
+    gone = Counter(one.group.name for removal in going for one in removal.unit)
+    replacer = Replacer(snapshot, found.destinations, situation.groups.groups, prices, gone)
+    return advice(nodes, replacer, RemainingDisruptions(situation.budgets))
+
+
+def _minimums(situation: ClusterSituation, settings: ClusterSizeSettings) -> Minimums:
+    deleting = nodes_being_deleted(situation)
+    groups = {group.name: group for group in situation.groups.groups}
+    return Minimums(groups, [node for node in situation.nodes if node.name not in deleting], settings.limits)
+
+
+def _confirm_removals(
+    situation: ClusterSituation,
+    snapshot: Snapshot,
+    found: NodeSurvey,
+    removed: tuple[SimulatedRemoval, ...],
+    waiting: WaitingNodes,
+) -> WaitingNodes:
+    """Simulate the nodes that are removed now without those that wait, whose pods stay where they are.
+
+    Afterwards the snapshot is without the nodes that are removed now, and with all others.
+    """
+    first = next((number for number, one in enumerate(removed) if not _is_due(one, waiting)), None)
+    if first is None:
+        return waiting
+    snapshot.revert(removed[first].checkpoint)
+    disruptions = RemainingDisruptions(situation.budgets)
+    for one in removed[:first]:
+        for candidate in one.unit:
+            disruptions.take(candidate.plan.own)
+    simulator = new_simulator(snapshot, found.destinations, disruptions)
+    by_node = dict(waiting.by_node)
+    for one in removed[first:]:
+        if not _is_due(one, waiting):
+            continue
+        result = simulator.remove([candidate.plan for candidate in one.unit])
+        if isinstance(result, Unremovable):
+            text = f"its pods fit elsewhere only after other nodes have been removed ({result.detail})"
+            for candidate in one.unit:
+                by_node[candidate.node.name] = (Waiting(WaitReason.NO_PLACE_TO_MOVE_PODS, text),)
+    return replace(waiting, by_node=by_node)
+
+
+def _is_due(removal: SimulatedRemoval, waiting: WaitingNodes) -> bool:
+    return all(waiting.is_due(one.node.name) for one in removal.unit)
+
+
+def _prices(groups: NodeGroups) -> Mapping[str, float]:
+    """Return the price by group; empty unless all groups that take part have one, as sums would be too small."""
+    prices = {group.name: group.price for group in groups.groups if not group.problem}
+    known = {name: price for name, price in prices.items() if price is not None}
+    return known if len(known) == len(prices) else {}
+
+
+def _removals(
+    situation: ClusterSituation,
+    removed: Iterable[SimulatedRemoval],
+    waiting: WaitingNodes,
+    since: Mapping[str, float],
+    prices: Mapping[str, float],
+) -> Iterable[Removal]:
+    for removal in removed:
+        for one in removal.unit:
+            name = one.node.name
+            yield Removal(
+                node=name,
+                group=one.group.name,
+                utilization_ratio=one.utilization.ratio,
+                reason="; ".join(map(str, waiting.by_node[name]))
+                or _unneeded_reason(one, since.get(name), situation.now),
+                unneeded_seconds=situation.now - since[name] if name in since else None,
+                is_due=waiting.is_due(name),
+                moved_pods=len(one.plan.own),
+                saved_per_hour=prices.get(one.group.name),
+            )
+
+
+def _unneeded_reason(candidate: RemovalCandidate, since: float | None, now: float) -> str:
+    share = f"{percent_of(candidate.utilization.ratio)} of {candidate.utilization.resource} is requested"
+    count = len(candidate.plan.own)
+    pods = f"its {count} pods fit" if count > 1 else "its pod fits" if count else ""
+    moved = f", and {pods} on other nodes" if pods else ", and no pod must move"
+    ready = "" if candidate.node.ready else "the node is not ready; "
+    waited = f" for {duration_of(now - since)}" if since is not None and now > since else ""
+    return f"unneeded{waited}: {ready}{share}{moved}"
+
+
+def _in_order(situation: ClusterSituation, kept: Iterable[KeptNode]) -> tuple[KeptNode, ...]:
+    """Return the nodes in the order of the cluster."""
+    by_name = {one.node: one for one in kept}
+    names = dict.fromkeys(node.name for node in situation.nodes)
+    return tuple(by_name[name] for name in names if name in by_name)
+
+
+def _unremovable_until(situation: ClusterSituation, sequence: RemovalSequence) -> dict[str, float]:
+    """Return until when which nodes are not simulated again; what is over is forgotten."""
+    if not situation.waits:
+        return {}
+    now, memory = situation.now, situation.memory.unremovable_until
+    names = (node.name for node in situation.nodes)
+    before = {name: recently_unremovable(name, memory, now) for name in names if name in memory}
+    kept = {name: until for name, until in before.items() if until is not None}
+    return kept | dict.fromkeys(sorted(sequence.failed), now + UNREMOVABLE_SECONDS)

@@ -1,0 +1,105 @@
+"""Determines which nodes are eligible for removal: the rules that need neither other nodes nor a simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED, TO_BE_DELETED_TAINT
+from recommender.kinds.cluster_size.scale_down.reasons import KeepReason, percent_of
+from recommender.kinds.cluster_size.scale_down.utilization import (
+    Utilization,
+    UtilizationError,
+    UtilizationOptions,
+    node_utilization,
+)
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
+    from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Eligibility:
+    """Whether a node may be looked at."""
+
+    utilization: Utilization | None
+    """None where it does not matter or cannot be calculated."""
+    reason: KeepReason | None = None
+    """Why not; None if it may."""
+    detail: str = ""
+
+
+def is_being_deleted(node: ClusterNode, group: NodeGroup | None) -> bool:
+    """Whether the node is on its way out already."""
+    if node.is_terminating or (group is not None and node.name in group.deleting):
+        return True
+    return any(taint.key == TO_BE_DELETED_TAINT for taint in node.taints)
+
+
+def eligibility(
+    node: ClusterNode,
+    info: NodeInfo,
+    group: NodeGroup | None,
+    settings: ScaleDownSettings,
+    now: float,
+) -> Eligibility:
+    """Return whether a node may be looked at, by the peer's rules in their order; `info` is what runs on it."""
+    if group is None:
+        return _outright(node, None) or _no_group()
+    outright = _outright(node, group)
+    if outright:
+        return outright
+    try:
+        utilization = node_utilization(info, _options(group, settings, now))
+    except UtilizationError as error:
+        return Eligibility(None, KeepReason.UNEXPECTED_ERROR, f"its utilisation is not known: {error}")
+    if not settings.unready_enabled and not node.ready:
+        detail = "the node is not ready, and removing such nodes is disabled"
+        return Eligibility(utilization, KeepReason.SCALE_DOWN_UNREADY_DISABLED, detail)
+    threshold = _threshold(group, settings, utilization)
+    if utilization.ratio <= threshold:
+        return Eligibility(utilization)
+    detail = (
+        f"{percent_of(utilization.ratio)} of {utilization.resource} is requested, "
+        f"more than the threshold of {percent_of(threshold)}"
+    )
+    return Eligibility(utilization, KeepReason.NOT_UNDERUTILIZED, detail)
+
+
+def _outright(node: ClusterNode, group: NodeGroup | None) -> Eligibility | None:
+    """Return why a node may not be looked at whatever its utilisation."""
+    if is_being_deleted(node, group):
+        return Eligibility(None, KeepReason.CURRENTLY_BEING_DELETED, "the node is being deleted already")
+    if node.annotations.get(SCALE_DOWN_DISABLED) == "true":
+        detail = f"the node has the annotation {SCALE_DOWN_DISABLED}: true"
+        return Eligibility(None, KeepReason.SCALE_DOWN_DISABLED_ANNOTATION, detail)
+    if group is not None and group.problem:
+        detail = f"the node group {group.name} is left out: {group.problem}"
+        return Eligibility(None, KeepReason.NOT_AUTOSCALED, detail)
+    return None
+
+
+def _no_group() -> Eligibility:
+    return Eligibility(None, KeepReason.NOT_AUTOSCALED, "the node does not belong to a node group")
+
+
+def _options(group: NodeGroup, settings: ScaleDownSettings, now: float) -> UtilizationOptions:
+    ignored = group.options.ignore_daemon_sets_utilization
+    return UtilizationOptions(
+        now=now,
+        ignore_daemon_sets=settings.ignore_daemon_sets_utilization if ignored is None else ignored,
+        ignore_mirror_pods=settings.ignore_mirror_pods_utilization,
+    )
+
+
+def _threshold(group: NodeGroup, settings: ScaleDownSettings, utilization: Utilization) -> float:
+    options = group.options
+    own, common = (
+        (options.gpu_utilization_threshold_ratio, settings.gpu_utilization_threshold_ratio)
+        if utilization.is_of_gpu
+        else (options.utilization_threshold_ratio, settings.utilization_threshold_ratio)
+    )
+    return common if own is None else own

@@ -1,0 +1,45 @@
+"""Determines which pods end with their node, and which annotations of Cluster Autoscaler a pod or node has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.pod_owners import is_of_daemon_set
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterPod
+
+_PREFIX: Final = "cluster-autoscaler.kubernetes.io/"
+DAEMON_SET_POD: Final = _PREFIX + "daemonset-pod"
+SAFE_TO_EVICT: Final = _PREFIX + "safe-to-evict"
+SAFE_TO_EVICT_LOCAL_VOLUMES: Final = _PREFIX + "safe-to-evict-local-volumes"
+SCALE_DOWN_DISABLED: Final = _PREFIX + "scale-down-disabled"
+DELAY_DELETION: Final = ("delay-deletion." + _PREFIX, _PREFIX + "delay-deletion.")
+"""How annotations of nodes begin that delay their deletion; each program that needs time adds its own name."""
+TO_BE_DELETED_TAINT: Final = "ToBeDeletedByClusterAutoscaler"
+
+_MIRROR_POD: Final = "kubernetes.io/config.mirror"
+_LONG_TERMINATING_SECONDS: Final = 30.0
+"""Time that a pod may take beyond its grace period before it no longer counts (`PodLongTerminatingExtraThreshold`)."""
+
+
+def is_daemon_set_pod(pod: ClusterPod) -> bool:
+    """Whether a DaemonSet has made the pod, or it is annotated as if one had."""
+    if is_of_daemon_set(pod.controller):
+        return True
+    return pod.facts is not None and pod.facts.annotations.get(DAEMON_SET_POD) == "true"
+
+
+def is_mirror_pod(pod: ClusterPod) -> bool:
+    """Whether the pod shows a static pod of its node."""
+    return pod.facts is not None and _MIRROR_POD in pod.facts.annotations
+
+
+def is_long_terminating(pod: ClusterPod, now: float) -> bool:
+    """Whether the pod should have ended long ago: it counts neither as load nor as something to move.
+
+    As the peer does, the grace period is added to the deletionTimestamp, which contains it already.
+    """
+    if pod.facts is None or pod.facts.deleted is None:
+        return False
+    return pod.facts.deleted + pod.facts.grace_seconds + _LONG_TERMINATING_SECONDS < now

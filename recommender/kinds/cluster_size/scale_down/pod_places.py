@@ -1,0 +1,194 @@
+"""Places for pods that must move: which node takes the next pod of a shape.
+
+A node that cannot hold a shape is not asked again until something on it has been undone, and a block of nodes that has
+no room for it is passed over as a whole. So the work is far less than pods times nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.scale_down.block_capacity import BLOCK, BlockCapacity, asked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+
+_ACROSS_NODES: Final = frozenset({"PodTopologySpread", "InterPodAffinity", "VolumeRestrictions"})
+"""Plugins whose verdict on a node depends on pods of other nodes."""
+
+_CHECKS_TO_TIGHTEN: Final = 4
+"""Below this, making a bound exact costs more than it saves."""
+
+FULL: Final = "none of the other nodes has room for it"
+_OPEN: Final = 0
+_CLOSED: Final = 1
+
+
+class _Search:
+    """The state of the search for one shape."""
+
+    __slots__ = (
+        "across",
+        "closed",
+        "cpu",
+        "filter",
+        "fits",
+        "is_independent",
+        "memory",
+        "refusal",
+        "requests",
+        "starts",
+    )
+
+    def __init__(self, snapshot: Snapshot, shape: PodShape, count: int) -> None:
+        self.filter = PodFilter(snapshot, shape)
+        self.is_independent = self.filter.is_independent
+        self.fits = self.filter.fits
+        self.refusal = self.filter.unschedulable()
+        self.requests = tuple(shape.requests.items())
+        self.cpu, self.memory = asked(shape)
+        self.closed = bytearray(count)
+        """By destination, whether it can take no further pod whatever happens elsewhere."""
+        self.across = bytearray(count)
+        """By destination, whether it has refused because of pods on other nodes."""
+        self.starts: dict[str, int] = {}
+        """By zone of the node that a pod leaves, where the last such pod went."""
+
+    def refuses_for_good(self, number: int, info: NodeInfo) -> bool:
+        """Whether a node that has refused a dependent shape will refuse it whatever changes on other nodes."""
+        allocatable, requested = info.allocatable, info.requested
+        if any(amount > allocatable.get(name, 0) - requested.get(name, 0) for name, amount in self.requests):
+            return True
+        if not self.across[number] and self.filter.refusals(info)[0].plugin in _ACROSS_NODES:
+            self.across[number] = 1
+        return not self.across[number]
+
+
+class PodPlaces:
+    """Destinations in the order in which they are tried, with what has been found of them.
+
+    Between `begin` and `commit` or `roll_back`, pods leave nodes and take places. Before `roll_back` the snapshot must
+    have been put back.
+    """
+
+    def __init__(self, snapshot: Snapshot, destinations: Sequence[str], most_checks: int) -> None:
+        """At most `most_checks` times a filter is asked; then `is_exhausted`, and no further place is found.
+
+        Destinations that are not in the snapshot count as gone.
+        """
+        self._snapshot = snapshot
+        self._names = tuple(name for name in destinations if name in snapshot.nodes)
+        self._infos = tuple(snapshot.nodes[name] for name in self._names)
+        self._numbers = {name: number for number, name in enumerate(self._names)}
+        self._gone = bytearray(len(self._names))
+        self._searches: dict[PodShape, _Search] = {}
+        self._checks_left = most_checks
+        self._leaving: tuple[int, ...] = ()
+        self._taken: set[int] = set()
+        self._closings: list[tuple[_Search, int, int]] = []
+        """Searches with the range of destinations that they closed."""
+        self._rooms = BlockCapacity(snapshot, self._names)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the bound on the work has been reached."""
+        return self._checks_left <= 0
+
+    def prepare(self, shape: PodShape) -> str | None:
+        """Learn a shape while all its pods are in place; return why it can go nowhere, None if it may."""
+        search = self._searches.get(shape)
+        if search is None:
+            search = self._searches[shape] = _Search(self._snapshot, shape, len(self._names))
+        if search.refusal:
+            return search.refusal.reason
+        return FULL if search.closed.find(_OPEN) < 0 else None
+
+    def is_independent(self, shape: PodShape) -> bool:
+        """Whether places for the shape depend on nothing but what is left on each node."""
+        return self._searches[shape].is_independent
+
+    def begin(self, leaving: Iterable[str]) -> None:
+        """Begin to empty nodes, none of which takes a pod from now on."""
+        self._leaving = tuple(self._numbers[name] for name in leaving if name in self._numbers)
+        for number in self._leaving:
+            self._gone[number] = _CLOSED
+        self._taken.clear()
+        self._closings.clear()
+
+    def commit(self) -> None:
+        """Keep all that has been done since `begin`."""
+        self._leaving = ()
+
+    def roll_back(self) -> None:
+        """Forget what has been done since `begin`; the snapshot has been put back already."""
+        for number in self._leaving:
+            self._gone[number] = _OPEN
+        reopened = self._taken.union(self._leaving)
+        for search, start, end in self._closings:
+            for number in reopened:
+                if start <= number < end:
+                    search.closed[number] = _OPEN
+        self._rooms.widen(reopened)
+        self._leaving = ()
+
+    def place(self, pod: ClusterPod, shape: PodShape, zone: str) -> str | None:
+        """Put a pod that has left its node in `zone` on the first node that can take it; return that node's name."""
+        search = self._searches[shape]
+        start = search.starts.get(zone, 0)
+        number = self._first(search, start, len(self._names))
+        if number is None and start:
+            number = self._first(search, 0, start)
+        if number is None:
+            return None
+        if not search.is_independent:
+            search.starts[zone] = number
+        self._taken.add(number)
+        name = self._names[number]
+        self._snapshot.place(pod, name)
+        return name
+
+    def _first(self, search: _Search, start: int, end: int) -> int | None:
+        infos, closed = self._infos, search.closed
+        number = closed.find(_OPEN, start, end)
+        asked_block, checks = -1, 0
+        while number >= 0 and self._checks_left > 0:
+            block = number // BLOCK
+            if block != asked_block:
+                self._leave(asked_block, checks)
+                asked_block, checks = block, 0
+                if not self._rooms.may_hold(block, search.cpu, search.memory):
+                    self._close(search, number, min((block + 1) * BLOCK, len(closed)))
+                    number = closed.find(_OPEN, number + 1, end)
+                    continue
+            checks += 1
+            if self._gone[number]:
+                self._close(search, number, number + 1)
+            else:
+                self._checks_left -= 1
+                if search.fits(infos[number]):
+                    return number
+                if search.is_independent or search.refuses_for_good(number, infos[number]):
+                    self._close(search, number, number + 1)
+            number = closed.find(_OPEN, number + 1, end)
+        self._leave(asked_block, checks)
+        return None
+
+    def _leave(self, block: int, checks: int) -> None:
+        """Learn what is left in a block that has been looked at in vain."""
+        if checks >= _CHECKS_TO_TIGHTEN:
+            self._rooms.tighten(block)
+
+    def _close(self, search: _Search, start: int, end: int) -> None:
+        search.closed[start:end] = b"\x01" * (end - start)
+        if self._closings:
+            # Most are neighbours of the one before.
+            last, first, until = self._closings[-1]
+            if last is search and until == start:
+                self._closings[-1] = (search, first, end)
+                return
+        self._closings.append((search, start, end))

@@ -1,0 +1,99 @@
+"""Determines how long nodes have been unneeded, and whether that is long enough.
+
+Times are seconds of the wall clock, so that they survive a restart with the memory. A time from the future, as after a
+correction of the clock, counts as now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.scale_down.reasons import WaitReason, duration_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
+    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+    from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
+
+UNREMOVABLE_SECONDS: Final = 300.0
+"""How long a node whose pods found no place is not simulated again (`unremovable-node-recheck-timeout`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The reason why an unneeded node is not removed now."""
+
+    reason: WaitReason
+    detail: str
+
+    def __str__(self) -> str:
+        """`InCooldown: a node was added 2m0s ago, and nodes go 10m0s after that`."""
+        return f"{self.reason}: {self.detail}"
+
+
+def unneeded_since(names: Iterable[str], before: Mapping[str, float], now: float) -> dict[str, float]:
+    """Return since when each node has been unneeded; those that are needed again are forgotten."""
+    return {name: min(before.get(name, now), now) for name in names}
+
+
+def recently_unremovable(name: str, until: Mapping[str, float], now: float) -> float | None:
+    """Return until when a node is not simulated again, if that is in the future; never longer than five minutes."""
+    end = min(until.get(name, now), now + UNREMOVABLE_SECONDS)
+    return end if end > now else None
+
+
+def unneeded_waiting(
+    node: ClusterNode, group: NodeGroup, since: float, settings: ScaleDownSettings, now: float
+) -> Waiting | None:
+    """Return why a node is not unneeded, or not ready, for long enough. It must be strictly longer than the limit."""
+    own, common = (
+        (group.options.unneeded_seconds, settings.unneeded_seconds)
+        if node.ready
+        else (group.options.unready_seconds, settings.unready_seconds)
+    )
+    limit = common if own is None else own
+    elapsed = max(0.0, now - since)
+    if limit <= 0 or elapsed > limit:
+        return None
+    if node.ready:
+        return Waiting(
+            WaitReason.NOT_UNNEEDED_LONG_ENOUGH,
+            f"it has been unneeded for {duration_of(elapsed)}, and is removed after {duration_of(limit)}",
+        )
+    return Waiting(
+        WaitReason.NOT_UNREADY_LONG_ENOUGH,
+        f"it is not ready and has been unneeded for {duration_of(elapsed)}, and is removed after {duration_of(limit)}",
+    )
+
+
+def cool_down(memory: ClusterSizeMemory, settings: ScaleDownSettings, now: float) -> Waiting | None:
+    """Return which change was too recent for a removal; the one that holds longest."""
+    changes = (
+        (memory.last_scale_up, settings.delay_after_add_seconds, "nodes were added", "delayAfterAdd"),
+        (memory.last_delete, settings.delay_after_delete_seconds, "a node was removed", "delayAfterDelete"),
+        (memory.last_failure, settings.delay_after_failure_seconds, "a removal failed", "delayAfterFailure"),
+    )
+    longest: tuple[float, Waiting] | None = None
+    for at, delay, what, key in changes:
+        if at is None:
+            continue
+        elapsed = max(0.0, now - at)
+        left = delay - elapsed
+        if left > 0 and (longest is None or left > longest[0]):
+            text = f"{what} {duration_of(elapsed)} ago, and {key} is {duration_of(delay)}"
+            longest = (left, Waiting(WaitReason.IN_COOLDOWN, text))
+    return longest[1] if longest else None
+
+
+def unneeded_limit(previous: int, parallelism: int, unneeded_seconds: float, interval_seconds: float) -> int:
+    """Return how many unneeded nodes are worth knowing, as no more could go in time (`unneededNodesLimit`).
+
+    `min(previous + 2N, N * floor(U / I) + N)` with `N` nodes at a time, `U` the unneeded time, `I` between decisions.
+    """
+    loops = int(max(unneeded_seconds, interval_seconds) / interval_seconds) if interval_seconds > 0 else None
+    grown = previous + 2 * parallelism
+    return grown if loops is None else min(grown, parallelism * loops + parallelism)

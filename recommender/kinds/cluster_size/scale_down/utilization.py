@@ -1,0 +1,96 @@
+"""Calculates the utilisation of a node by requests, not by usage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.pod_requests import CPU, MEMORY
+from recommender.kinds.cluster_size.model.resources import has_gpu_label, is_gpu
+from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_long_terminating, is_mirror_pod
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo
+
+_DEFAULT_GPU: Final = "nvidia.com/gpu"
+"""The GPU resource assumed for a node if only its label says that it has GPUs."""
+
+
+class UtilizationError(ValueError):
+    """The utilisation of a node cannot be calculated; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utilization:
+    """The share of a node that is requested."""
+
+    ratio: float
+    resource: str
+    """The resource of which the largest share is asked for."""
+    is_of_gpu: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UtilizationOptions:
+    """Which pods count. Those that do not are subtracted from what the node offers, too."""
+
+    now: float
+    """Seconds since the Unix epoch, for pods that should have ended long ago."""
+    ignore_daemon_sets: bool = False
+    ignore_mirror_pods: bool = False
+
+
+def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization:
+    """Return the larger of the shares of CPU and memory; of a node with GPUs, that of its GPUs alone.
+
+    GPUs that the node does not offer now count as unused. Raises UtilizationError if the node offers no CPU or memory.
+    """
+    gpus = tuple(_gpu_resources(info))
+    if gpus:
+        shares = [(_gpu_share(info, resource, options), resource) for resource in gpus]
+        ratio, resource = max(shares)
+        return Utilization(ratio, resource, is_of_gpu=True)
+    cpu, memory = _share(info, CPU, options), _share(info, MEMORY, options)
+    return Utilization(cpu, CPU) if cpu > memory else Utilization(memory, MEMORY)
+
+
+def _gpu_resources(info: NodeInfo) -> Iterator[str]:
+    """Yield the names of the GPUs, or parts of GPUs, that the node has, or will have by its labels."""
+    present = {name for name, amount in info.node.capacity.items() if amount.nanos > 0}
+    present |= {name for name, amount in info.allocatable.items() if amount > 0}
+    gpus = sorted(filter(is_gpu, present))
+    yield from gpus
+    if not gpus and has_gpu_label(info.node):
+        yield _DEFAULT_GPU
+
+
+def _gpu_share(info: NodeInfo, resource: str, options: UtilizationOptions) -> float:
+    return _share(info, resource, options) if info.allocatable.get(resource, 0) > 0 else 0.0
+
+
+def _share(info: NodeInfo, resource: str, options: UtilizationOptions) -> float:
+    allocatable = info.allocatable.get(resource, 0)
+    if allocatable <= 0:
+        raise UtilizationError(f"the node offers no {resource}")
+    requested = 0
+    ignores = options.ignore_daemon_sets or options.ignore_mirror_pods
+    for pod in info.pods.values():
+        amount = pod.resources.requests.get(resource, 0)
+        if not amount:
+            continue
+        if ignores and _is_ignored(pod, options):
+            allocatable -= amount
+        elif not (pod.is_terminating and is_long_terminating(pod, options.now)):
+            requested += amount
+    if allocatable <= 0:
+        raise UtilizationError(f"DaemonSets and mirror pods request all the {resource} that the node offers")
+    return requested / allocatable
+
+
+def _is_ignored(pod: ClusterPod, options: UtilizationOptions) -> bool:
+    if options.ignore_daemon_sets and is_daemon_set_pod(pod):
+        return True
+    return options.ignore_mirror_pods and is_mirror_pod(pod)

@@ -1,0 +1,142 @@
+"""Decides how many nodes pending pods need, and of which groups (Cluster Autoscaler's scale-up, repeated)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.limits.quotas import consume_quotas
+from recommender.kinds.cluster_size.model.answer import PodName, ScaleUp, SizeStep
+from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
+from recommender.kinds.cluster_size.scale_up.distance import optimum_bound
+from recommender.kinds.cluster_size.scale_up.exemplars import Exemplars
+from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes
+from recommender.kinds.cluster_size.scale_up.pending import (
+    deleting_nodes,
+    left_out_pods,
+    only_by_annotation,
+    pending_pods,
+    young_pods,
+)
+from recommender.kinds.cluster_size.scale_up.placing import Placer, place_nominated
+from recommender.kinds.cluster_size.scale_up.preparation import (
+    add_upcoming,
+    evict_present,
+    health_of,
+    left_out_groups,
+    sizing_state,
+)
+from recommender.kinds.cluster_size.scale_up.report import group_reasons, left_pending
+from recommender.kinds.cluster_size.scale_up.rounds import Rounds, expander_context
+from recommender.kinds.cluster_size.scale_up.state import MAX_PER_SCALE_UP, exceeded_limits
+from recommender.kinds.cluster_size.scale_up.work_bound import NOT_LOOKED_AT, within_bound, without_a_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+    from recommender.kinds.cluster_size.scale_up.preparation import ClusterHealth
+    from recommender.kinds.cluster_size.scale_up.report import LeftPending
+    from recommender.kinds.cluster_size.scale_up.state import SizingState
+
+
+def scale_up(situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot) -> ScaleUp:
+    """Return which groups grow, and why, and which pods no group can hold.
+
+    The snapshot must hold the nodes and the bound pods of the situation. Afterwards, it holds the nodes that are on
+    their way and the new ones, with the pending pods that have a place; it is unchanged if nothing may be decided.
+    """
+    left_out = left_out_groups(situation)
+    health = health_of(situation, settings)
+    if health.problem:
+        held = {group.name: left_out.get(group.name, health.problem) for group in situation.groups.groups}
+        return ScaleUp({}, reasons=held, hold=health.problem)
+    return _decide(situation, settings, snapshot, health)
+
+
+def _decide(
+    situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot, health: ClusterHealth
+) -> ScaleUp:
+    pending = pending_pods(situation, settings)
+    state = sizing_state(situation, settings, health)
+    placer = Placer(snapshot)
+    exemplars = Exemplars(snapshot, placer)
+    evict_present(snapshot, (*pending.expendable, *pending.drained))
+    add_upcoming(situation, snapshot, state, health)
+    if settings.enforce_min_size:
+        _enforce_min_sizes(state, snapshot)
+    deleting = deleting_nodes(situation)
+    usable = [info for name, info in snapshot.nodes.items() if name not in deleting]
+    awaited = place_nominated(pending.pods, snapshot, usable)
+    pods, beyond = within_bound(awaited, snapshot)
+    sought = [pod for pod in placer.place_all(pods, usable) if not is_daemon_set_pod(pod)]
+    young = young_pods(sought, situation, settings)
+    waiting = [pod for pod in sought if (pod.namespace, pod.name) in young.names]
+    old = [pod for pod in sought if (pod.namespace, pod.name) not in young.names]
+    rounds = Rounds(settings, snapshot, state, placer, exemplars, expander_context(situation, settings))
+    left = rounds.run(old, usable)
+    left_out = left_out_groups(situation)
+    remaining = left_pending(state, placer, exemplars, left, left_out)
+    return ScaleUp(
+        increases={name: count for name, count in sorted(state.increases.items()) if count},
+        steps=tuple(state.steps),
+        reasons=group_reasons(state, left_out, has_pending=bool(old)),
+        unschedulable=(*remaining.pods, *pending.left_out, *left_out_pods((pod, NOT_LOOKED_AT) for pod in beyond)),
+        waiting=tuple(PodName(pod.namespace, pod.name) for pod in waiting),
+        waits_until=young.until,
+        new_pods=tuple(
+            PodName(pod.namespace, pod.name)
+            for pod in _holdable(waiting, state, snapshot, exemplars)
+            if not only_by_annotation(pod, situation, settings)
+        ),
+        not_looked_at=without_a_turn(beyond, pods),
+        fitting_pods=len(pending.pods) - len(awaited) + sum(not is_daemon_set_pod(pod) for pod in pods) - len(sought),
+        helped_pods=len(old) - sum(len(group.pods) for group in left),
+        bound=optimum_bound(old, rounds.added, rounds.used, state.groups, snapshot),
+        binding=_binding(state, remaining),
+        memory=health.memory,
+    )
+
+
+def _holdable(
+    pods: Sequence[ClusterPod], state: SizingState, snapshot: Snapshot, exemplars: Exemplars
+) -> list[ClusterPod]:
+    """Return the pods that a node of some group could hold. The others need no node, however many there are."""
+    shapes = {id(shape): shape for shape in map(snapshot.shape, pods)}
+    held = {
+        key
+        for group in (state.groups.values() if shapes else ())
+        for key, refusals in exemplars.refusals(group, shapes.values()).items()
+        if not refusals
+    }
+    return [pod for pod in pods if id(snapshot.shape(pod)) in held]
+
+
+def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
+    """Add the nodes that groups lack to their minimum, as far as limits allow; a group of all or nothing gets all."""
+    for name, group in state.groups.items():
+        short = min(group.min_size, group.max_size) - state.sizes[name]
+        if short <= 0 or name in state.obstacles:
+            continue
+        wanted = state.room(group) if group.options.zero_or_max else short
+        verdict = state.checked(group, wanted)
+        beyond = state.beyond_one_scale_up(group, wanted)
+        count = 0 if beyond or (group.options.zero_or_max and verdict.allowed < wanted) else verdict.allowed
+        _, state.quotas = consume_quotas(state.quotas, name, state.node_counts(group), count)
+        add_new_nodes(snapshot, group, count)
+        state.sizes[name] += count
+        state.increases[name] += count
+        detail = f"{count} of {wanted} nodes, to reach the minimum of {group.min_size}{f': {beyond}' if beyond else ''}"
+        limits = (MAX_PER_SCALE_UP,) if beyond else exceeded_limits(verdict)
+        steps = ["minSize", *(limits if count < wanted else ())]
+        state.steps += [SizeStep(step, name, state.sizes[name], detail) for step in steps]
+        state.reasons.setdefault(name, []).append(detail)
+
+
+def _binding(state: SizingState, remaining: LeftPending) -> str | None:
+    """Return the limit that keeps pods pending, else the last step."""
+    if remaining.limits:
+        return remaining.limits[0]
+    return state.steps[-1].step if state.steps else None

@@ -1,0 +1,81 @@
+"""Adds the nodes of an option to the snapshot, within the limits and spread over similar groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.balancing.spread import GroupRoom, balanced, within_quotas
+from recommender.kinds.cluster_size.model.answer import SizeStep
+from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes
+from recommender.kinds.cluster_size.scale_up.state import exceeded_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.estimator.estimate_model import Estimate, ExpansionOption
+    from recommender.kinds.cluster_size.limits.quotas import Quota
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+    from recommender.kinds.cluster_size.scale_up.placing import Placer
+    from recommender.kinds.cluster_size.scale_up.state import SizingState
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How many nodes each group gets, and what the limits leave then."""
+
+    nodes: Mapping[str, int]
+    quotas: tuple[Quota, ...]
+    steps: tuple[SizeStep, ...] = ()
+    """Limits that have cut the number."""
+
+
+def shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> Shares:
+    """Return how an option's nodes are spread; the chosen group alone gets them where there are no similar ones.
+
+    A share that a limit cuts is not given to another group.
+    """
+    chosen = option.group
+    verdict = state.checked(chosen, wanted)
+    sizes = state.sizes
+    members = [state.groups[name] for name in (chosen.name, *option.similar)]
+    wishes = balanced([GroupRoom(each.name, sizes[each.name], each.max_size) for each in members], verdict.allowed)
+    counts = {each.name: state.node_counts(each) for each in members}
+    nodes, quotas = within_quotas(wishes, counts, state.quotas)
+    if not nodes:
+        # The smallest group has no room under its limits, but the chosen one has.
+        nodes, quotas = within_quotas({chosen.name: min(verdict.allowed, state.room(chosen))}, counts, state.quotas)
+    total = sum(nodes.values())
+    detail = f"{total} of {wanted} nodes are allowed"
+    limits = exceeded_limits(verdict) if total < wanted else ()
+    return Shares(
+        nodes,
+        quotas,
+        tuple(SizeStep(limit, chosen.name, sizes[chosen.name] + nodes.get(chosen.name, 0), detail) for limit in limits),
+    )
+
+
+def added_nodes(snapshot: Snapshot, state: SizingState, chosen: str, shares: Mapping[str, int]) -> list[NodeInfo]:
+    """Add the nodes of each group's share to the snapshot, those of the chosen group first."""
+    groups = sorted(shares, key=lambda name: name != chosen)
+    return [info for name in groups for info in add_new_nodes(snapshot, state.groups[name], shares[name])]
+
+
+def place_estimated(
+    snapshot: Snapshot, placer: Placer, added: Sequence[NodeInfo], estimated: Estimate
+) -> list[ClusterPod]:
+    """Place pods where the estimate has them, in its order, as far as the nodes have been added and take them.
+
+    The added nodes stand for those of the estimate in their order. One can belong to another group than the estimate is
+    of, so each is asked. Return the pods that are not placed.
+    """
+    opened = dict(zip((node.name for node in estimated.new_nodes), added, strict=False))
+    places = {id(pod): opened.get(node.name) for node in estimated.new_nodes for pod in node.pods}
+    places |= {id(pod): snapshot.nodes.get(name) for pod, name in estimated.placed_on_existing}
+    left: list[ClusterPod] = []
+    for pod in estimated.pods:
+        info = places.get(id(pod))
+        if info is None or not placer.place_if_it_fits(pod, info):
+            left.append(pod)
+    return left

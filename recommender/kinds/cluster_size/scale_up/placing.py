@@ -1,0 +1,118 @@
+"""Places pending pods on nodes that exist or are on their way, as the scheduler would (`filter out schedulable`)."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.estimator.estimate import is_passing
+from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+
+
+class Placer:
+    """The filters of one snapshot, one for each shape, and what is done with them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._filters: dict[int, PodFilter] = {}
+        self._candidates: dict[int, list[NodeInfo]] = {}
+        """By shape that depends on other pods: nodes that had resources for a pod when they were last asked."""
+
+    def filter_of(self, shape: PodShape) -> PodFilter:
+        """Return the filter of a shape."""
+        # A shape is one object as long as its snapshot lives.
+        found = self._filters.get(id(shape))
+        if found is None:
+            found = self._filters[id(shape)] = PodFilter(self._snapshot, shape)
+        return found
+
+    def place_all(
+        self, pods: Iterable[ClusterPod], nodes: Sequence[NodeInfo], changed: Sequence[NodeInfo] | None = None
+    ) -> list[ClusterPod]:
+        """Place pods on the first nodes that take them, those with the highest priority first; return the others.
+
+        Pods that are alike are placed one after the other. `changed` are the nodes that have come since these pods were
+        refused, if they were; others can only have become fuller since then.
+        """
+        batches: dict[int, tuple[PodShape, list[ClusterPod]]] = {}
+        for pod in sorted(pods, key=lambda pod: -pod.priority):
+            shape = self._snapshot.shape(pod)
+            batches.setdefault(id(shape), (shape, []))[1].append(pod)
+        left: list[ClusterPod] = []
+        for shape, batch in batches.values():
+            judge = self.filter_of(shape)
+            if judge.unschedulable() is not None:
+                left += batch
+            elif is_passing(shape):
+                left += batch[self._one_by_one(judge, batch, self._with_resources(shape, nodes, changed)) :]
+            else:
+                left += batch[self._fill_nodes(judge, batch, nodes if changed is None else changed) :]
+        return left
+
+    def place_if_it_fits(self, pod: ClusterPod, info: NodeInfo) -> bool:
+        """Place a pod on a node if the node can take it; return whether it can."""
+        if not self.filter_of(self._snapshot.shape(pod)).fits(info):
+            return False
+        self._snapshot.place(pod, info.node.name)
+        return True
+
+    def _fill_nodes(self, judge: PodFilter, batch: Sequence[ClusterPod], nodes: Iterable[NodeInfo]) -> int:
+        """Fill one node after the other, since one that refuses a pod refuses all that are like it."""
+        placed = 0
+        for info in nodes:
+            room = judge.room(info, len(batch) - placed) if judge.fits(info) else 0
+            for pod in batch[placed : placed + room]:
+                self._snapshot.place(pod, info.node.name)
+            placed += room
+            if placed == len(batch):
+                break
+        return placed
+
+    def _with_resources(
+        self, shape: PodShape, nodes: Sequence[NodeInfo], changed: Sequence[NodeInfo] | None
+    ) -> list[NodeInfo]:
+        """Return the nodes that have resources for a pod of the shape: those of the last time, and changed ones."""
+        known = self._candidates.get(id(shape))
+        asked = nodes if known is None or changed is None else [*known, *changed]
+        present = self._snapshot.nodes
+        found = [info for info in asked if has_resources(info, shape) and present.get(info.node.name) is info]
+        self._candidates[id(shape)] = found
+        return found
+
+    def _one_by_one(self, judge: PodFilter, batch: Sequence[ClusterPod], nodes: Sequence[NodeInfo]) -> int:
+        """Place pods each on the next node that takes it, beginning after the one that took the last."""
+        start = 0
+        for placed, pod in enumerate(batch):
+            for position in chain(range(start, len(nodes)), range(start)):
+                if judge.fits(nodes[position]):
+                    self._snapshot.place(pod, nodes[position].node.name)
+                    start = position
+                    break
+            else:
+                return placed
+        return len(batch)
+
+
+def place_nominated(pods: Iterable[ClusterPod], snapshot: Snapshot, usable: Iterable[NodeInfo]) -> list[ClusterPod]:
+    """Place the pods for which the scheduler evicts others on the nodes that it has chosen; return the other pods.
+
+    The pods that go are still there, so it is not asked whether there is room. A node that is cordoned or no longer
+    usable takes none.
+    """
+    nodes = {info.node.name for info in usable if not info.node.unschedulable}
+    left: list[ClusterPod] = []
+    for pod in pods:
+        name = "" if pod.facts is None else pod.facts.nominated_node
+        if name in nodes:
+            snapshot.place(pod, name)
+        else:
+            left.append(pod)
+    return left

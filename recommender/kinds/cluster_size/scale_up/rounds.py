@@ -1,0 +1,156 @@
+"""Cluster Autoscaler's decision, repeated until no pending pod is left that a group could hold, or limits bind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
+from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
+from recommender.kinds.cluster_size.expanders.chain import choose
+from recommender.kinds.cluster_size.expanders.expander_context import ExpanderContext
+from recommender.kinds.cluster_size.expanders.priorities import PrioritiesError, compile_priorities
+from recommender.kinds.cluster_size.model.answer import SizeStep
+from recommender.kinds.cluster_size.scale_up.growth import added_nodes, place_estimated, shares_of
+from recommender.kinds.cluster_size.scale_up.options import Options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.estimator.estimate_model import ExpansionOption
+    from recommender.kinds.cluster_size.expanders.expander_context import Choice
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+    from recommender.kinds.cluster_size.scale_up.exemplars import Exemplars
+    from recommender.kinds.cluster_size.scale_up.growth import Shares
+    from recommender.kinds.cluster_size.scale_up.placing import Placer
+    from recommender.kinds.cluster_size.scale_up.state import SizingState
+
+
+def expander_context(situation: ClusterSituation, settings: ClusterSizeSettings) -> ExpanderContext:
+    """Return what expanders know. Priorities of the configuration win over those of the ConfigMap."""
+    configured = situation.priorities if settings.priorities is None else settings.priorities
+    problem = situation.priorities_problem
+    priorities = None
+    if configured is not None:
+        try:
+            priorities = compile_priorities(configured, "priorities")
+        except PrioritiesError as error:
+            problem = str(error)
+    return ExpanderContext(len(situation.nodes), settings.random_seed, priorities, problem)
+
+
+class Rounds:
+    """The rounds of one decision."""
+
+    def __init__(
+        self,
+        settings: ClusterSizeSettings,
+        snapshot: Snapshot,
+        state: SizingState,
+        placer: Placer,
+        exemplars: Exemplars,
+        context: ExpanderContext,
+    ) -> None:
+        self._settings = settings
+        self._snapshot = snapshot
+        self._state = state
+        self._placer = placer
+        self._context = context
+        self._options = Options(settings, snapshot, placer, exemplars)
+        self.added: list[NodeInfo] = []
+        """Nodes of all rounds so far."""
+        self.used: Counter[str] = Counter()
+        """How many of them each group has; groups without any are absent."""
+
+    def run(self, pods: Sequence[ClusterPod], usable: Sequence[NodeInfo]) -> tuple[PodGroup, ...]:
+        """Add nodes for the pods, round by round; return the pods that have no place then.
+
+        `usable` are the nodes that exist or are on their way and that may take pods.
+        """
+        groups = pod_groups(pods, self._snapshot)
+        nodes = list(usable)
+        number = 1
+        while groups and (self._settings.rounds is None or number <= self._settings.rounds):
+            options = self._options.of_round(self._state, groups)
+            choice = choose(options, self._settings.expanders, self._context)
+            if choice.option is None:
+                break
+            left = self._grow_group(number, choice.option, choice, groups, nodes)
+            if left is None:
+                name = choice.option.group.name
+                self._state.obstacles[name] = "its new nodes would not hold any of the pods that they are meant for"
+                continue
+            groups = left
+            number += 1
+        return groups
+
+    def _grow_group(
+        self,
+        number: int,
+        option: ExpansionOption,
+        choice: Choice,
+        groups: Sequence[PodGroup],
+        nodes: list[NodeInfo],
+    ) -> tuple[PodGroup, ...] | None:
+        """Add the option's nodes and place pods; None, with everything as before, if no pod has got a place."""
+        shares = shares_of(self._state, option, self._wanted_nodes(option))
+        mark = self._snapshot.checkpoint()
+        added = added_nodes(self._snapshot, self._state, option.group.name, shares.nodes)
+        tried = place_estimated(self._snapshot, self._placer, added, option.estimate)
+        estimated = set(map(id, option.estimate.pods)).difference(map(id, tried))
+        waiting = [pod for group in groups for pod in group.pods if id(pod) not in estimated]
+        left = self._placer.place_all(waiting, [*nodes, *added], added)
+        count = sum(len(group.pods) for group in groups)
+        if len(left) == count:
+            self._snapshot.revert(mark)
+            return None
+        nodes += added
+        self.added += added
+        self._record(number, choice, option, shares, count - len(left))
+        return _remaining_groups(groups, left)
+
+    def _wanted_nodes(self, option: ExpansionOption) -> int:
+        """Return how many nodes the option adds.
+
+        Cluster Autoscaler also adds a node for each existing one that takes pods; so does its single decision here.
+        """
+        if option.group.options.zero_or_max or self._settings.rounds == 1:
+            return option.estimate.node_count
+        return len(option.estimate.new_nodes)
+
+    def _record(self, number: int, choice: Choice, option: ExpansionOption, shares: Shares, placed: int) -> None:
+        state, chosen = self._state, option.group.name
+        state.quotas = shares.quotas
+        pods = "1 pod" if placed == 1 else f"{placed} pods"
+        for name, count in shares.nodes.items():
+            state.sizes[name] += count
+            state.increases[name] += count
+            self.used[name] += count
+            nodes = "1 node" if count == 1 else f"{count} nodes"
+            why = choice.reason if name == chosen else f"balanced with {chosen}, because they are similar"
+            detail = f"{nodes} for {pods}; {why}" if name == chosen else f"{nodes}; {why}"
+            if name == chosen and self._settings.balance_similar_node_groups:
+                detail += _unlike(self._options.differences(chosen))
+            state.steps.append(SizeStep(f"round/{number}", name, state.sizes[name], detail))
+            state.reasons.setdefault(name, []).append(f"round {number}: {detail}")
+        state.steps += shares.steps
+
+
+def _unlike(differences: dict[str, str]) -> str:
+    return "".join(f"; not balanced with {name}: {why}" for name, why in sorted(differences.items()))
+
+
+def _remaining_groups(groups: Sequence[PodGroup], left: Iterable[ClusterPod]) -> tuple[PodGroup, ...]:
+    """Return the groups with the pods that are left; a group of which all are left is the same object."""
+    kept = set(map(id, left))
+    reduced: list[PodGroup] = []
+    for group in groups:
+        pods = tuple(pod for pod in group.pods if id(pod) in kept)
+        if len(pods) == len(group.pods):
+            reduced.append(group)
+        elif pods:
+            reduced.append(PodGroup(group.shape, pods))
+    return tuple(reduced)

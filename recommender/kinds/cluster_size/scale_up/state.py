@@ -1,0 +1,105 @@
+"""The state that changes from round to round: sizes, remainders of limits, and groups that may not grow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.limits.amounts import NODES, counted_amounts
+from recommender.kinds.cluster_size.limits.quotas import check_quotas
+from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.kinds.cluster_size.limits.quotas import Quota, QuotaVerdict
+    from recommender.kinds.cluster_size.model.answer import SizeStep
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
+
+MAX_SIZE: Final = "maxSize"
+MAX_PER_SCALE_UP: Final = "maxNodesPerScaleUp"
+_LIMIT_KEYS: Final = {NODES: "limits.nodes", CORES: "limits.cores", MEMORY: "limits.memory"}
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a group cannot grow now."""
+
+    step: str
+    """Name of the limit; empty where it is none."""
+    reason: str
+
+
+@dataclass(slots=True)
+class SizingState:
+    """Sizes and limits during one decision."""
+
+    groups: Mapping[str, NodeGroup]
+    """By name; all of them have a template or a problem."""
+    sizes: dict[str, int]
+    """Target sizes with the nodes added so far."""
+    quotas: tuple[Quota, ...]
+    obstacles: dict[str, str]
+    """By group, why it is left out; this does not end within a decision."""
+    most_nodes_per_scale_up: int = 1000
+    increases: Counter[str] = field(default_factory=Counter)
+    steps: list[SizeStep] = field(default_factory=list)
+    reasons: dict[str, list[str]] = field(default_factory=dict)
+    """By group, why it has grown."""
+    counted: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By group, what one node counts."""
+
+    def node_counts(self, group: NodeGroup) -> dict[str, int]:
+        """Return what one node of a group, which must have a template, counts for limits."""
+        known = self.counted.get(group.name)
+        if known is None:
+            assert group.template is not None, "groups without a template are left out"
+            known = self.counted[group.name] = counted_amounts(group.template.node)
+        return known
+
+    def room(self, group: NodeGroup) -> int:
+        """Return how many nodes are missing to the maximum of a group."""
+        return max(0, group.max_size - self.sizes[group.name])
+
+    def checked(self, group: NodeGroup, wanted: int) -> QuotaVerdict:
+        """Return how many nodes of a group the limits allow."""
+        return check_quotas(self.quotas, group.name, self.node_counts(group), wanted)
+
+    def beyond_one_scale_up(self, group: NodeGroup, wanted: int) -> str:
+        """Return why a group of all or nothing cannot get so many nodes at once; empty if it can."""
+        if not group.options.zero_or_max or wanted <= self.most_nodes_per_scale_up:
+            return ""
+        return (
+            f"all of its {wanted} nodes must be added at once, and {MAX_PER_SCALE_UP} is {self.most_nodes_per_scale_up}"
+        )
+
+    def obstacle(self, group: NodeGroup) -> Obstacle | None:
+        """Return why a group cannot grow now; None if it can. A group of all or nothing needs room for all."""
+        if group.name in self.obstacles:
+            return Obstacle("", self.obstacles[group.name])
+        room = self.room(group)
+        if not room:
+            return Obstacle(MAX_SIZE, f"its maximum of {group.max_size} nodes is reached")
+        needed = room if group.options.zero_or_max else 1
+        if beyond := self.beyond_one_scale_up(group, needed):
+            return Obstacle(MAX_PER_SCALE_UP, beyond)
+        verdict = self.checked(group, needed)
+        if verdict.allowed >= needed:
+            return None
+        limits = exceeded_limits(verdict)
+        nodes = "another node" if needed == 1 else f"all of its {needed} nodes"
+        return Obstacle(limits[0], f"{nodes} would exceed {', '.join(limits)}")
+
+    def nodes_left(self) -> int:
+        """Return how many nodes the limit of all nodes leaves; 0 without such a limit."""
+        return min((quota.left[NODES] for quota in self.quotas if NODES in quota.left), default=0)
+
+
+def exceeded_limits(verdict: QuotaVerdict) -> tuple[str, ...]:
+    """Return the keys of the configuration that allow fewer nodes than are wanted."""
+    return tuple(
+        _LIMIT_KEYS.get(resource, f"limits.gpus[{resource}]")
+        for resources in verdict.exceeded.values()
+        for resource in resources
+    )

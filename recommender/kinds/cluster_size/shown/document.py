@@ -1,0 +1,113 @@
+"""The answer of a cluster size recommendation as keys of its JSON item.
+
+Keys are documented in docs/cluster-size.md. They are never absent; where there is no value, it is null.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.decisions.texts.record_texts import money, plain
+
+if TYPE_CHECKING:
+    from recommender.kinds.cluster_size.model.answer import (
+        Advice,
+        ClusterSizeAnswer,
+        LowerBound,
+        Removal,
+        UnschedulablePods,
+    )
+
+
+def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:
+    """Return the keys of an item; all of them are null without an answer."""
+    if answer is None:
+        return dict.fromkeys(_NULLS)
+    return {
+        "node_groups": [
+            {
+                "name": group.name,
+                "current": group.current,
+                "recommended": group.recommended,
+                "after_removals": group.after_removals,
+                "min": group.min_size,
+                "max": group.max_size,
+                "reason": group.reason,
+                "left_out": group.is_left_out,
+            }
+            for group in answer.groups
+        ],
+        "removals": [_removal(removal) for removal in answer.removals],
+        "kept": [
+            {"node": node.node, "group": node.group, "reason": node.reason, "pod": str(node.pod) if node.pod else None}
+            for node in answer.kept
+        ],
+        "unschedulable": [item for alike in answer.unschedulable for item in _unschedulable(alike)],
+        "steps": [
+            {"step": step.step, "group": step.group or None, "value": plain(step.value), "detail": step.detail}
+            for step in answer.steps
+        ],
+        "bound": _bound(answer.bound),
+        "advice": [_advice(advice) for advice in answer.advice],
+        "saved_per_hour": _money(answer.saved_per_hour),
+        "pending_pods": answer.pending_pods,
+        "waiting": [str(pod) for pod in answer.waiting],
+        "left_out": list(answer.notes),
+    }
+
+
+_NULLS = (
+    "node_groups",
+    "removals",
+    "kept",
+    "unschedulable",
+    "bound",
+    "advice",
+    "saved_per_hour",
+    "pending_pods",
+    "waiting",
+    "left_out",
+)
+
+
+def _removal(removal: Removal) -> dict[str, object]:
+    return {
+        "node": removal.node,
+        "group": removal.group,
+        "utilization_ratio": round(removal.utilization_ratio, 4),
+        "reason": removal.reason,
+        "unneeded_seconds": None if removal.unneeded_seconds is None else plain(round(removal.unneeded_seconds, 1)),
+        "due": removal.is_due,
+        "moved_pods": removal.moved_pods,
+        "saved_per_hour": _money(removal.saved_per_hour),
+    }
+
+
+def _unschedulable(alike: UnschedulablePods) -> list[dict[str, object]]:
+    """Return an item for each pod, so that every pod is found by its name; those that are alike follow each other."""
+    groups = dict(alike.groups)
+    return [{"pod": str(pod), "groups": groups, "reason": alike.reason or None} for pod in alike.pods]
+
+
+def _bound(bound: LowerBound | None) -> dict[str, object] | None:
+    if bound is None:
+        return None
+    return {
+        "nodes": bound.nodes,
+        "lower_bound": bound.bound,
+        "cost_per_hour": _money(bound.cost),
+        "lower_bound_cost_per_hour": None if bound.cost_bound is None else money(bound.cost_bound, is_lower_bound=True),
+    }
+
+
+def _advice(advice: Advice) -> dict[str, object]:
+    return {
+        "kind": advice.kind,
+        "nodes": list(advice.nodes),
+        "detail": advice.detail,
+        "saved_per_hour": _money(advice.saved_per_hour),
+    }
+
+
+def _money(amount: float | None) -> float | None:
+    return None if amount is None else money(amount)

@@ -1,0 +1,64 @@
+"""Makes the Kubernetes events of cluster size decisions. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.model.answer import answer_of
+from recommender.outputs.event_rules import TargetEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recommender.decisions.record import Record
+    from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, UnschedulablePods
+
+_MOST_PODS: Final = 10
+"""Of one decision: each kind of pods has one event, about the first of them."""
+_MOST_GROUPS: Final = 5
+"""In the message about a pod."""
+
+
+def events_of_sizes(before: Record | None, after: Record) -> Iterator[TargetEvent]:
+    """Yield the events for group sizes that have changed, and for pods that no group can hold and that are new.
+
+    `before` is the last record of the same recommendation; None: there was none in this process, so that nothing is
+    known to have changed. A group has events only where an object holds its size.
+    """
+    last, answer = answer_of(before), answer_of(after)
+    if answer is None or answer.is_held:
+        return
+    if last is not None:
+        yield from _changed_groups(after.name, last, answer)
+    yield from _new_pods(after.name, last, answer)
+
+
+def _changed_groups(name: str, before: ClusterSizeAnswer, after: ClusterSizeAnswer) -> Iterator[TargetEvent]:
+    sizes = {group.name: group.recommended for group in before.groups}
+    for group in after.groups:
+        last = sizes.get(group.name, group.recommended)
+        if group.scalable is not None and last != group.recommended:
+            of = group.scalable
+            target = TargetReference(of.api_version, of.kind, of.namespace, of.name)
+            text = f"recommendation {name}: from {last} to {group.recommended} nodes: {group.reason}"
+            yield TargetEvent(target, "RecommendationChanged", text)
+
+
+def _new_pods(name: str, before: ClusterSizeAnswer | None, after: ClusterSizeAnswer) -> Iterator[TargetEvent]:
+    known = {pod for alike in (before.unschedulable if before is not None else ()) for pod in alike.pods}
+    new = [alike for alike in after.unschedulable if not known.intersection(alike.pods)]
+    for alike in new[:_MOST_PODS]:
+        pod = alike.pods[0]
+        target = TargetReference("v1", "Pod", pod.namespace, pod.name)
+        more = f" (and {len(alike.pods) - 1} pods like it)" if len(alike.pods) > 1 else ""
+        text = f"recommendation {name}: no node group can hold this pod{more}: {_reasons(alike)}"
+        yield TargetEvent(target, "NoNodeGroupFits", text, is_warning=True)
+
+
+def _reasons(alike: UnschedulablePods) -> str:
+    if alike.reason:
+        return alike.reason
+    shown = [f"{group}: {reason}" for group, reason in list(alike.groups.items())[:_MOST_GROUPS]]
+    more = f"; and {len(alike.groups) - _MOST_GROUPS} more groups" if len(alike.groups) > _MOST_GROUPS else ""
+    return f"{'; '.join(shown)}{more}"

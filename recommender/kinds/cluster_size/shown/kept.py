@@ -1,0 +1,47 @@
+"""Nodes that stay, grouped by why: a large cluster has thousands of them and few reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from recommender.kinds.cluster_size.model.answer import KeptNode
+
+MOST_NAMES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class KeptForReason:
+    """Nodes that stay for the same reason."""
+
+    reason: str
+    """The identifier, such as `NotUnderutilized`."""
+    nodes: tuple[str, ...]
+    example: str
+    """The whole reason of the first of them, with its pod."""
+
+
+def kept_by_reason(kept: Iterable[KeptNode]) -> tuple[KeptForReason, ...]:
+    """Return the reasons, the most frequent first."""
+    grouped: dict[str, list[KeptNode]] = {}
+    for node in kept:
+        grouped.setdefault(node.reason.partition(":")[0], []).append(node)
+    return tuple(
+        KeptForReason(reason, tuple(node.node for node in nodes), kept_reason(nodes[0]))
+        for reason, nodes in sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0]))
+    )
+
+
+def kept_reason(node: KeptNode) -> str:
+    """Return why a node stays, with the pod that keeps it."""
+    return node.reason if node.pod is None or str(node.pod) in node.reason else f"{node.reason} (pod {node.pod})"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the first names and how many more there are."""
+    names = tuple(names)
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{', '.join(names[:MOST_NAMES])}{more}"

@@ -1,0 +1,93 @@
+"""All what-if questions of one command, applied to a cluster one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.documents.tree import nearest
+from recommender.kinds.cluster_size.model.counts import count_of
+from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
+from recommender.kinds.cluster_size.what_if.model import Assumed, WhatIfError
+from recommender.kinds.cluster_size.what_if.workloads import new_pods, with_assumption
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.foundation.cluster.values.state import ClusterPod, ClusterState
+    from recommender.kinds.cluster_size.what_if.model import WhatIf
+
+
+def assumed(cluster: ClusterState, question: WhatIf) -> Assumed:
+    """Return the cluster as it would be, and the pods that do not exist. Raises WhatIfError."""
+    pods: list[ClusterPod] = []
+    notes: list[str] = []
+    seen: set[tuple[str, str, str]] = set()
+    for assumption in question.assumptions:
+        place = (assumption.kind.lower(), assumption.namespace, assumption.name)
+        if place in seen:
+            raise WhatIfError(
+                f"--assume {assumption}: the number of pods of this workload is given twice: give it once"
+            )
+        seen.add(place)
+        result = with_assumption(cluster, assumption)
+        cluster = result.cluster
+        pods += result.pods
+        notes += result.notes
+    if question.pods or question.workloads:
+        added = _added_pods(cluster, question, pods)
+        pods += added
+        notes.append(f"{count_of(len(added), 'pod')} of --add-pods")
+    for name in dict.fromkeys(question.without_nodes):
+        cluster = _without_node(cluster, name)
+        notes.append(f"node {name} is removed, and its pods need another node")
+    return Assumed(cluster, tuple(pods), tuple(notes))
+
+
+def _without_node(cluster: ClusterState, name: str) -> ClusterState:
+    if isinstance(cluster.nodes, Unknown):
+        raise WhatIfError(f"--without-node {name}: nodes are not known: {cluster.nodes.reason}")
+    names = [node.name for node in cluster.nodes.value]
+    if name not in names:
+        meant = nearest(name, names)
+        fix = f"did you mean {meant}?" if meant else "write the name of a node of this cluster"
+        raise WhatIfError(f"--without-node {name}: there is no such node: {fix}")
+    nodes = tuple(node for node in cluster.nodes.value if node.name != name)
+    pods = cluster.pods
+    if isinstance(pods, Observed):
+        left = (pod if pod.node != name else _unbound(pod) for pod in pods.value if pod.node != name or _moves(pod))
+        pods = Observed(tuple(left), pods.time)
+    return replace(cluster, nodes=Observed(nodes, cluster.nodes.time), pods=pods)
+
+
+def _moves(pod: ClusterPod) -> bool:
+    """Whether a pod of a node that is gone would be pending: its controller makes another one."""
+    if pod.has_ended or pod.is_terminating:
+        return False
+    return not comes_with_the_node(pod)
+
+
+def _unbound(pod: ClusterPod) -> ClusterPod:
+    return replace(pod, node="", phase="Pending", bound_at=None, ended_at=None, is_terminating=False)
+
+
+def _added_pods(cluster: ClusterState, question: WhatIf, others: Iterable[ClusterPod]) -> list[ClusterPod]:
+    """Return the pods of `--add-pods`, unbound and under names that nobody has."""
+    existing = cluster.pods.value if isinstance(cluster.pods, Observed) else ()
+    taken = {(pod.namespace, pod.name) for pod in (*existing, *others)}
+    found: list[ClusterPod] = []
+    for pod in question.pods:
+        name, number = pod.name, 0
+        while (pod.namespace, name) in taken:
+            name, number = f"{pod.name}-new-{number}", number + 1
+        taken.add((pod.namespace, name))
+        found.append(replace(_unbound(pod), name=name, uid=f"new/{pod.namespace}/{name}"))
+    for workload in question.workloads:
+        if workload.replicas is None:
+            raise WhatIfError(
+                f"--add-pods: {workload.kind} {workload.namespace}/{workload.name} has no number of replicas: "
+                "write a Deployment, StatefulSet, ReplicaSet or Job"
+            )
+        found += new_pods(workload, workload.replicas, "added")
+    return found

@@ -1,0 +1,232 @@
+"""What a kind of recommendation is: everything that the rest of the program asks of it.
+
+A kind reads its part of the configuration, says what it needs, calculates a value, remembers, and shows its records.
+The loop, the brakes, the memory and the supervisor are the same for all kinds (`recommender/decisions`). A kind is a
+folder beside this module and a line in `table.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - an annotation of class variables
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
+
+from adapter.foundation.cluster.values.state import ClusterNeeds
+from recommender.decisions.memory import KindMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterState
+    from adapter.foundation.documents.sections import Given, Key
+    from adapter.foundation.documents.shapes import ValueShape
+    from adapter.foundation.documents.tree import DocumentProblem
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.limits import Limit
+    from recommender.decisions.policy_settings import Output, RecommendationPolicy
+    from recommender.decisions.record import Record, TargetReference
+    from recommender.kinds.role_rules import RoleRule
+    from recommender.outputs.event_rules import TargetEvent
+    from recommender.outputs.metric_text import Samples
+
+Paint: TypeAlias = "Callable[[str, str], str]"
+"""(text, code of the terminal) to the text to print."""
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleClaim:
+    """What the output scale of a recommendation writes, so that no two of a file write the same."""
+
+    place: Hashable
+    """The same for all who may write it."""
+    shown: str
+    """For messages."""
+    fix: str
+    """What to do if another recommendation has the same claim."""
+    part: str = ""
+    """Of the place; empty for all of it."""
+
+    def meets(self, other: ScaleClaim) -> bool:
+        """Whether both may write the same object."""
+        return self.place == other.place and (self.part == other.part or not (self.part and other.part))
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """One entry of `recommendations`."""
+
+    policy: RecommendationPolicy
+    subject: Any
+    """The settings of its kind."""
+    line: int = 0
+    """Where it begins in the file."""
+    target_lines: tuple[int, ...] = ()
+    """Where the file has each of `policy.targets`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesTargets:
+    """The targets of a recommendation are named by series."""
+
+    api_version: str
+    kind: str
+    """Of Kubernetes."""
+    max_targets: int
+    shards: int
+    """How many ConfigMaps the memories of the targets take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a recommendation is decided from, so that nothing else is watched, read or queried."""
+
+    cluster: ClusterNeeds = field(default_factory=ClusterNeeds)
+    queries: frozenset[str] = frozenset()
+    """PromQL with one value each, which every poll asks."""
+    load: str = ""
+    """PromQL whose history is followed elsewhere; empty for none."""
+    has_queries: bool = False
+    """Whether Prometheus is needed at all."""
+    config_maps: Mapping[tuple[str, str], Mapping[str, str] | None] = field(default_factory=dict)
+    """By namespace and name: what is written where there is no such ConfigMap; None: nothing."""
+    for_each: SeriesTargets | None = None
+    """None: the configuration lists the targets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """What a log line says of a value that is not a number of replicas."""
+
+    facts: tuple[object, ...]
+    """What is worth a line when it changes."""
+    fields: Mapping[str, object]
+
+
+class RecommendationKind(Protocol[S]):
+    """A kind of recommendation with settings of the type `S`. What is not overridden is of no use to that kind."""
+
+    key: ClassVar[str]
+    """Under which entries have its settings, and the type of its records."""
+    memory: ClassVar[type[KindMemory]] = KindMemory
+    has_targets: ClassVar[bool] = True
+    """Whether its value is the size of targets."""
+    is_slow: ClassVar[bool] = False
+    """Whether a decision can take seconds: it is made in a thread of its own, after all others."""
+
+    # Read
+
+    doc: ClassVar[str]
+    """One sentence about its key, which the schema shows."""
+    beside: ClassVar[tuple[tuple[Key, str], ...]] = ()
+    """Further keys of the entry, with what is wrong about them in an entry of another kind, `{}`."""
+
+    def shape(self, *, for_backtest: bool) -> ValueShape:
+        """Return the shape of its settings. A backtest has other sources for what `run` and `recommend` need."""
+        ...
+
+    def check(
+        self,
+        given: Given,  # noqa: ARG002 - of use to kinds whose settings are judged together with other keys
+        outputs: frozenset[Output],  # noqa: ARG002
+        *,
+        for_backtest: bool,  # noqa: ARG002
+    ) -> Iterable[DocumentProblem]:
+        """Yield what does not go together in the entry."""
+        return ()
+
+    def completed(self, settings: S, **beside: Any) -> S:  # noqa: ANN401, ARG002 - the values of those keys
+        """Return the settings with the values of the further keys."""
+        return settings
+
+    def limits(self, settings: S) -> tuple[Limit, ...]:  # noqa: ARG002 - of use to kinds with `min` and `max`
+        """Return the bounds that do not depend on the cluster."""
+        return ()
+
+    def wrong_references(
+        self,
+        settings: S,  # noqa: ARG002 - of use to kinds that follow others
+        types: Mapping[str, str],  # noqa: ARG002
+    ) -> Iterable[tuple[str, str]]:
+        """Yield message and repair for each other entry that the settings name wrongly; `types` has them by name."""
+        return ()
+
+    def claims(self, settings: S) -> Iterable[ScaleClaim]:  # noqa: ARG002 - of use to kinds that write more than targets
+        """Yield what the output scale writes besides the targets that the entry lists."""
+        return ()
+
+    def placed(self, settings: S, namespace: str) -> S:  # noqa: ARG002 - of use to kinds that look for neighbours
+        """Return the settings of a process that runs in this namespace."""
+        return settings
+
+    # Needs
+
+    def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002
+        """Return what a recommendation needs; what is known of the cluster may name further objects."""
+        return Needs()
+
+    def rights(self, recommendation: Recommendation) -> Iterable[RoleRule]:  # noqa: ARG002
+        """Yield the rights in the cluster that do not follow from the needs."""
+        return ()
+
+    # Decide
+
+    def calculation(
+        self, recommendation: Recommendation, others: Sequence[Recommendation]
+    ) -> Callable[[TargetReference | None], Calculate]:
+        """Return the calculation, with `forEach` for one of the targets. `others` are those of the same file."""
+        ...
+
+    # Show
+
+    families: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Help of its own metrics by name, in the order in which they are served."""
+    page: ClassVar[str] = ""
+    """The template of its details on the page, in the folder of the kinds; empty for none.
+
+    It has the macros `value(record)`, `head(record, now)` before the targets, and `tail(record)` after the steps.
+    """
+
+    def value_metrics(self, settings: S) -> tuple[str, ...]:  # noqa: ARG002 - of use to kinds with other values
+        """Return the names of the metrics that have the value."""
+        return ("tidewatch_recommended_replicas",)
+
+    def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:  # noqa: ARG002
+        """Return the samples of each family; `records` are those of all kinds that have a valid value."""
+        return {}
+
+    def document(self, record: Record) -> Mapping[str, object]:  # noqa: ARG002
+        """Return further keys of a record's JSON. They are never absent; where there is no value, it is null."""
+        return {}
+
+    def value_text(self, record: Record) -> str:  # noqa: ARG002
+        """Return a value that is not a number of replicas in some words; empty if there is none."""
+        return ""
+
+    page_filters: ClassVar[Mapping[str, Callable[..., object]]] = MappingProxyType({})
+    """Functions that its template calls, by name."""
+    has_own_inputs: ClassVar[bool] = False
+    """Whether its own lines show what went in."""
+    has_own_steps: ClassVar[bool] = False
+    """Whether its own lines show the steps."""
+
+    def head_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002
+        """Return the details as text, before the targets; `width` None is one line of any length."""
+        return ()
+
+    def tail_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002
+        """Return the details that come after the targets."""
+        return ()
+
+    def notes(self, record: Record) -> tuple[str, ...]:  # noqa: ARG002
+        """Return what the end of the message says too, for readers who see it in a list of its own."""
+        return ()
+
+    def logged(self, record: Record) -> Logged | None:  # noqa: ARG002
+        """Return what the log says of a value that is not a number of replicas; None without one."""
+        return None
+
+    def events(self, before: Record | None, after: Record) -> Iterable[TargetEvent]:  # noqa: ARG002
+        """Yield the events of a decision besides those of targets; `before` is the last record, if there was one."""
+        return ()

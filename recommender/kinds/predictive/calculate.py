@@ -1,0 +1,143 @@
+"""The calculation of a predictive recommendation: from the load with its forecast to a size with its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.decisions.calculation import Calculation, InputMissingError
+from recommender.decisions.replicas import Replicas
+from recommender.decisions.texts.times import oldest
+from recommender.kinds.predictive.policy.bounds import active_override
+from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
+from recommender.kinds.predictive.policy.memory import remembered
+from recommender.kinds.predictive.policy.sizing import size_of
+
+if TYPE_CHECKING:
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.loads.inputs import LoadInput
+    from recommender.decisions.memory import Memory
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.predictive.policy.sizing import Sized
+    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+
+_INTERVAL_SECONDS = 10.0
+_NOT_ASKED = Unknown("its load has not been queried yet")
+_WITHOUT_SERIES = Unknown("the query has no series for this target any more")
+
+
+def calculate_predictive(
+    settings: PredictiveSettings,
+    name: str,
+    target: TargetReference | None = None,
+    targets: tuple[TargetReference, ...] = (),
+) -> Calculate:
+    """Return the calculation of a recommendation, or with `forEach` of one of its targets.
+
+    `targets` are the objects whose present size counts until there is a memory of an earlier decision.
+    """
+    return _Predicting(settings, name, target, targets if target is None else (target,)).calculate
+
+
+@dataclass(frozen=True, slots=True)
+class _Predicting:
+    settings: PredictiveSettings
+    name: str
+    target: TargetReference | None
+    targets: tuple[TargetReference, ...]
+
+    def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
+        """Return the size with its steps; raises InputMissingError or CalculationError."""
+        observed = self._load(inputs)
+        if isinstance(observed, Unknown):
+            return self._without_load(observed, inputs, memory, now)
+        load = observed.value
+        sized = size_of(self.settings, self._situation(load, inputs, memory), remembered(memory.own), now)
+        if sized.replicas is None:
+            raise self._missing(sized.hold, inputs)
+        prediction = load.prediction
+        seen = {"load": prediction.load.now}
+        if prediction.load.predicted is not None:
+            seen["predicted"] = prediction.load.predicted
+        confirmed = oldest((observed.time, self._gate_time(inputs, observed.time)), now)
+        calculation = self._calculation(sized, sized.replicas, confirmed)
+        return replace(calculation, inputs=seen, details=prediction)
+
+    def _load(self, inputs: Inputs) -> Observed[LoadInput] | Unknown:
+        loads = inputs.loads.get(self.name, _NOT_ASKED)
+        return loads if isinstance(loads, Unknown) else loads.get(self.target, _WITHOUT_SERIES)
+
+    def _without_load(self, unknown: Unknown, inputs: Inputs, memory: Memory, now: float) -> Calculation:
+        """Return the size that somebody has set by hand, which depends on no load; otherwise there is none."""
+        if active_override(self.settings, now) is None:
+            raise InputMissingError(unknown.reason, is_refused=unknown.is_refused)
+        situation = LoadSituation(load=None, current_replicas=self._current(inputs), last_replicas=_last(memory))
+        sized = size_of(self.settings, situation, remembered(memory.own), now)
+        if sized.replicas is None:
+            raise InputMissingError(unknown.reason, is_refused=unknown.is_refused)
+        calculation = self._calculation(replace(sized, hold=""), sized.replicas, now)
+        return replace(calculation, note=f"its load is unknown: {unknown.reason}")
+
+    def _missing(self, hold: str, inputs: Inputs) -> InputMissingError:
+        """Return why there is no size; that of `freezeUnless` without a value is the reason of its query."""
+        query = self.settings.freeze_unless
+        gate = inputs.queries.get(query) if query is not None else None
+        if not isinstance(gate, Unknown):
+            return InputMissingError(hold)
+        return InputMissingError(f"{hold}: {gate.reason}", is_refused=gate.is_refused)
+
+    @staticmethod
+    def _calculation(sized: Sized, replicas: int, confirmed: float) -> Calculation:
+        return Calculation(
+            Replicas(replicas),
+            confirmed=confirmed,
+            own=sized.memory,
+            steps=sized.steps,
+            binding=sized.binding,
+            note=sized.note,
+            hold=sized.hold,
+        )
+
+    def _situation(self, load: LoadInput, inputs: Inputs, memory: Memory) -> LoadSituation:
+        return LoadSituation(
+            load=load.prediction.load.now,
+            forecast=_forecast(load),
+            pods=load.pods,
+            gate=self._gate(inputs),
+            current_replicas=self._current(inputs),
+            last_replicas=_last(memory),
+            delays=load.delays,
+            interval_seconds=_INTERVAL_SECONDS if load.delays is None else load.delays.refresh.seconds,
+        )
+
+    def _gate(self, inputs: Inputs) -> float | None:
+        """Return the value of `freezeUnless`; None if there is none."""
+        query = self.settings.freeze_unless
+        found = inputs.queries.get(query) if query is not None else None
+        return found.value if isinstance(found, Observed) else None
+
+    def _gate_time(self, inputs: Inputs, otherwise: float) -> float:
+        """Return when `freezeUnless` was observed; what it says is no older than what the load says."""
+        query = self.settings.freeze_unless
+        found = inputs.queries.get(query) if query is not None else None
+        return found.time if isinstance(found, Observed) else otherwise
+
+    def _current(self, inputs: Inputs) -> int | None:
+        """Return the present size; of several targets the largest."""
+        states = [inputs.targets.get(target) for target in self.targets]
+        sizes = [each.value.replicas for each in states if isinstance(each, Observed) and each.value is not None]
+        return max(sizes, default=None)
+
+
+def _forecast(load: LoadInput) -> LoadForecast | None:
+    predicted = load.prediction.load
+    if predicted.predicted is None:
+        return None
+    median = predicted.quantiles.get("0.5", predicted.predicted)
+    return LoadForecast(median, predicted.predicted, load.prediction.model, bound=load.prediction.bound)
+
+
+def _last(memory: Memory) -> int | None:
+    return None if memory.last is None else memory.last.replicas

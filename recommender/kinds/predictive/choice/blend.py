@@ -1,0 +1,57 @@
+"""What acts: plain headroom and the room that models ask for above the load, each by its weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.predictive_settings import ModelName
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.kinds.predictive.arrays import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A model in a blend."""
+
+    model: str
+    weight: float
+    scale: float
+    """Its room above the load is multiplied by this, so that all parts cost the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """Models and plain headroom of the same cost. What the models leave of a weight of 1 is headroom's."""
+
+    headroom_ratio: float
+    """Plain headroom that costs as much as each part."""
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def headroom_weight(self) -> float:
+        """Return the weight of plain headroom."""
+        return max(0.0, 1.0 - sum(part.weight for part in self.parts))
+
+    @property
+    def leader(self) -> str:
+        """Return the model with the largest weight, or `headroom`."""
+        names = {ModelName.HEADROOM.value: self.headroom_weight, **{part.model: part.weight for part in self.parts}}
+        return max(names, key=lambda name: names[name])
+
+    def capacity(self, load: FloatArray, uppers: Mapping[str, FloatArray], missing_ratio: float) -> FloatArray:
+        """Return the capacity in units of load; `uppers` are the upper forecasts by model, of the shape of the load."""
+        room = self.headroom_weight * self.headroom_ratio * load
+        for part in self.parts:
+            room = room + part.weight * part.scale * room_of(load, uppers[part.model], missing_ratio)
+        return np.asarray(load + room)
+
+
+def room_of(load: FloatArray, upper: FloatArray, missing_ratio: float) -> FloatArray:
+    """Return what a forecast asks for above the load; a share of the load where there is no forecast."""
+    return np.where(np.isnan(upper), load * missing_ratio, np.fmax(upper - load, 0.0))

@@ -1,0 +1,80 @@
+"""A forecast's task, its answer, and the definition of a model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.history import LoadHistory
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastTask:
+    """The task of a forecast. It is the same for every model."""
+
+    lead_seconds: float
+    """From the decision until the capacity that it asks for serves: start-up and control delays."""
+    window_seconds: float
+    """The target is the largest load from now + lead until so much later, when a later decision can help."""
+    quantile: float = 0.95
+    """The share of targets that the upper forecast should cover."""
+    max_growth: float | None = None
+    """The largest ratio of a forecast to the present load; None: each model's own default."""
+    headroom_ratio: float = 0.1
+    """The ratio that is added by plain headroom, and to point forecasts whose errors are not known yet."""
+    max_over_history: float = 1.5
+    """A forecast is at most that many times the largest load of the history."""
+    history_seconds: float = math.inf
+    """How far the history reaches back."""
+    budget_ratio: float | None = None
+    """Replica-hours above those that the load fills, as a share of these, that `auto` may cost; None: the quantile
+    decides."""
+
+    def lead_steps(self, step_seconds: float) -> int:
+        """Return the lead in whole steps, at least one."""
+        return max(1, int(np.ceil(self.lead_seconds / step_seconds - 1e-9)))
+
+    def window_steps(self, step_seconds: float) -> int:
+        """Return how many steps the target covers, at least one."""
+        return max(1, int(np.ceil(self.window_seconds / step_seconds - 1e-9)))
+
+
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """Forecasts of several series at several moments; NaN where the model has none."""
+
+    median: FloatArray
+    """Shape (series, origins): half of the targets should be below."""
+    upper: FloatArray
+    """Shape (series, origins): the share `quantile` of the targets should be below."""
+
+
+Fit: TypeAlias = "Callable[[LoadHistory, ForecastTask], Any]"
+"""From the history that is known at the moment of the fit to parameters, which can be pickled."""
+Forecast: TypeAlias = "Callable[[Any, LoadHistory, IntArray, ForecastTask], Forecasts]"
+"""(parameters, history, origins, task). Column i of the answer uses nothing of the history after step `origins[i]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A way to forecast, as a pair of pure functions."""
+
+    name: str
+    """As the configuration spells it, such as `holt-winters`."""
+    least_history_seconds: float
+    """With less history the model is left out."""
+    fit: Fit
+    forecast: Forecast
+    is_heavy: bool = False
+    """Whether a fit belongs into a child process."""
+
+
+def no_fit(_history: LoadHistory, _task: ForecastTask) -> None:
+    """Return nothing: the model has no parameters."""

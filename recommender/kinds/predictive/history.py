@@ -1,0 +1,48 @@
+"""Load of the past on a regular grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray
+
+DAY_SECONDS = 86_400.0
+WEEK_SECONDS = 7 * DAY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class LoadHistory:
+    """Load of several series on one grid. A step is known when it is over."""
+
+    start_seconds: float
+    """The time of the first step, in seconds since the Unix epoch."""
+    step_seconds: float
+    values: FloatArray
+    """Shape (series, steps), oldest step first; never negative; NaN where the load is unknown."""
+
+    @property
+    def steps(self) -> int:
+        """Return how many steps there are."""
+        return int(self.values.shape[1])
+
+    @property
+    def span_seconds(self) -> float:
+        """Return how much time the steps cover."""
+        return self.steps * self.step_seconds
+
+    def until(self, steps: int) -> LoadHistory:
+        """Return the first so many steps: what was known then. The array is shared, not copied."""
+        return LoadHistory(self.start_seconds, self.step_seconds, self.values[:, :steps])
+
+    def times(self) -> FloatArray:
+        """Return the time of each step, in seconds since the Unix epoch; shape (steps,)."""
+        return self.start_seconds + self.step_seconds * np.arange(self.steps, dtype=np.float64)
+
+
+def of_one_series(start_seconds: float, step_seconds: float, values: FloatArray) -> LoadHistory:
+    """Return the history of a single series from its values, shape (steps,)."""
+    return LoadHistory(start_seconds, step_seconds, np.asarray(values, dtype=np.float64)[np.newaxis, :])

@@ -1,0 +1,226 @@
+"""Tries models on the past days, and chooses the one to be used from now on (pure; for child processes).
+
+A model is tried once on the past: at each step it makes the forecast that it would have made then, by a fit to what was
+known then. From then on its record is continued with the forecasts of the parameters that are in use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recommender.kinds.predictive.bound import bounded_forecasts
+from recommender.kinds.predictive.choice.auto import DEFAULT_OPTIONS, capacity_of, choice_limits, run_auto
+from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.current import duration_text
+from recommender.kinds.predictive.forecast import Forecasts, no_fit
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.models.table import model_named
+from recommender.kinds.predictive.predictive_settings import ModelName
+from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.simulation.bill import bill_of
+from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
+from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.serving import desired_replicas, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.choice.records import ModelChoice, ModelRecord
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.simulation.bill import Bill
+    from recommender.kinds.predictive.simulation.measures import Measures
+    from recommender.kinds.predictive.simulation.serving import FleetSettings
+
+REPLAYED_SECONDS = 8 * DAY_SECONDS
+"""A record covers a week; the day before gives the fleet its size at the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTrial:
+    """A model on the past of some series."""
+
+    model: str
+    parameters: Any
+    """Of a fit to the whole past; None for a model without a fit."""
+    first: int
+    """The number of the first step, counted from the Unix epoch."""
+    upper: FloatArray
+    """The forecasts that it would have made at each step, shape (series, steps); NaN where it did not take part."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesVerdict:
+    """What acts for a series, and why."""
+
+    model: str
+    """The one that leads."""
+    reason: str
+    blend: Blend
+    """What acts."""
+    bill: Bill | None = None
+    """What it costs; None: not known yet."""
+    shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
+    last_day: str = ""
+
+
+def verdict_on(model: str, reason: str, headroom_ratio: float) -> SeriesVerdict:
+    """Return the verdict on a series whose models have not been compared: the model as it is."""
+    is_present = model in {ModelName.REACTIVE, ModelName.HEADROOM}
+    return SeriesVerdict(model, reason, Blend(headroom_ratio, () if is_present else (Part(model, 1.0, 1.0),)))
+
+
+def tried(model_name: str, history: LoadHistory, task: ForecastTask) -> ModelTrial:
+    """Return what a model would have forecast in the last days, and its parameters for the time from now on."""
+    model = model_named(model_name)
+    skipped = _replayed_from(history)
+    forecasts = rolling_forecasts(model, history, task, RollingOptions(first_step=skipped))
+    parameters = None if model.fit is no_fit else model.fit(history, task)
+    return ModelTrial(model_name, parameters, _number(history) + skipped, forecasts.upper[:, skipped:])
+
+
+def continued(trial: ModelTrial, history: LoadHistory, task: ForecastTask) -> ModelTrial:
+    """Return the trial with the forecasts of the steps since its end, by the parameters in use."""
+    begin = trial.first + trial.upper.shape[1] - _number(history)
+    origins = np.arange(max(0, begin), history.steps, dtype=np.int64)
+    if not len(origins):
+        return trial
+    missed = np.full((len(trial.upper), max(0, -begin)), np.nan)
+    forecasts = bounded_forecasts(model_named(trial.model), trial.parameters, history, origins, task)
+    upper = np.concatenate([trial.upper, missed, forecasts.upper], axis=1)
+    surplus = max(0, upper.shape[1] - (history.steps - _replayed_from(history)))
+    return ModelTrial(trial.model, trial.parameters, trial.first + surplus, upper[:, surplus:])
+
+
+def verdicts(
+    configured: str, history: LoadHistory, trials: Sequence[ModelTrial], task: ForecastTask, fleet: FleetSettings
+) -> tuple[SeriesVerdict, ...]:
+    """Return the verdict on each series of the history, with the trials of models on the same series."""
+    skipped = _replayed_from(history)
+    start_seconds = history.start_seconds + skipped * history.step_seconds
+    recent = LoadHistory(start_seconds, history.step_seconds, history.values[:, skipped:])
+    limits = choice_limits(history, task)[:, skipped:]
+    uppers = {trial.model: _align_forecasts(trial, recent) for trial in trials}
+    return tuple(
+        _verdict(
+            configured,
+            LoadHistory(start_seconds, history.step_seconds, recent.values[series : series + 1]),
+            {name: upper[series : series + 1] for name, upper in uppers.items()},
+            limits[series],
+            task,
+            fleet,
+        )
+        for series in range(len(history.values))
+    )
+
+
+def caught_up(
+    configured: str, history: LoadHistory, trials: Sequence[ModelTrial], task: ForecastTask, fleet: FleetSettings
+) -> tuple[tuple[ModelTrial, ...], tuple[SeriesVerdict, ...]]:
+    """Return the trials with what has happened since, and the verdicts by them."""
+    found = tuple(continued(trial, history, task) for trial in trials)
+    return found, verdicts(configured, history, found, task, fleet)
+
+
+def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> str:
+    """Return what a capacity would have done in the last day, beside headroom of equal cost; empty if not known."""
+    steps = int(DAY_SECONDS / fleet.step_seconds)
+    if len(load) < steps or np.isnan(load[-steps:]).all():
+        return ""
+    counted = np.zeros(len(load), dtype=bool)
+    counted[-steps:] = True
+    found = measure(load, simulate(desired_replicas(capacity, fleet.load_per_replica), fleet), counted, fleet)
+    points = reaching(frontier(load, counted, fleet), found.replica_hours, load, counted, fleet)
+    ratio = compare(found, points).cost_as_headroom_ratio
+    headroom = simulate(desired_replicas(load * (1 + ratio), fleet.load_per_replica), fleet)
+    beside = _measures_text(measure(load, headroom, counted, fleet))
+    return f"in the last day {_measures_text(found)}; headroom of {100 * ratio:.0f} %, which costs the same, {beside}"
+
+
+def _verdict(
+    configured: str,
+    history: LoadHistory,
+    uppers: Mapping[str, FloatArray],
+    limits: FloatArray,
+    task: ForecastTask,
+    fleet: FleetSettings,
+) -> SeriesVerdict:
+    run = run_auto(
+        history, {name: Forecasts(upper, upper) for name, upper in uppers.items()}, task, fleet, limits=limits
+    )
+    choice, load = run.decisions[-1], history.values[0]
+    shortage: dict[str, float | None] = {str(record.name): record.shortage_versus_headroom for record in choice.records}
+    if configured == ModelName.AUTO:
+        last_day = last_day_text(load, run.capacity, fleet)
+        return SeriesVerdict(choice.model, f"auto: {_reason(choice)}", choice.blend, choice.bill, shortage, last_day)
+    ratio = 0.0 if configured == ModelName.REACTIVE else task.headroom_ratio
+    upper = uppers[configured][0] if configured in uppers else load * (1 + ratio)
+    capacity = capacity_of(load, upper, task.headroom_ratio)
+    found = verdict_on(configured, _configured_reason(choice.record(configured)), ratio)
+    return replace(
+        found,
+        bill=bill_of(load, capacity, fleet),
+        shortage_versus_headroom=shortage,
+        last_day=last_day_text(load, capacity, fleet),
+    )
+
+
+def _reason(choice: ModelChoice) -> str:
+    """Return why this acts: its parts, the record of the model that leads, and what all of it costs."""
+    about = choice.record(choice.model)
+    if about is None:
+        best = min(choice.records, key=lambda each: each.shortage_versus_headroom, default=None)
+        beginning = str(choice.reason)
+        if best is None or best.judged_seconds < DEFAULT_OPTIONS.least_seconds:
+            return f"headroom until a model has been judged for {duration_text(DEFAULT_OPTIONS.least_seconds)}"
+        return f"{beginning}; the best is {best.name}: {_record_text(best)}; {_bill_text(choice.bill)}"
+    shares = {part.model: part.weight for part in choice.blend.parts} | {"headroom": choice.blend.headroom_weight}
+    named = [f"{name} {100 * weight:.0f} %" for name, weight in sorted(shares.items(), key=lambda each: -each[1])]
+    mixed = (
+        f" ({', '.join(each for each in named if not each.endswith(' 0 %'))})" if len(choice.blend.parts) > 1 else ""
+    )
+    return f"{choice.model} leads{mixed}, {choice.reason}: {_record_text(about)}; {_bill_text(choice.bill)}"
+
+
+def _bill_text(bill: Bill) -> str:
+    above = "" if bill.above_load_ratio is None else f", {100 * bill.above_load_ratio:.0f} % above the load"
+    return f"it costs as much as {100 * bill.as_headroom_ratio:.0f} % headroom{above}"
+
+
+def _configured_reason(record: ModelRecord | None) -> str:
+    return "it is configured" if record is None else f"it is configured; its record: {_record_text(record)}"
+
+
+def _record_text(record: ModelRecord) -> str:
+    return (
+        f"{record.shortage_versus_headroom:.2f} times the shortage of plain headroom at equal cost"
+        f" over {duration_text(record.judged_seconds)}"
+    )
+
+
+def _measures_text(measures: Measures) -> str:
+    return (
+        f"{measures.replica_hours:.0f} replica-hours, short for {measures.tau_under_percent:.2g} % of the time,"
+        f" {measures.changes} changes"
+    )
+
+
+def _align_forecasts(trial: ModelTrial, history: LoadHistory) -> FloatArray:
+    """Return the forecasts of the steps of a history; NaN where the trial has none."""
+    found = np.full(history.values.shape, np.nan)
+    offset = trial.first - _number(history)
+    begin, end = max(0, offset), min(history.steps, offset + trial.upper.shape[1])
+    if end > begin:
+        found[:, begin:end] = trial.upper[:, begin - offset : end - offset]
+    return found
+
+
+def _replayed_from(history: LoadHistory) -> int:
+    return max(0, history.steps - int(REPLAYED_SECONDS / history.step_seconds))
+
+
+def _number(history: LoadHistory) -> int:
+    return round(history.start_seconds / history.step_seconds)

@@ -1,0 +1,72 @@
+"""One quantile of what comes, by gradient boosting on the whole past, without any later correction.
+
+What is fitted is the logarithm of the target relative to the present level, on features without a unit (`features`).
+`quantile` sees two weeks and calibrates itself on days that it has not seen; this model sees everything and trusts its
+fit, so that it asks for less where the past is long and regular. Which of them is right, the choice among models finds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.forecast import Forecasts, Model
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.models.boosting import BoostingOptions, Forest, fit_forest
+from recommender.kinds.predictive.models.conformal import conformal_forecasts
+from recommender.kinds.predictive.models.features import Level, features, levels
+from recommender.kinds.predictive.models.present import limited, present_load
+from recommender.kinds.predictive.models.rows import known_rows
+from recommender.kinds.predictive.predictive_settings import ModelName
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import IntArray
+    from recommender.kinds.predictive.forecast import ForecastTask
+
+LEAST_HISTORY_SECONDS = 2 * DAY_SECONDS
+MOST_ROWS = 20_000
+FEWEST_ROWS = 100
+OPTIONS = BoostingOptions(rounds=100, learning_rate=0.1, leaves=15)
+SERIES_AT_ONCE = 500
+
+
+def fit(history: LoadHistory, task: ForecastTask) -> Forest | None:
+    """Fit on all known targets, evenly spread over the history; None: there are too few."""
+    rows = known_rows(history, task, history.span_seconds, MOST_ROWS)
+    if len(rows.answers) < FEWEST_ROWS:
+        return None
+    return fit_forest(rows.features, rows.answers, task.quantile, OPTIONS)
+
+
+def forecast(parameters: Forest | None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    """Return the fitted quantile as the upper forecast; the median is the present load, or the forecast if less."""
+    upper = np.full((len(history.values), len(origins)), np.nan)
+    if parameters is None or not len(origins):
+        return Forecasts(upper, upper)
+    first, last = int(origins.min()), int(origins.max())
+    for begin in range(0, len(history.values), SERIES_AT_ONCE):
+        some = slice(begin, begin + SERIES_AT_ONCE)
+        part = LoadHistory(history.start_seconds, history.step_seconds, history.values[some])
+        level = levels(part, first, last)
+        level = Level(level.load[:, origins - first], level.floor[:, origins - first])
+        rows = features(part, first, last, task)[:, origins - first]
+        upper[some] = level.load_of(parameters.predict(rows.reshape(-1, rows.shape[2])).reshape(level.load.shape))
+    load = present_load(history, origins)
+    # Where the load at the origin is unknown, the model does not act, though the last minutes may be known.
+    upper = np.where(np.isnan(load), np.nan, upper)
+    found = Forecasts(np.minimum(load, upper), upper)
+    return limited(found, history, origins, task.max_growth, task.lead_seconds)
+
+
+def _with_conformal(
+    parameters: Forest | None, history: LoadHistory, origins: IntArray, task: ForecastTask
+) -> Forecasts:
+    """Return the mean of the logarithms of both forecasts; what only one of them foresees then counts by half."""
+    fitted, rule = forecast(parameters, history, origins, task), conformal_forecasts(history, origins, task)
+    upper = np.sqrt(fitted.upper) * np.sqrt(rule.upper)
+    return Forecasts(np.minimum(fitted.median, upper), upper)
+
+
+BOOSTED = Model(ModelName.BOOSTED, LEAST_HISTORY_SECONDS, fit, forecast, is_heavy=True)
+BOOSTED_CONFORMAL = Model(ModelName.BOOSTED_CONFORMAL, LEAST_HISTORY_SECONDS, fit, _with_conformal, is_heavy=True)

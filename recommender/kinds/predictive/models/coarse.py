@@ -1,0 +1,120 @@
+"""A coarser grid for models whose fit takes long: bins of several steps, at most that many a day.
+
+A model on bins of 15 minutes would be up to 15 minutes late. Therefore its recursion runs once for each phase: the bins
+of phase 2 begin two steps later than those of phase 0, and at every step the bins of one phase have just ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.history import DAY_SECONDS
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.history import LoadHistory
+
+MOST_OFFSETS = 8
+"""At so many moments of a target's window, at most, the forecast is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoarseGrid:
+    """Bins, numbered from the Unix epoch on."""
+
+    steps_per_bin: int
+    first_bin: int
+    bins_a_day: int
+
+    def phases(self) -> FloatArray:
+        """Return by which part of a bin the bins of each phase are late."""
+        return np.arange(self.steps_per_bin, dtype=np.float64) / self.steps_per_bin
+
+
+def coarse_grid(history: LoadHistory, most_bins_a_day: int, most_days: float) -> CoarseGrid:
+    """Return the grid of bins over the last days of a history."""
+    steps_a_day = DAY_SECONDS / history.step_seconds
+    steps_per_bin = max(1, int(np.ceil(steps_a_day / most_bins_a_day - 1e-9)))
+    bins_a_day = max(1, round(steps_a_day / steps_per_bin))
+    begin = _first_step(history) + max(0, history.steps - round(most_days * steps_a_day))
+    return CoarseGrid(steps_per_bin, -(-begin // steps_per_bin), bins_a_day)
+
+
+def binned(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
+    """Return the mean load of the bins of each phase, shape (bins, series, phases).
+
+    NaN where less than half is known, and of bins that are not over. Bins before the history are NaN.
+    """
+    size = grid.steps_per_bin
+    begin = grid.first_bin * size - _first_step(history)
+    values = history.values[:, max(0, begin) :]
+    bins = max(0, -(-(values.shape[1] + max(0, -begin)) // size))
+    padded = np.full((len(values), (bins + 1) * size), np.nan)
+    padded[:, max(0, -begin) : max(0, -begin) + values.shape[1]] = values
+    counts, totals = np.zeros((len(values), bins * size)), np.zeros((len(values), bins * size))
+    for step in range(size):
+        part = padded[:, step : step + bins * size]
+        counts += ~np.isnan(part)
+        totals += np.where(np.isnan(part), 0.0, part)
+    means = np.where(2 * counts >= size, totals / np.maximum(counts, 1.0), np.nan)
+    # The last ones reach beyond the history: what they will hold is not known yet.
+    means[:, max(0, max(0, -begin) + values.shape[1] - size + 1) :] = np.nan
+    return np.moveaxis(means.reshape(len(values), bins, size), 0, 1)
+
+
+def whole_bins(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
+    """Return the mean load of the bins of phase 0 that are over, shape (series, bins)."""
+    bins = (_first_step(history) + history.steps) // grid.steps_per_bin - grid.first_bin
+    return binned(history, grid)[: max(0, bins), :, 0].T
+
+
+def at_origins(points: FloatArray, history: LoadHistory, grid: CoarseGrid, origins: IntArray) -> FloatArray:
+    """Return what was found at the bins that end at the origins; NaN before the first bin.
+
+    `points` has the shape (bins, series, phases), the answer (series, origins).
+    """
+    starts = _first_step(history) + origins - (grid.steps_per_bin - 1) - grid.first_bin * grid.steps_per_bin
+    bins, phases = np.divmod(np.maximum(starts, 0), grid.steps_per_bin)
+    found: FloatArray = points[bins, :, phases].T
+    return np.where(starts >= 0, found, np.nan)
+
+
+def bins_ahead(task: ForecastTask, step_seconds: float, grid: CoarseGrid) -> FloatArray:
+    """Return how many bins, with fractions, the moments of the target's window lie ahead of the bin that has ended."""
+    lead, window = task.lead_steps(step_seconds), task.window_steps(step_seconds)
+    steps = np.unique(np.linspace(lead, lead + window - 1, min(window, MOST_OFFSETS)).round())
+    # The mean of a bin is its value half a bin before its end.
+    return (steps + (grid.steps_per_bin - 1) / 2) / grid.steps_per_bin
+
+
+def largest_between(paths: list[FloatArray], ahead: FloatArray) -> FloatArray:
+    """Return the largest of some moments; `paths` holds the values at 0, 1, 2, … bins, `ahead` counts from these."""
+    found = np.full(paths[0].shape, -np.inf)
+    for moment in ahead:
+        below = int(moment)
+        part = moment - below
+        found = np.maximum(found, paths[below] * (1 - part) + paths[below + 1] * part)
+    return found
+
+
+def filled(values: FloatArray, bins_a_day: int) -> FloatArray:
+    """Return values, shape (bins,), with gaps filled from what was known before: a day earlier, or the last value.
+
+    What is unknown at the beginning takes the first known value. All unknown stays so.
+    """
+    known = np.flatnonzero(~np.isnan(values))
+    if not known.size:
+        return values
+    result = values.copy()
+    result[: known[0]] = values[known[0]]
+    for index in np.flatnonzero(np.isnan(result)):
+        result[index] = result[index - bins_a_day] if index >= bins_a_day else result[index - 1]
+    return result
+
+
+def _first_step(history: LoadHistory) -> int:
+    return round(history.start_seconds / history.step_seconds)

@@ -1,0 +1,70 @@
+"""Rules that look at the last hour alone: strong on noise, blind to what only a season shows.
+
+`conformal` is the largest load of the last ten minutes and so many standard deviations of the last hour that past
+targets were above it as seldom as is allowed. `largest-hour` is the largest load of the last hour and a share of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.calibration import calibrated_room, in_blocks
+from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
+from recommender.kinds.predictive.models.features import HOUR_SECONDS, MINUTE_SECONDS, StepRange, in_steps, levels
+from recommender.kinds.predictive.models.present import limited, present_load
+from recommender.kinds.predictive.predictive_settings import ModelName
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.history import LoadHistory
+
+PEAK_SECONDS = 10 * MINUTE_SECONDS
+FLOOR_RATIO = 0.1
+"""A deviation is at least this share of how far the load of the last week moves from step to step."""
+BLOCK_SAMPLES = 400_000
+
+
+def conformal_forecasts(history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    """Return the largest load of ten minutes and its conformal room."""
+
+    def of_block(block: LoadHistory) -> Forecasts:
+        around = StepRange(block.values, 0, block.steps - 1)
+        peak = around.maximum(in_steps(PEAK_SECONDS, block.step_seconds))
+        unit = around.deviation(max(3, in_steps(HOUR_SECONDS, block.step_seconds)))
+        unit = unit + FLOOR_RATIO * levels(block, 0, block.steps - 1).floor
+        found = calibrated_room(lambda at: peak[:, at], lambda at: unit[:, at], block, origins, task)
+        return _known(found, block, origins, task)
+
+    return in_blocks(of_block, history, origins, _rows(history))
+
+
+def _conformal(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    return conformal_forecasts(history, origins, task)
+
+
+def _largest_hour(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    def of_block(block: LoadHistory) -> Forecasts:
+        around = StepRange(block.values, 0, block.steps - 1)
+        peak: FloatArray = around.maximum(in_steps(HOUR_SECONDS, block.step_seconds))
+        found = calibrated_room(lambda at: peak[:, at], lambda at: peak[:, at], block, origins, task)
+        return _known(found, block, origins, task)
+
+    return in_blocks(of_block, history, origins, _rows(history))
+
+
+def _known(found: Forecasts, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    """Return the forecasts where the present load is known, below the growth limit."""
+    unknown = np.isnan(present_load(history, origins))
+    found = Forecasts(np.where(unknown, np.nan, found.median), np.where(unknown, np.nan, found.upper))
+    return limited(found, history, origins, task.max_growth, task.lead_seconds)
+
+
+def _rows(history: LoadHistory) -> int:
+    return max(1, BLOCK_SAMPLES // max(1, history.steps))
+
+
+CONFORMAL = Model(ModelName.CONFORMAL, 0.0, no_fit, _conformal)
+LARGEST_HOUR = Model(ModelName.LARGEST_HOUR, 0.0, no_fit, _largest_hour)

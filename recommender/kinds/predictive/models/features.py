@@ -1,0 +1,194 @@
+"""Features without a unit: what the load of the last hours, of yesterday and of last week looks like from now.
+
+Everything is relative to the present level or is a time, so that one model serves series of any size. Near zero a ratio
+means nothing; to both sides of each, the floor is added, which is how far the load of the last week moves from step to
+step: noise of that size is no growth, and opening time of a closed shop is a number like others. Each feature is
+computed for a contiguous range of origins from as much of the history as it needs: cheap for all origins of one series
+as well as for the last origin of many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.history import DAY_SECONDS, WEEK_SECONDS
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.history import LoadHistory
+
+MINUTE_SECONDS = 60.0
+HOUR_SECONDS = 60 * MINUTE_SECONDS
+LEVEL_SECONDS = 5 * MINUTE_SECONDS
+LEAST_FLOOR_RATIO = 0.01
+"""The floor is at least this share of the mean load of the last week."""
+SMALLEST_RATIO = 1e-6
+"""So that a logarithm is finite where rounding leaves nothing."""
+MEAN_SECONDS = (0.0, *(each * MINUTE_SECONDS for each in (2, 10, 15, 30, 60, 180, 360)), DAY_SECONDS)
+DEVIATION_SECONDS = (15 * MINUTE_SECONDS, HOUR_SECONDS, 3 * HOUR_SECONDS)
+MAXIMUM_SECONDS = (5 * MINUTE_SECONDS, 15 * MINUTE_SECONDS, HOUR_SECONDS, 3 * HOUR_SECONDS)
+SLOPE_SECONDS = (5 * MINUTE_SECONDS, 15 * MINUTE_SECONDS, HOUR_SECONDS)
+AHEAD_SECONDS = 30 * MINUTE_SECONDS
+DAYS_BACK = 7
+FEATURE_DECIMALS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class StepRange:
+    """Windows of one history that end at each step of a range; shape (series, steps of the range)."""
+
+    values: FloatArray
+    first: int
+    last: int
+
+    def back(self, steps: int) -> StepRange:
+        """Return the same range so many steps earlier."""
+        return StepRange(self.values, self.first - steps, self.last - steps)
+
+    def _reach(self, steps: int) -> FloatArray:
+        """Return the values that windows of so many steps reach; NaN before and after the history."""
+        begin, end = self.first - steps + 1, self.last + 1
+        size = self.values.shape[1]
+        inside = self.values[:, min(max(begin, 0), size) : min(max(end, 0), size)]
+        before = min(max(0, -begin), end - begin)
+        after = end - begin - before - inside.shape[1]
+        return np.pad(inside, ((0, 0), (before, after)), constant_values=np.nan) if before or after else inside
+
+    def mean(self, steps: int) -> FloatArray:
+        """Return means of the known values; NaN where there are none."""
+        reach = self._reach(steps)
+        known = ~np.isnan(reach)
+        return _quotient(_sums(np.where(known, reach, 0.0), steps), _sums(known.astype(np.float64), steps))
+
+    def deviation(self, steps: int) -> FloatArray:
+        """Return standard deviations."""
+        begin = max(self.first - steps + 1, 0)
+        squares = StepRange(np.square(self.values[:, begin : self.last + 1]), self.first - begin, self.last - begin)
+        return np.asarray(np.sqrt(np.maximum(squares.mean(steps) - np.square(self.mean(steps)), 0.0)))
+
+    def maximum(self, steps: int) -> FloatArray:
+        """Return the largest known values; NaN where there are none."""
+        reach = np.where(np.isnan(found := self._reach(steps)), -np.inf, found)
+        length = 1
+        while length < steps:
+            shift = min(length, steps - length)
+            reach = np.maximum(reach[:, shift:], reach[:, :-shift])
+            length += shift
+        return np.asarray(np.where(np.isinf(reach), np.nan, reach))
+
+
+def _sums(values: FloatArray, steps: int) -> FloatArray:
+    sums = np.cumsum(values, axis=1)
+    found = sums[:, steps - 1 :].copy()
+    found[:, 1:] -= sums[:, :-steps]
+    return found
+
+
+def _quotient(above: FloatArray, below: FloatArray) -> FloatArray:
+    unknown = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
+    return np.asarray(np.divide(above, below, out=unknown, where=below > 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The present level of each origin, and what is added to both sides of a ratio to it; shape (series, origins)."""
+
+    load: FloatArray
+    """The mean of the last five minutes; NaN where it is unknown."""
+    floor: FloatArray
+
+    def log_ratio(self, above: FloatArray, below: FloatArray | None = None) -> FloatArray:
+        """Return the logarithm of a load relative to another one, or to the level; NaN where nothing was ever seen."""
+        found = _quotient(above + self.floor, (self.load if below is None else below) + self.floor)
+        return np.asarray(np.log(np.maximum(found, SMALLEST_RATIO)))
+
+    def load_of(self, log_ratio: FloatArray) -> FloatArray:
+        """Return the load whose logarithm relative to the level this is."""
+        return np.maximum((self.load + self.floor) * np.exp(log_ratio) - self.floor, 0.0)
+
+
+def levels(history: LoadHistory, first: int, last: int) -> Level:
+    """Return the level of each origin from first to last."""
+    step = history.step_seconds
+    week = in_steps(WEEK_SECONDS, step)
+    begin = max(0, first - week)
+    values = history.values[:, begin : last + 1]
+    around = StepRange(values, first - begin, last - begin)
+    moves = StepRange(np.abs(np.diff(values, axis=1, prepend=values[:, :1])), first - begin, last - begin)
+    floor = np.fmax(moves.mean(week), LEAST_FLOOR_RATIO * around.mean(week))
+    return Level(around.mean(in_steps(LEVEL_SECONDS, step)), np.maximum(floor, 0.0))
+
+
+def in_steps(seconds: float, step_seconds: float) -> int:
+    """Return the nearest number of steps, at least one."""
+    return max(1, round(seconds / step_seconds))
+
+
+def features(history: LoadHistory, first: int, last: int, task: ForecastTask) -> FloatArray:
+    """Return the features of origins first … last; shape (series, origins, features), NaN where unknown."""
+    step = history.step_seconds
+    around = StepRange(history.values, first, last)
+    level = levels(history, first, last)
+    columns = [level.log_ratio(around.mean(w)) for w in _unique(MEAN_SECONDS, step)]
+    size = level.load + level.floor
+    columns += [_quotient(around.deviation(max(w, 3)), size) for w in _unique(DEVIATION_SECONDS, step)]
+    columns += [level.log_ratio(around.maximum(w)) for w in _unique(MAXIMUM_SECONDS, step) if w > 1]
+    columns += [level.log_ratio(around.mean(w), around.back(w).mean(w)) for w in _unique(SLOPE_SECONDS, step)]
+    columns += _seasons(around, level, step, task)
+    columns += _times(history, first, last)
+    # Sums differ in their last bits by where they begin; so that no threshold of a tree lies between, they are rounded.
+    found = np.stack([np.broadcast_to(column, level.load.shape) for column in columns], axis=2)
+    return np.asarray(np.round(found, FEATURE_DECIMALS), dtype=np.float64)
+
+
+def _unique(seconds: tuple[float, ...], step: float) -> list[int]:
+    return sorted({in_steps(each, step) for each in seconds})
+
+
+def _seasons(around: StepRange, level: Level, step: float, task: ForecastTask) -> list[FloatArray]:
+    """Return what this time of the last seven days tells: all of it was over before the origin."""
+    day, hour, ahead = in_steps(DAY_SECONDS, step), in_steps(HOUR_SECONDS, step), in_steps(AHEAD_SECONDS, step)
+    reach, window = task.lead_steps(step) + task.window_steps(step) - 1, task.window_steps(step)
+    if reach + 1 + ahead > day:
+        return []
+    found, rises, heights = [], [], []
+    for days in range(1, DAYS_BACK + 1):
+        then = around.back(days * day)
+        then_level = then.mean(in_steps(LEVEL_SECONDS, step))
+        target = then.back(-reach).maximum(window)
+        rises.append(level.log_ratio(target, then_level))
+        heights.append(target)
+        if days in (1, DAYS_BACK):
+            found += [
+                rises[-1],
+                level.log_ratio(then.back(-reach - ahead).maximum(window + ahead), then_level),
+                level.log_ratio(then.back(-reach).mean(reach + 1), then.mean(hour)),
+                level.log_ratio(around.mean(hour), then.mean(hour)),
+                level.log_ratio(target),
+            ]
+    mean, largest = level.log_ratio(_mean_known(heights)), level.log_ratio(_largest_known(heights))
+    return [*found, _mean_known(rises), _largest_known(rises), mean, largest]
+
+
+def _mean_known(days: list[FloatArray]) -> FloatArray:
+    stack = np.stack(days)
+    known = ~np.isnan(stack)
+    return _quotient(np.where(known, stack, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+
+
+def _largest_known(days: list[FloatArray]) -> FloatArray:
+    stack = np.stack(days)
+    largest = np.where(np.isnan(stack), -np.inf, stack).max(axis=0)
+    return np.where(np.isinf(largest), np.nan, largest)
+
+
+def _times(history: LoadHistory, first: int, last: int) -> list[FloatArray]:
+    times = history.start_seconds + history.step_seconds * np.arange(first, last + 1, dtype=np.float64)
+    of_day = times % DAY_SECONDS / DAY_SECONDS
+    # 1 January 1970 was a Thursday.
+    of_week = (times / DAY_SECONDS + 3) % 7
+    return [of_day[np.newaxis, :], np.floor(of_week)[np.newaxis, :], (times % HOUR_SECONDS)[np.newaxis, :]]

@@ -1,0 +1,186 @@
+"""Holt-Winters: a level, a damped trend and a season, each smoothed exponentially (additive).
+
+Source: the component form in Hyndman and Athanasopoulos, "Forecasting: Principles and Practice", as statsmodels has it.
+statsmodels finds the smoothing parameters; the recursion with fixed parameters runs here, over all series and phases of
+the bins at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from recommender.kinds.predictive.calibration import calibrated
+from recommender.kinds.predictive.forecast import Model
+from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.models.coarse import (
+    CoarseGrid,
+    at_origins,
+    binned,
+    bins_ahead,
+    coarse_grid,
+    filled,
+    largest_between,
+    whole_bins,
+)
+from recommender.kinds.predictive.models.present import limited, limited_points, trend_growth
+from recommender.kinds.predictive.models.quiet import quietly
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
+    from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
+    from recommender.kinds.predictive.history import LoadHistory
+
+BINS_A_DAY = 96
+WEEKLY_DAYS = 21
+"""From so many days on the season is a week, until then a day."""
+MOST_DAYS = 28
+
+
+class Smoothing(NamedTuple):
+    """Parameters of each series, arrays of shape (series,); NaN where there is no fit."""
+
+    level: FloatArray
+    trend: FloatArray
+    season: FloatArray
+    damping: FloatArray
+
+
+class InitialState(NamedTuple):
+    """The state before the first bin."""
+
+    level: FloatArray
+    """Shape (series,)."""
+    trend: FloatArray
+    """Shape (series,)."""
+    season: FloatArray
+    """Shape (series, bins of a season)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoltWintersParameters:
+    """The parameters of a fit."""
+
+    grid: CoarseGrid
+    smoothing: Smoothing
+    start: InitialState
+    converged: BoolArray
+    """Shape (series,): whether the search for the parameters ended by itself."""
+
+
+def smoothed(
+    values: FloatArray, shares: Smoothing, start: InitialState, ahead: FloatArray, phases: FloatArray
+) -> FloatArray:
+    """Return, after each bin, the largest forecast of the moments ahead; shape (bins, series, phases) as `values`.
+
+    An unknown bin changes nothing but time. `ahead` counts bins, with fractions.
+    """
+    alpha, beta = shares.level[:, np.newaxis], shares.trend[:, np.newaxis]
+    gamma, phi = shares.season[:, np.newaxis], shares.damping[:, np.newaxis]
+    level, trend = start.level[:, np.newaxis], start.trend[:, np.newaxis]
+    length = start.season.shape[1]
+    # The bins of a later phase lie between two slots of the season.
+    following = np.roll(start.season, -1, axis=1)
+    season = start.season[:, np.newaxis] + phases[:, np.newaxis] * (following - start.season)[:, np.newaxis]
+    bins = range(int(ahead.min()), int(ahead.max()) + 2)
+    found = np.empty(values.shape)
+    for index, value in enumerate(values):
+        slot = index % length
+        known = ~np.isnan(value)
+        expected = level + phi * trend
+        error = np.where(known, value - expected - season[:, :, slot], 0.0)
+        risen = expected + alpha * error
+        trend = np.where(known, beta * (risen - level) + (1 - beta) * phi * trend, phi * trend)
+        season[:, :, slot] += gamma * error
+        level = risen
+        paths = [_path(level, trend, phi, season, slot + steps, steps) for steps in bins]
+        found[index] = largest_between(paths, ahead - bins[0])
+    return found
+
+
+def _path(
+    level: FloatArray, trend: FloatArray, phi: FloatArray, season: FloatArray, slot: int, bins: int
+) -> FloatArray:
+    """Return what the state says so many bins ahead; phi + phi^2 + … is how far a damped trend goes."""
+    damped = np.sum([phi**step for step in range(1, bins + 1)], axis=0) if bins else 0.0
+    path: FloatArray = level + damped * trend + season[:, :, slot % season.shape[2]]
+    return path
+
+
+def _fit(history: LoadHistory, _task: ForecastTask) -> HoltWintersParameters:
+    grid = coarse_grid(history, BINS_A_DAY, MOST_DAYS)
+    values = whole_bins(history, grid)
+    length = grid.bins_a_day * (7 if values.shape[1] >= WEEKLY_DAYS * grid.bins_a_day else 1)
+    rows = [_fit_series(row, length, grid.bins_a_day) for row in values]
+    numbers = np.array([row[0] for row in rows]).reshape(-1, 6)
+    seasons = np.array([row[1] for row in rows]).reshape(-1, length)
+    return HoltWintersParameters(
+        grid,
+        Smoothing(*numbers[:, :4].T),
+        InitialState(numbers[:, 4], numbers[:, 5], seasons),
+        np.array([row[2] for row in rows], dtype=bool),
+    )
+
+
+def _fit_series(values: FloatArray, length: int, bins_a_day: int) -> tuple[list[float], FloatArray, bool]:
+    """Return the four shares, level and trend; the season; whether the search converged."""
+    whole = filled(values, bins_a_day)
+    if len(whole) < 2 * length - 1 or 2 * np.isnan(values).sum() > len(values):
+        return [np.nan] * 6, np.full(length, np.nan), False
+    level, trend, season = _first_state(whole, length)
+    if np.ptp(whole) <= 1e-9 * np.abs(whole).max():
+        return [0.1, 0.0, 0.0, 1.0, level, 0.0], np.zeros(length), True
+    shares, converged = _search(whole, level, trend, season)
+    return [*shares, level, trend], season, converged
+
+
+def _first_state(values: FloatArray, length: int) -> tuple[float, float, FloatArray]:
+    """Return level, trend and season before the first bin, from the means of each season and of each slot."""
+    level = float(values[:length].mean())
+    trend = float(values[-length:].mean() - level) / max(1, len(values) - length)
+    rest = values - level - trend * np.arange(len(values))
+    slots = np.arange(len(values)) % length
+    season = np.bincount(slots, rest, minlength=length) / np.bincount(slots, minlength=length)
+    return level, trend, season - season.mean()
+
+
+def _search(values: FloatArray, level: float, trend: float, season: FloatArray) -> tuple[list[float], bool]:
+    """Return the shares that forecast one bin ahead with the least squares."""
+    from statsmodels.tsa.holtwinters import ExponentialSmoothing  # noqa: PLC0415 - only the child that fits pays for it
+
+    # The search stops at absolute differences.
+    scale = float(np.abs(values).max())
+    with quietly() as warned:
+        model = ExponentialSmoothing(  # type: ignore[no-untyped-call]
+            values / scale,
+            trend="add",
+            damped_trend=True,
+            seasonal="add",
+            seasonal_periods=len(season),
+            initialization_method="known",
+            initial_level=level / scale,
+            initial_trend=trend / scale,
+            initial_seasonal=season / scale,
+        )
+        result = model.fit()  # type: ignore[no-untyped-call]
+    names = ("smoothing_level", "smoothing_trend", "smoothing_seasonal", "damping_trend")
+    return [float(result.params[name]) for name in names], bool(result.mle_retvals.success) and not warned
+
+
+def _forecast(
+    parameters: HoltWintersParameters, history: LoadHistory, origins: IntArray, task: ForecastTask
+) -> Forecasts:
+    growth = trend_growth(task)
+    grid = parameters.grid
+    ahead = bins_ahead(task, history.step_seconds, grid)
+    largest = smoothed(binned(history, grid), parameters.smoothing, parameters.start, ahead, grid.phases())
+
+    def point(steps: IntArray) -> FloatArray:
+        return limited_points(at_origins(largest, history, grid, steps), history, steps, growth, task.lead_seconds)
+
+    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
+
+
+HOLT_WINTERS = Model("holt-winters", 2 * DAY_SECONDS, _fit, _forecast, is_heavy=True)

@@ -1,0 +1,42 @@
+"""A quantile of the last week, whatever the time of day: where load is noise around a level, nothing costs less.
+
+Source: the percentile estimators of vertical autoscalers, which look at a level and know no shape.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
+from recommender.kinds.predictive.history import DAY_SECONDS, WEEK_SECONDS
+from recommender.kinds.predictive.models.features import HOUR_SECONDS, in_steps
+from recommender.kinds.predictive.models.present import limited, present_load
+from recommender.kinds.predictive.predictive_settings import ModelName
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import IntArray
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.history import LoadHistory
+
+
+def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    load = present_load(history, origins)
+    median, upper = np.full(load.shape, np.nan), np.full(load.shape, np.nan)
+    week, every = in_steps(WEEK_SECONDS, history.step_seconds), in_steps(HOUR_SECONDS, history.step_seconds)
+    # Once an hour of the clock, so that it is the same wherever a history begins.
+    phase = round(history.start_seconds / history.step_seconds)
+    hours = (origins + phase) // every * every - phase
+    for hour in np.unique(hours):
+        seen = history.values[:, max(0, hour - week) : max(0, hour)]
+        some = np.flatnonzero(hours == hour)
+        for series in np.flatnonzero((~np.isnan(seen)).any(axis=1)):
+            known = seen[series][~np.isnan(seen[series])]
+            median[series, some], upper[series, some] = np.quantile(known, (0.5, task.quantile))
+    unknown = np.isnan(load)
+    found = Forecasts(np.where(unknown, np.nan, median), np.where(unknown, np.nan, upper))
+    return limited(found, history, origins, task.max_growth, task.lead_seconds)
+
+
+PERCENTILE = Model(ModelName.PERCENTILE, DAY_SECONDS, no_fit, _forecast)

@@ -1,0 +1,70 @@
+"""The load at the origin, and forecasts bounded by it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.predictive_settings import TREND_GROWTH
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
+    from recommender.kinds.predictive.history import LoadHistory
+
+LEVEL_SECONDS = 300.0
+
+
+def present_load(history: LoadHistory, origins: IntArray) -> FloatArray:
+    """Return the load at each origin, shape (series, origins); NaN where it is unknown."""
+    return np.take(history.values, origins, axis=1)
+
+
+def growth_limits(
+    history: LoadHistory, origins: IntArray, growth: float | None, lead_seconds: float
+) -> FloatArray | None:
+    """Return the largest forecast that is believed at each origin; None without a limit.
+
+    It is a multiple of the larger of the load at the origin and the mean of the last five minutes, or of the lead if
+    that is shorter: a single quiet step does not hold a forecast down. Where the load at the origin is unknown, so is
+    the limit.
+    """
+    if growth is None:
+        return None
+    load = present_load(history, origins)
+    total, count = np.zeros(load.shape), np.zeros(load.shape)
+    for back in range(max(1, int(min(LEVEL_SECONDS, lead_seconds) / history.step_seconds))):
+        recent = present_load(history, np.maximum(origins - back, 0))
+        known = ~np.isnan(recent) & (origins >= back)
+        total += np.where(known, recent, 0.0)
+        count += known
+    return growth * np.maximum(load, total / np.maximum(count, 1.0))
+
+
+def limited_points(
+    points: FloatArray, history: LoadHistory, origins: IntArray, growth: float | None, lead_seconds: float
+) -> FloatArray:
+    """Return the forecasts between 0 and the growth limit; NaN where the load at the origin is unknown."""
+    known = np.where(np.isnan(present_load(history, origins)), np.nan, np.maximum(points, 0.0))
+    limits = growth_limits(history, origins, growth, lead_seconds)
+    return known if limits is None else np.minimum(known, limits)
+
+
+def limited(
+    forecasts: Forecasts, history: LoadHistory, origins: IntArray, growth: float | None, lead_seconds: float
+) -> Forecasts:
+    """Return the forecasts with both values below the growth limit."""
+    limits = growth_limits(history, origins, growth, lead_seconds)
+    if limits is None:
+        return forecasts
+    return type(forecasts)(np.minimum(forecasts.median, limits), np.minimum(forecasts.upper, limits))
+
+
+def trend_growth(task: ForecastTask) -> float:
+    """Return the growth limit of a model that extrapolates a trend.
+
+    It bounds what the model extrapolates. Models with a season do not apply it to the room for their errors, which is
+    measured: noise of a small load is larger than any trend. A limit that the user has written bounds both.
+    """
+    return TREND_GROWTH if task.max_growth is None else task.max_growth

@@ -1,0 +1,125 @@
+"""Conditional quantiles: how much room is needed now, by gradient boosting on features without a unit.
+
+What is fitted is the logarithm of target / present level (`features`), for all series together. The fit has two
+halves, each on every other day of the trailing two weeks: their mean is the forecast, and what each one says of the
+days that it has not seen shows how far targets really lie above the median (cross-conformal calibration: Vovk, 2015).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.forecast import Forecasts, Model
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.models.boosting import Forest, fit_forest
+from recommender.kinds.predictive.models.features import Level, features, levels
+from recommender.kinds.predictive.models.present import limited, present_load
+from recommender.kinds.predictive.models.rows import known_rows
+from recommender.kinds.predictive.predictive_settings import ModelName
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.forecast import ForecastTask
+
+LEAST_HISTORY_SECONDS = 2 * DAY_SECONDS
+FIT_SECONDS = 14 * DAY_SECONDS
+"""Older targets are not fitted."""
+MOST_ROWS = 10_000
+FEWEST_ROWS = 100
+HALVES = 2
+SHORT_BLOCK_SECONDS = 6 * 3600.0
+"""Blocks of the two halves while there are too few days."""
+MEDIAN = 0.5
+SPREAD_QUANTILE = 0.9
+"""The distance from the median to it is the unit of uncertainty: higher ones follow single bursts."""
+SMALLEST_SPREAD = 0.01
+SPREAD_FLOOR_RATIO = 0.3
+"""A spread is at least this share of the mean spread: where a forest sees none, it has seen too few rows."""
+COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995)
+SERIES_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """Forests that were fitted to one half of the days."""
+
+    median: Forest
+    spread_quantile: Forest
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileParameters:
+    """The parameters of a fit."""
+
+    halves: tuple[Half, ...]
+    distances: FloatArray
+    """How many spreads above the median the share COVERAGES of the targets lies; shape (coverages,)."""
+    least_spread: float
+
+
+def fit(history: LoadHistory, task: ForecastTask) -> QuantileParameters | None:
+    """Fit on the known targets of the trailing days; None: there are too few."""
+    rows = known_rows(history, task, FIT_SECONDS, MOST_ROWS)
+    if len(rows.answers) < FEWEST_ROWS:
+        return None
+    block = DAY_SECONDS if rows.ages_seconds.max() >= 2 * HALVES * DAY_SECONDS else SHORT_BLOCK_SECONDS
+    half_of_row = (rows.ages_seconds // block).astype(np.int64) % HALVES
+    halves: list[Half] = []
+    median, spread = np.zeros(len(rows.answers)), np.zeros(len(rows.answers))
+    for half in range(HALVES):
+        unseen = half_of_row == half
+        fitted = _fit_half(rows.features[~unseen], rows.answers[~unseen])
+        halves.append(fitted)
+        median[unseen], spread[unseen] = _of_half(fitted, rows.features[unseen])
+    least_spread = SPREAD_FLOOR_RATIO * float(spread.mean())
+    spread = np.maximum(spread, least_spread)
+    distances = np.quantile((rows.answers - median) / spread, COVERAGES)
+    return QuantileParameters(tuple(halves), distances, least_spread)
+
+
+def forecast(
+    parameters: QuantileParameters | None, history: LoadHistory, origins: IntArray, task: ForecastTask
+) -> Forecasts:
+    """Return median and upper forecasts; NaN where the load of the last minutes is unknown, or all was 0."""
+    shape = (len(history.values), len(origins))
+    median, upper = np.full(shape, np.nan), np.full(shape, np.nan)
+    if parameters is None or not len(origins):
+        return Forecasts(median, upper)
+    first, last = int(origins.min()), int(origins.max())
+    distance = float(np.interp(task.quantile, COVERAGES, parameters.distances))
+    for begin in range(0, len(history.values), SERIES_AT_ONCE):
+        some = slice(begin, begin + SERIES_AT_ONCE)
+        part = LoadHistory(history.start_seconds, history.step_seconds, history.values[some])
+        level = levels(part, first, last)
+        level = Level(level.load[:, origins - first], level.floor[:, origins - first])
+        rows = features(part, first, last, task)[:, origins - first]
+        middle, spread = _of_all(parameters, rows.reshape(-1, rows.shape[2]))
+        middle, spread = middle.reshape(level.load.shape), spread.reshape(level.load.shape)
+        median[some] = level.load_of(middle)
+        upper[some] = level.load_of(middle + spread * distance)
+    # Where the load at the origin is unknown, the model does not act, though the last minutes may be known.
+    known = ~np.isnan(present_load(history, origins))
+    found = Forecasts(np.where(known, median, np.nan), np.where(known, upper, np.nan))
+    return limited(found, history, origins, task.max_growth, task.lead_seconds)
+
+
+def _fit_half(rows: FloatArray, answers: FloatArray) -> Half:
+    return Half(fit_forest(rows, answers, MEDIAN), fit_forest(rows, answers, SPREAD_QUANTILE))
+
+
+def _of_half(half: Half, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    median = half.median.predict(rows)
+    return median, np.maximum(half.spread_quantile.predict(rows) - median, SMALLEST_SPREAD)
+
+
+def _of_all(parameters: QuantileParameters, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of the halves' medians and spreads, as logarithms relative to the level."""
+    found = [_of_half(half, rows) for half in parameters.halves]
+    medians, spreads = zip(*found, strict=True)
+    return np.mean(medians, axis=0), np.maximum(np.mean(spreads, axis=0), parameters.least_spread)
+
+
+QUANTILE = Model(ModelName.QUANTILE, LEAST_HISTORY_SECONDS, fit, forecast, is_heavy=True)

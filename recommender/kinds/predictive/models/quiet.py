@@ -1,0 +1,18 @@
+"""Warnings of a library that belong in the answer instead of the log."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def quietly() -> Iterator[list[warnings.WarningMessage]]:
+    """Collect the warnings of the block. Only for child processes: the filters of warnings are the process's."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught

@@ -1,0 +1,51 @@
+"""What models are fitted to: features of past moments, and what came after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.forecast_targets import targets
+from recommender.kinds.predictive.history import LoadHistory
+from recommender.kinds.predictive.models.features import features, levels
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.forecast import ForecastTask
+
+MOST_SERIES = 100
+"""Features of a fit are made for so many of the series, evenly spread among those that have any load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Origins whose targets are known; arrays of shape (rows, …)."""
+
+    features: FloatArray
+    answers: FloatArray
+    """Logarithms of target / level."""
+    ages_seconds: FloatArray
+
+
+def known_rows(history: LoadHistory, task: ForecastTask, seconds: float, most: int) -> Rows:
+    """Return evenly spread origins of the trailing time, of all series, whose targets are known; `most` at most."""
+    step = history.step_seconds
+    last = history.steps - task.lead_steps(step) - task.window_steps(step)
+    first = max(0, history.steps - int(seconds / step))
+    some = LoadHistory(history.start_seconds, step, _some_series(history.values))
+    if last < first or not len(some.values):
+        return Rows(np.empty((0, 0)), np.empty(0), np.empty(0))
+    ratio = levels(some, first, last).log_ratio(targets(some, task)[:, first : last + 1])
+    every = -(-ratio.size // most)
+    chosen = ~np.isnan(ratio)
+    chosen.ravel()[np.arange(chosen.size) % every != 0] = False
+    ages = np.broadcast_to((history.steps - np.arange(first, last + 1)) * step, ratio.shape)
+    return Rows(features(some, first, last, task)[chosen], ratio[chosen], ages[chosen])
+
+
+def _some_series(values: FloatArray) -> FloatArray:
+    """Return the series of a fit: evenly spread among those that have any load."""
+    loaded = np.flatnonzero((values > 0).any(axis=1))
+    return values[loaded[:: max(1, -(-len(loaded) // MOST_SERIES))]]

@@ -1,0 +1,130 @@
+"""The same time of other days, scaled to the level of today.
+
+The forecast is the present level times what the load did from here on in earlier days: the largest load of the target's
+window then, relative to the level then. The days are yesterday to a week ago and two weeks ago. A holiday, or a day
+with twice the load, thereby keeps the shape of those days and has its own height.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.calibration import calibrated, in_blocks
+from recommender.kinds.predictive.forecast import Model, no_fit
+from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.models.present import limited, limited_points
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
+    from recommender.kinds.predictive.history import LoadHistory
+
+LEVEL_SECONDS = 1800.0
+LEAST_LEVEL_STEPS = 2
+DAYS_BACK = (1, 2, 3, 4, 5, 6, 7, 14)
+SAME_WEEKDAY_WEIGHT = 2.0
+LARGEST_RISE = 10.0
+"""From next to nothing, load rises by any factor; what today has more than then is multiplied by at most this one."""
+OTHER_KIND_WEIGHT = 0.01
+"""A working day says little of a weekend, but more than nothing."""
+BLOCK_SAMPLES = 400_000
+"""Series are looked at in blocks that mostly stay in a processor's cache."""
+
+
+def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    rows = max(1, BLOCK_SAMPLES // max(1, history.steps))
+    return in_blocks(lambda block: _forecast_block(block, origins, task), history, origins, rows)
+
+
+def _forecast_block(history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    levels, peaks = _levels(history), _peaks(history, task)
+
+    def point(steps: IntArray) -> FloatArray:
+        return limited_points(
+            _points(history, levels, peaks, steps, task), history, steps, task.max_growth, task.lead_seconds
+        )
+
+    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
+
+
+def _points(
+    history: LoadHistory, levels: FloatArray, peaks: FloatArray, origins: IntArray, task: ForecastTask
+) -> FloatArray:
+    shape = (len(levels), len(origins))
+    peak, level, weight = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    delay = task.lead_steps(history.step_seconds) + task.window_steps(history.step_seconds) - 1
+    for days in DAYS_BACK:
+        back = round(days * DAY_SECONDS / history.step_seconds)
+        # What followed then must be over.
+        if back < delay or back > origins.max():
+            continue
+        at = np.maximum(origins - back, 0)
+        peak_then, level_then = np.take(peaks, at, axis=1), np.take(levels, at, axis=1)
+        counts = ~np.isnan(peak_then + level_then) & (origins >= back)
+        weights = np.where(counts, _weights(history, origins, days, task), 0.0)
+        peak += weights * np.where(counts, peak_then, 0.0)
+        level += weights * np.where(counts, level_then, 0.0)
+        weight += weights
+    weight[weight == 0] = np.nan
+    peak, level = peak / weight, level / weight
+    rise = np.full(shape, LARGEST_RISE)
+    np.divide(peak, level, out=rise, where=LARGEST_RISE * level > peak)
+    # Equal to `present * peak / level`, as long as that is no larger rise.
+    present = np.take(levels, origins, axis=1)
+    points: FloatArray = peak + (present - level) * rise
+    return points
+
+
+def _weights(history: LoadHistory, origins: IntArray, days: int, task: ForecastTask) -> FloatArray:
+    """Return what a day counts at each origin, by whether both are on working days or weekends (UTC)."""
+    if days % 7 == 0:
+        return np.full(len(origins), SAME_WEEKDAY_WEIGHT)
+    same = np.ones(len(origins), dtype=bool)
+    # At midnight before a weekend the present and the target are of different kinds, and so must those of then be.
+    for seconds in (0.0, task.lead_seconds):
+        # 1970-01-01 was a Thursday.
+        day = (history.start_seconds + origins * history.step_seconds + seconds) // DAY_SECONDS + 3
+        same &= (day % 7 >= 5) == ((day - days) % 7 >= 5)
+    return np.where(same, 1.0, OTHER_KIND_WEIGHT)
+
+
+def _levels(history: LoadHistory) -> FloatArray:
+    """Return the mean of what is known of the last half an hour at each step; NaN if that is less than half."""
+    steps = max(LEAST_LEVEL_STEPS, int(LEVEL_SECONDS / history.step_seconds))
+    possible = np.minimum(np.arange(1, history.steps + 1), steps)
+    known = ~np.isnan(history.values)
+    if known.all():
+        return _sums(history.values, steps) / possible
+    totals, counts = _sums(np.where(known, history.values, 0.0), steps), _sums(known.astype(np.float64), steps)
+    return np.where(2 * counts >= possible, totals / np.maximum(counts, 1.0), np.nan)
+
+
+def _sums(values: FloatArray, steps: int) -> FloatArray:
+    """Return the sum of the last that many values at each step.
+
+    It is put together from sums of 1, 2, 4, … values: differences of a cumulative sum would turn nothing into a
+    remainder of rounding, by which a level must not be divided.
+    """
+    sums, block = np.zeros(values.shape), values.copy()
+    taken, width = 0, 1
+    while taken < min(steps, values.shape[1]):
+        if steps & width:
+            sums[:, taken:] += block[:, : values.shape[1] - taken]
+            taken += width
+        block[:, width:] = block[:, width:] + block[:, :-width]
+        width *= 2
+    return sums
+
+
+def _peaks(history: LoadHistory, task: ForecastTask) -> FloatArray:
+    """Return the target of each step as origin, also where the end of its window is not known yet."""
+    lead, window = task.lead_steps(history.step_seconds), task.window_steps(history.step_seconds)
+    peaks = np.full(history.values.shape, np.nan)
+    for ahead in range(lead, min(lead + window, history.steps)):
+        peaks[:, :-ahead] = np.fmax(peaks[:, :-ahead], history.values[:, ahead:])
+    return peaks
+
+
+SEASONAL = Model("seasonal", 2 * DAY_SECONDS, no_fit, _forecast)

@@ -1,0 +1,141 @@
+"""A state-space model: a level and a day of six harmonics, which all may change slowly.
+
+Source: the unobserved components model of Harvey (1989), as statsmodels has it. statsmodels finds the variances; with
+them the gain of the Kalman filter tends to a constant, with which the filter runs here, over all series and phases of
+the bins at once. There is no trend: on recorded load its variance made the fit three times as long, and less likely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.calibration import calibrated
+from recommender.kinds.predictive.forecast import Model
+from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.models.coarse import (
+    CoarseGrid,
+    at_origins,
+    binned,
+    bins_ahead,
+    coarse_grid,
+    largest_between,
+    whole_bins,
+)
+from recommender.kinds.predictive.models.present import limited, limited_points, trend_growth
+from recommender.kinds.predictive.models.quiet import quietly
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
+    from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
+    from recommender.kinds.predictive.history import LoadHistory
+
+BINS_A_DAY = 48
+"""A fit filters all bins some hundred times: half-hours keep it below ten seconds."""
+MOST_DAYS = 14
+HARMONICS = 6
+STATES = 1 + 2 * HARMONICS
+MOST_ITERATIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpaceParameters:
+    """The parameters of a fit: the filter of each series."""
+
+    grid: CoarseGrid
+    start: FloatArray
+    """Shape (series, states): the state at the first bin; NaN where there is no fit."""
+    gain: FloatArray
+    """Shape (series, states): how much of an error of the forecast each state takes."""
+    converged: BoolArray
+    """Shape (series,): whether the search for the variances ended by itself."""
+
+
+def transition(bins_a_day: int, bins: float = 1.0) -> FloatArray:
+    """Return the matrix that takes a state so many bins further, shape (states, states)."""
+    matrix = np.eye(STATES)
+    for harmonic in range(1, HARMONICS + 1):
+        angle = 2 * np.pi * harmonic * bins / bins_a_day
+        at = 2 * harmonic - 1
+        matrix[at : at + 2, at : at + 2] = [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
+    return matrix
+
+
+def design() -> FloatArray:
+    """Return what a state shows of itself: its level and the first of each pair; shape (states,)."""
+    row = np.zeros(STATES)
+    row[[0, *range(1, STATES, 2)]] = 1.0
+    return row
+
+
+def filtered(values: FloatArray, parameters: StateSpaceParameters, ahead: FloatArray) -> FloatArray:
+    """Return, after each bin, the largest forecast of the moments ahead; shape (bins, series, phases) as `values`.
+
+    An unknown bin changes nothing but time. `ahead` counts bins, with fractions.
+    """
+    day, shown = parameters.grid.bins_a_day, design()
+    later = np.stack([transition(day, phase) for phase in parameters.grid.phases()])
+    state = np.einsum("pij,sj->spi", later, parameters.start)
+    onward = transition(day).T
+    bins = range(int(ahead.min()), int(ahead.max()) + 2)
+    shows = np.stack([shown @ transition(day, steps) for steps in bins])
+    found = np.empty(values.shape)
+    for index, value in enumerate(values):
+        error = np.where(np.isnan(value), 0.0, value - state @ shown)
+        state += error[..., np.newaxis] * parameters.gain[:, np.newaxis]
+        found[index] = largest_between(list(np.moveaxis(state @ shows.T, -1, 0)), ahead - bins[0])
+        state = state @ onward
+    return found
+
+
+def _fit(history: LoadHistory, _task: ForecastTask) -> StateSpaceParameters:
+    grid = coarse_grid(history, BINS_A_DAY, MOST_DAYS)
+    rows = [_fit_series(row, grid.bins_a_day) for row in whole_bins(history, grid)]
+    return StateSpaceParameters(
+        grid,
+        np.array([row[0] for row in rows]).reshape(-1, STATES),
+        np.array([row[1] for row in rows]).reshape(-1, STATES),
+        np.array([row[2] for row in rows], dtype=bool),
+    )
+
+
+def _fit_series(values: FloatArray, bins_a_day: int) -> tuple[FloatArray, FloatArray, bool]:
+    """Return the state at the first bin, the gain, and whether the search converged."""
+    known = values[~np.isnan(values)]
+    if len(values) < 2 * bins_a_day - 1 or 2 * len(known) < len(values):
+        return np.full(STATES, np.nan), np.full(STATES, np.nan), False
+    if np.ptp(known) <= 1e-9 * known.max():
+        return design() * np.eye(STATES)[0] * known[0], np.eye(STATES)[0] * 0.1, True
+    return _search(values, float(known.max()), bins_a_day)
+
+
+def _search(values: FloatArray, scale: float, bins_a_day: int) -> tuple[FloatArray, FloatArray, bool]:
+    """Return the same by the variances of greatest likelihood."""
+    from statsmodels.tsa.statespace.structural import UnobservedComponents  # noqa: PLC0415 - only the child pays for it
+
+    season = [{"period": bins_a_day, "harmonics": HARMONICS}]
+    with quietly() as warned:
+        model = UnobservedComponents(values / scale, level="llevel", freq_seasonal=season)  # type: ignore[no-untyped-call]
+        result = model.fit(disp=False, maxiter=MOST_ITERATIONS)  # type: ignore[no-untyped-call]
+    last = int(np.flatnonzero(~np.isnan(values))[-1])
+    gain = np.linalg.solve(transition(bins_a_day), result.filter_results.kalman_gain[:, 0, last])
+    converged = bool(result.mle_retvals["converged"]) and not warned
+    return result.smoothed_state[:, 0] * scale, gain, converged
+
+
+def _forecast(
+    parameters: StateSpaceParameters, history: LoadHistory, origins: IntArray, task: ForecastTask
+) -> Forecasts:
+    growth = trend_growth(task)
+    grid = parameters.grid
+    largest = filtered(binned(history, grid), parameters, bins_ahead(task, history.step_seconds, grid))
+
+    def point(steps: IntArray) -> FloatArray:
+        return limited_points(at_origins(largest, history, grid, steps), history, steps, growth, task.lead_seconds)
+
+    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
+
+
+STATE_SPACE = Model("state-space", 2 * DAY_SECONDS, _fit, _forecast, is_heavy=True)

@@ -1,0 +1,1 @@
+"""Turns a forecast into a size (pure)."""

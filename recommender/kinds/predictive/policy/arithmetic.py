@@ -1,0 +1,22 @@
+"""Turns an amount of load into replicas."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+MOST_REPLICAS: Final = 2**31 - 1
+"""`spec.replicas` is an int32."""
+_SLACK: Final = 1e-9
+"""The error of the arithmetic: 0.3 / 0.1 are 3 replicas."""
+
+
+def replicas_for(amount: float, per_replica: float) -> int:
+    """Return the replicas that an amount needs: rounded up, and at most what `spec.replicas` can hold."""
+    exact = amount / per_replica
+    return MOST_REPLICAS if exact >= MOST_REPLICAS else max(0, math.ceil(exact - _SLACK * max(1.0, exact)))
+
+
+def known(value: float | None) -> float | None:
+    """Return the value if it is one: neither missing nor NaN nor infinite."""
+    return value if value is not None and math.isfinite(value) else None

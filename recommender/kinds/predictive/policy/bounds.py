@@ -1,0 +1,45 @@
+"""Bounds set by people and the calendar, whatever the forecast is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.decisions.limits import range_limits
+from recommender.decisions.texts.times import rfc3339
+from recommender.kinds.predictive.policy.arithmetic import known
+from recommender.kinds.predictive.policy.schedules import scheduled_bound
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.policy.load_situation import LoadSituation
+    from recommender.kinds.predictive.policy.trail import SizeTrail
+    from recommender.kinds.predictive.predictive_settings import Override, PredictiveSettings
+
+
+def freeze_reason(settings: PredictiveSettings, situation: LoadSituation) -> str:
+    """Return why the last size is kept; empty if it is not."""
+    if known(situation.load) is None:
+        return "the load is unknown"
+    if settings.freeze_unless is None:
+        return ""
+    gate = known(situation.gate)
+    if gate is None:
+        return "the query of freezeUnless has no value"
+    return "" if gate else "the query of freezeUnless is 0"
+
+
+def active_override(settings: PredictiveSettings, now: float) -> Override | None:
+    """Return the override if it has not ended."""
+    override = settings.override
+    return override if override is not None and now < override.until else None
+
+
+def apply_bounds(settings: PredictiveSettings, trail: SizeTrail, now: float) -> None:
+    """Apply `schedule`, `override`, `min` and `max`; each overrules those before it, and so `max` all of them."""
+    scheduled = scheduled_bound(settings.schedules, now) if settings.schedules else None
+    if scheduled is not None:
+        trail.raise_to("schedule", scheduled.replicas, scheduled.detail)
+    override = active_override(settings, now)
+    if override is not None:
+        trail.change("override", override.replicas, f"{override.replicas} until {rfc3339(override.until)}")
+    for limit in range_limits(settings.min_replicas, settings.max_replicas):
+        trail.change(limit.name, limit.applied(trail.value), limit.detail)

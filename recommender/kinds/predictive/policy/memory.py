@@ -1,0 +1,73 @@
+"""What sizes depend on besides the present situation. It survives restarts.
+
+Times are seconds since the Unix epoch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from recommender.decisions.memory import Amount, KindMemory, Time
+from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_Replicas = Annotated[int, msgspec.Meta(ge=0, le=MOST_REPLICAS)]
+
+
+class ReconnectMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
+    """The loads of the last minute, and until when a mass reconnect holds the capacity."""
+
+    loads: tuple[tuple[Time, Amount], ...] = ()
+    """(time, load), ascending in time and descending in load: what may still be the largest of the last minute."""
+    held_until: Time | None = None
+
+
+class SessionMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
+    """How fast sessions end, measured on pods that take no new ones."""
+
+    closed_pods: tuple[tuple[str, Amount], ...] = ()
+    """Name and connections of the pods that were not ready at the last poll."""
+    open_seconds: Amount = 0.0
+    """Connections times the seconds for which they were watched."""
+    ended: Amount = 0.0
+    """How many of them ended meanwhile."""
+
+
+class PolicyMemory(KindMemory, frozen=True, tag="predictive"):
+    """The memory of one target."""
+
+    time: Time | None = None
+    """The last decision."""
+    capacity: Annotated[float, msgspec.Meta(ge=0, le=MOST_REPLICAS)] | None = None
+    """The size of the last decision, before it was rounded up: this is what decays."""
+    wishes: tuple[tuple[Time, _Replicas], ...] = ()
+    """(time, replicas), ascending in time and descending in replicas: what may still be the largest of the window."""
+    reconnect: ReconnectMemory = ReconnectMemory()
+    sessions: SessionMemory = SessionMemory()
+
+    @property
+    def facts(self) -> object:
+        """Return nothing that must be stored as it is: every decision moves the numbers a little."""
+        return PolicyMemory
+
+    @property
+    def amounts(self) -> Mapping[str, float]:
+        """Return the capacity, and what sessions are measured by."""
+        sessions = self.sessions
+        found = {"capacity": self.capacity, "openSeconds": sessions.open_seconds, "ended": sessions.ended}
+        known = {name: amount for name, amount in found.items() if amount}
+        return known | {f"pod {name}": connections for name, connections in sessions.closed_pods}
+
+    @property
+    def held_until(self) -> float | None:
+        """Return the end of the hold after a mass reconnect."""
+        return self.reconnect.held_until
+
+
+def remembered(own: KindMemory | None) -> PolicyMemory:
+    """Return the memory; an empty one where another kind or none has left it."""
+    return own if isinstance(own, PolicyMemory) else PolicyMemory()

@@ -1,0 +1,34 @@
+"""A mass reconnect: many connections break at once and come back. That is no fall in demand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.predictive.policy.largest import with_newest
+from recommender.kinds.predictive.policy.memory import ReconnectMemory
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.predictive_settings import Connections
+
+FALL_SECONDS: Final = 60.0
+"""The time within which the load has to fall."""
+_JUST_BEFORE: Final = 1e-6
+"""A load of exactly a minute ago counts."""
+
+
+def observed(memory: ReconnectMemory, settings: Connections, load: float, now: float) -> ReconnectMemory:
+    """Return the memory after a load.
+
+    A fall by `reconnectDrop` from the largest load of the last minute holds the capacity for `reconnectHold` from now
+    on. The loads before it are forgotten, so that the same fall does not count again; another fall, from what is left
+    or from what has come back, holds it anew.
+    """
+    # The clock may have been set back since.
+    limit = now + settings.reconnect_hold_seconds
+    held_until = None if memory.held_until is None or memory.held_until <= now else min(memory.held_until, limit)
+    loads = with_newest(memory.loads, now, load, now - FALL_SECONDS - _JUST_BEFORE)
+    largest = loads[0][1]
+    # The tolerance is that of the arithmetic: 70 of 100 is a fall by 30 %.
+    if largest > 0 and load <= largest * (1 - settings.reconnect_drop_ratio) + 1e-9 * largest:
+        return ReconnectMemory(((now, load),), limit)
+    return ReconnectMemory(loads, held_until)

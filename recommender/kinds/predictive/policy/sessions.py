@@ -1,0 +1,43 @@
+"""Determines how long sessions last, measured where only their ends are seen: on pods that take no new connections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.predictive.policy.memory import SessionMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from recommender.decisions.loads.inputs import PodConnections
+
+LEAST_ENDED: Final = 30.0
+"""With fewer sessions seen to end, their length is unknown."""
+_MOST_ENDED: Final = 3000.0
+"""Beyond so many, the older half of the evidence is given up."""
+
+
+def watched(memory: SessionMemory, pods: Iterable[PodConnections], elapsed_seconds: float) -> SessionMemory:
+    """Return the memory after a look at the pods, that many seconds after the last one; 0: too long ago to compare."""
+    before = dict(memory.closed_pods)
+    open_seconds, ended, closed = memory.open_seconds, memory.ended, []
+    for pod in pods:
+        if pod.is_ready or pod.connections is None or not pod.name:
+            continue
+        closed.append((pod.name, pod.connections))
+        earlier = before.get(pod.name)
+        # More connections than before: the pod was ready in between.
+        if earlier is not None and pod.connections <= earlier and elapsed_seconds > 0:
+            open_seconds += elapsed_seconds * (earlier + pod.connections) / 2
+            ended += earlier - pod.connections
+    if ended > _MOST_ENDED:
+        open_seconds, ended = open_seconds / 2, ended / 2
+    return SessionMemory(tuple(closed), open_seconds, ended)
+
+
+def session_seconds(memory: SessionMemory) -> float | None:
+    """Return the mean length of sessions: the time for which they were watched, for each that ended; None: unknown.
+
+    Source: the maximum likelihood estimate of the mean of exponential lifetimes, of which most have not ended yet.
+    """
+    return memory.open_seconds / memory.ended if memory.ended >= LEAST_ENDED else None

@@ -1,0 +1,136 @@
+"""Turns a forecast into a size: the one entry of the policy.
+
+The order is that of the record's steps. Up: `MODEL/forecast`, `maxGrowth`, `reserve/load`, the larger of both,
+`connections`, `overshoot`. Down: `window`, then `reconnectHold`, `drain` or `decay`. Then what people and the calendar
+say: `freezeUnless`, `schedule`, `override`, `min`, and `max`, which holds for all of them, as with an HPA. Pauses and
+`maxStep` follow elsewhere, as for all kinds of recommendations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from recommender.decisions.calculation import CalculationError
+from recommender.decisions.record import Step
+from recommender.kinds.predictive.policy.arithmetic import known, replicas_for
+from recommender.kinds.predictive.policy.bounds import active_override, apply_bounds, freeze_reason
+from recommender.kinds.predictive.policy.lowering import Before, lower
+from recommender.kinds.predictive.policy.reconnect import observed
+from recommender.kinds.predictive.policy.sessions import watched
+from recommender.kinds.predictive.policy.trail import SizeTrail
+from recommender.kinds.predictive.policy.wishes import wish
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.policy.load_situation import LoadSituation
+    from recommender.kinds.predictive.policy.memory import PolicyMemory
+    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+
+
+FROZEN: Final = "held"
+"""The step of a size that is kept because nothing is known of the load."""
+
+
+LEAST_GAP_SECONDS: Final = 60.0
+GAP_INTERVALS: Final = 2.0
+"""A time without decisions longer than two intervals and a minute is a gap, such as a restart. Capacity decays as if it
+were no longer than that, since it would collapse otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A size and the way to it."""
+
+    replicas: int | None
+    """None if the last size must be kept and nobody knows what it was."""
+    steps: tuple[Step, ...]
+    binding: str | None
+    """The last step that changed the value."""
+    memory: PolicyMemory
+    note: str = ""
+    """A note for the user, although there is a size; empty otherwise."""
+    hold: str = ""
+    """Why the last size is kept; empty if it is not."""
+
+
+def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: PolicyMemory, now: float) -> Sized:
+    """Return the size of one target at one moment. `now` is in seconds since the Unix epoch.
+
+    Raises CalculationError if the settings lack `loadPerReplica`.
+    """
+    if settings.load_per_replica is None:
+        raise CalculationError("loadPerReplica is missing: write what one replica serves")
+    base, reason = _base(situation, memory), freeze_reason(settings, situation)
+    # Without an earlier decision, or after the clock was set back, no time has passed.
+    elapsed = 0.0 if memory.time is None else max(0.0, now - memory.time)
+    longest = max(LEAST_GAP_SECONDS, GAP_INTERVALS * situation.interval_seconds)
+    watched_seconds = elapsed if elapsed <= longest else 0.0
+    memory, load = _observe(settings, situation, memory, watched_seconds, now), known(situation.load)
+    trail: SizeTrail | None
+    if reason or load is None:
+        trail, hold = _frozen(settings, base, reason, now)
+    else:
+        trail, hold = wish(settings, situation, load, settings.load_per_replica), ""
+        memory = lower(settings.scale_down, trail, load, Before(memory, base, min(elapsed, longest)), now)
+    if trail is None:
+        return Sized(None, (), None, replace(memory, time=now), hold=hold)
+    apply_bounds(settings, trail, now)
+    steps, note = tuple(trail.steps), _note(settings, situation)
+    return Sized(trail.value, steps, trail.binding, _settle(memory, trail.value, now), note, hold)
+
+
+def _base(situation: LoadSituation, memory: PolicyMemory) -> float | None:
+    """Return the capacity of the last decision, in replicas before rounding; None if no size is known.
+
+    Where a pause or `maxStep` let a larger size through than the policy wanted, that one goes down from there.
+    """
+    capacity, last = memory.capacity, situation.last_replicas
+    if capacity is not None and (last is None or last <= replicas_for(capacity, 1.0)):
+        return capacity
+    first = last if last is not None else situation.current_replicas
+    return None if first is None else float(first)
+
+
+def _observe(
+    settings: PredictiveSettings, situation: LoadSituation, memory: PolicyMemory, watched_seconds: float, now: float
+) -> PolicyMemory:
+    """Return the memory with the load and the connections of this moment."""
+    load = known(situation.load)
+    if settings.connections is not None and load is not None:
+        memory = replace(memory, reconnect=observed(memory.reconnect, settings.connections, load, now))
+    # While many connections break at once, their ends do not show how long sessions last.
+    if situation.pods is not None and memory.reconnect.held_until is None:
+        memory = replace(memory, sessions=watched(memory.sessions, situation.pods, watched_seconds))
+    return memory
+
+
+def _frozen(settings: PredictiveSettings, base: float | None, reason: str, now: float) -> tuple[SizeTrail | None, str]:
+    """Return the last size and the reason; None where no size is known. An override does not depend on the load."""
+    if base is not None:
+        last = replicas_for(base, 1.0)
+        hold = f"{reason}: {last} is kept"
+        return SizeTrail(last, FROZEN, (Step(FROZEN, last, hold),)), hold
+    override = active_override(settings, now)
+    if override is None:
+        return None, f"{reason}, and no earlier size is known"
+    return SizeTrail(override.replicas, "override", (Step("override", override.replicas, reason),)), ""
+
+
+def _settle(memory: PolicyMemory, value: int, now: float) -> PolicyMemory:
+    """Return the memory after the decision. The fraction of a capacity lives as long as the size is its own."""
+    is_own = memory.capacity is not None and replicas_for(memory.capacity, 1.0) == value
+    return replace(memory, time=now, capacity=memory.capacity if is_own else float(value))
+
+
+def _note(settings: PredictiveSettings, situation: LoadSituation) -> str:
+    notes = []
+    if situation.forecast is None or known(situation.forecast.upper) is None:
+        notes.append(
+            f"there is no forecast: the load and {100 * settings.headroom_ratio:.6g} % headroom are used instead"
+        )
+    connections = settings.connections
+    if connections is not None and connections.metric is not None and situation.pods is None:
+        notes.append("the connections of the pods are unknown: only their sum is used")
+    return "; ".join(notes)

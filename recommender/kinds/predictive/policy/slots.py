@@ -1,0 +1,73 @@
+"""Free slots: connections stay where they are, so that new ones find room only on ready pods below their limit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.predictive.policy.arithmetic import known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from recommender.decisions.loads.inputs import PodConnections
+
+RESUME_RATIO: Final = 0.95
+"""A pod that is not ready and holds at least this share of its limit is full. Below it the pod becomes ready again."""
+PATIENCE_FACTOR: Final = 2.0
+"""A pod that is not ready for longer than this times its start-up is no longer expected to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The room for new connections."""
+
+    free: float
+    """Connections that ready pods can still take."""
+    occupied: int
+    """Pods that are there to stay as they are: all but those that are starting."""
+    full: int
+    """Pods that were seen at their limit."""
+    without_sample: int
+    """Ready pods whose connections are unknown; they count as full."""
+
+
+def count_slots(pods: Iterable[PodConnections], limit: int, startup_seconds: float) -> Slots:
+    """Return the room of the pods.
+
+    Pods that are starting do not count at all. The size is that of the others and what has to be added, so that the
+    pods of the last decision, while they start, are not asked for twice.
+    """
+    free, occupied, full, without_sample = 0.0, 0, 0, 0
+    for pod in pods:
+        connections = known(pod.connections)
+        if pod.is_ready:
+            occupied += 1
+            if connections is None:
+                without_sample += 1
+            elif connections >= limit:
+                full += 1
+            else:
+                free += limit - max(0.0, connections)
+        elif connections is not None and connections >= RESUME_RATIO * limit:
+            occupied += 1
+            full += 1
+        elif pod.unready_seconds is not None and pod.unready_seconds > PATIENCE_FACTOR * startup_seconds:
+            occupied += 1
+    return Slots(free, occupied, full, without_sample)
+
+
+def pods_for(slots: Slots, limit: int, arrivals: float, reserve: float) -> int:
+    """Return how many pods keep room for new connections and for the reserve.
+
+    `arrivals` are the connections that are expected, net of those that end, until a pod that is requested now is ready.
+    Without room for them: the pods that are there and `ceil((arrivals + reserve) / limit)`, since what is full stays
+    full. With room for them: as many more or less as the reserve needs, even if the emptiest pods are removed. When the
+    last slot is taken, at least one is added, because a Service without a ready pod has no endpoints.
+    """
+    arrivals = max(0.0, arrivals)
+    wanted = arrivals + reserve
+    missing = wanted if slots.free < arrivals else wanted - slots.free
+    extra = math.ceil(missing / limit - 1e-9)
+    return slots.occupied + (max(1, extra) if slots.occupied and slots.free <= 0 else extra)

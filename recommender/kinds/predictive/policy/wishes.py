@@ -1,0 +1,125 @@
+"""Up: what the forecast, the observed load and the free slots ask for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.decisions.record import Step
+from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS, known, replicas_for
+from recommender.kinds.predictive.policy.slots import count_slots, pods_for
+from recommender.kinds.predictive.policy.trail import SizeTrail
+from recommender.kinds.predictive.predictive_settings import TREND_GROWTH, TREND_MODELS, ModelName
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.policy.load_situation import LoadSituation
+    from recommender.kinds.predictive.policy.slots import Slots
+    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+
+
+def wish(settings: PredictiveSettings, situation: LoadSituation, load: float, per_replica: float) -> SizeTrail:
+    """Return the size that is requested now, regardless of earlier ones."""
+    reserve = load * reserve_ratio(settings)
+    upper, trail = _from_load(settings, situation, load, reserve, per_replica)
+    slots = _slots(settings, situation)
+    if slots is not None and settings.connections is not None:
+        arrivals = upper - load
+        detail = (
+            f"{slots.free:.6g} free slots on ready pods for {max(0.0, arrivals) + reserve:.6g} connections, "
+            f"{slots.full} full and {slots.without_sample} unknown of {slots.occupied} pods"
+        )
+        trail.raise_to("connections", pods_for(slots, settings.connections.limit, arrivals, reserve), detail)
+    _overshoot(settings, situation, slots, trail)
+    return trail
+
+
+def reserve_ratio(settings: PredictiveSettings) -> float:
+    """Return what is added to the observed load to give the least capacity, as a ratio of it.
+
+    It is `headroom` with `scaleDown` or `connections`. Without them, the model alone decides what is added.
+    """
+    return 0.0 if settings.scale_down is None and settings.connections is None else settings.headroom_ratio
+
+
+def _from_load(
+    settings: PredictiveSettings, situation: LoadSituation, load: float, reserve: float, per_replica: float
+) -> tuple[float, SizeTrail]:
+    """Return the upper forecast after the growth cap, and the larger of what it and the observed load need."""
+    model, upper, horizon = _forecast(settings, situation, load)
+    bound = situation.forecast.bound if situation.forecast is not None else None
+    said = upper if bound is None else bound.forecast
+    detail = f"ceil({said:.10g} / {per_replica:.10g})"
+    forecast = Step(f"{model}/forecast", replicas_for(said, per_replica), f"{detail}, {horizon}" if horizon else detail)
+    steps = [forecast]
+    if bound is not None:
+        why = f"at most {bound.ratio:.6g} times {bound.largest:.10g}, the largest load of the history"
+        if upper > bound.ratio * bound.largest:
+            why = f"at most the load {load:.10g} with its headroom"
+        steps.append(Step("bound", replicas_for(upper, per_replica), why))
+    highest = _highest_growth(settings, situation, model, load, per_replica)
+    if highest is not None and upper > highest.amount:
+        upper = highest.amount
+        if (capped := replicas_for(upper, per_replica)) != steps[-1].value:
+            steps.append(Step("maxGrowth", capped, highest.detail))
+    ahead = steps[-1]
+    name = "reserve/load" if reserve else "reactive/load"
+    observed = Step(
+        name, replicas_for(load + reserve, per_replica), f"ceil({load + reserve:.10g} / {per_replica:.10g})"
+    )
+    largest = ahead if ahead.value >= observed.value else observed
+    value = int(largest.value)
+    steps += (observed, Step("largest", value, f"forecast {ahead.value:.0f}, load {observed.value:.0f}"))
+    return upper, SizeTrail(value, largest.step, steps)
+
+
+def _forecast(settings: PredictiveSettings, situation: LoadSituation, load: float) -> tuple[str, float, str]:
+    """Return the model, its upper forecast, and what the forecast is for."""
+    forecast = situation.forecast
+    upper = None if forecast is None else known(forecast.upper)
+    if forecast is None or upper is None:
+        return ModelName.HEADROOM.value, load * (1 + settings.headroom_ratio), ""
+    startup, delays = settings.horizon_seconds, situation.delays
+    if startup is None:
+        return forecast.model, upper, ""
+    if delays is None:
+        return forecast.model, upper, f"in {startup:.6g} s"
+    return forecast.model, upper, f"in {startup + delays.total_seconds:.6g} s: start-up {startup:.6g} s, {delays}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    amount: float
+    detail: str
+
+
+def _highest_growth(
+    settings: PredictiveSettings, situation: LoadSituation, model: str, load: float, per_replica: float
+) -> _Growth | None:
+    """Return the largest forecast that is believed; None without a limit."""
+    # Models that `auto` mixes are limited one by one.
+    default = TREND_GROWTH if model in TREND_MODELS and settings.model is not ModelName.AUTO else None
+    growth = settings.max_growth if settings.max_growth is not None else default
+    if growth is None:
+        return None
+    level = max(load, situation.forecast.level if situation.forecast is not None else 0.0)
+    # From next to nothing, any growth is a large ratio: one replica is always allowed.
+    return _Growth(max(level * growth, per_replica), f"at most {growth:.6g} times the load {level:.10g}")
+
+
+def _slots(settings: PredictiveSettings, situation: LoadSituation) -> Slots | None:
+    if settings.connections is None or situation.pods is None:
+        return None
+    delays = situation.delays.total_seconds if situation.delays is not None else 0.0
+    return count_slots(situation.pods, settings.connections.limit, (settings.horizon_seconds or 0.0) + delays)
+
+
+def _overshoot(settings: PredictiveSettings, situation: LoadSituation, slots: Slots | None, trail: SizeTrail) -> None:
+    """Ask for more while connections are refused or pods are full, and at no other time."""
+    refused, full = known(situation.refused_per_second) or 0.0, slots.full if slots is not None else 0
+    if settings.overshoot_ratio is None or (refused <= 0 and not full):
+        return
+    raised = min(MOST_REPLICAS, math.ceil(trail.value * (1 + settings.overshoot_ratio) - 1e-9 * trail.value))
+    reasons = [f"{refused:.6g} connections a second are refused"] if refused > 0 else []
+    reasons += [f"{full} pods are full"] if full else []
+    trail.raise_to("overshoot", raised, f"{100 * settings.overshoot_ratio:.6g} % more: {' and '.join(reasons)}")

@@ -1,0 +1,173 @@
+"""The configuration of a predictive recommendation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from recommender.kinds.kind import Recommendation
+from typing import Final
+
+# Not from `history`: programs that only read a configuration do not load numpy.
+_DAY_SECONDS: Final = 86_400.0
+FOR_EACH_KINDS: Final = {
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "ReplicaSet": "apps/v1",
+    "ReplicationController": "v1",
+}
+"""Kinds of the targets that `forEach` finds, with their API versions."""
+
+
+class ModelName(StrEnum):
+    """Models by the names of the configuration."""
+
+    AUTO = "auto"
+    REACTIVE = "reactive"
+    HEADROOM = "headroom"
+    LINEAR = "linear"
+    POLYNOMIAL = "polynomial"
+    SEASONAL = "seasonal"
+    HOLT_WINTERS = "holt-winters"
+    STATE_SPACE = "state-space"
+    QUANTILE = "quantile"
+    BOOSTED = "boosted"
+    CONFORMAL = "conformal"
+    BOOSTED_CONFORMAL = "boosted-conformal"
+    LARGEST_HOUR = "largest-hour"
+    PERCENTILE = "percentile"
+
+
+TREND_MODELS: Final = frozenset({ModelName.LINEAR, ModelName.POLYNOMIAL, ModelName.HOLT_WINTERS, ModelName.STATE_SPACE})
+"""Models that extrapolate a trend."""
+MOST_FITTED_TARGETS: Final = 24
+"""Models with parameters for each series are fitted to so many targets of a recommendation; of more targets, models are
+tried on so many."""
+TREND_GROWTH: Final = 2.0
+"""Without `maxGrowth`, such a model forecasts at most that many times the present load."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleDown:
+    """How capacity goes down."""
+
+    decay_ratio: float | None = None
+    """The largest share of the capacity that goes in 10 s, whatever the poll or the step; None: no such limit."""
+    window_seconds: float = 300.0
+    """Capacity is at least what the last that many seconds asked for."""
+    drain_seconds: float | None = None
+    """How long sessions last, at most: capacity goes down no faster than they end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Long-lived connections: only pods below their limit take new ones."""
+
+    limit: int
+    """Connections of a pod, at which it becomes not ready."""
+    metric: str | None = None
+    """PromQL with one series a pod (label `pod`); None: the pods are not looked at one by one."""
+    reconnect_drop_ratio: float = 0.3
+    """A fall of the load by this share within a minute is a mass reconnect, not a fall in demand."""
+    reconnect_hold_seconds: float = 120.0
+    """How long capacity is held after it."""
+
+
+TARGETS_A_SHARD = 400
+"""Targets whose memories share a ConfigMap, on average at most."""
+_LEAST_MEMORY_SHARDS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """Each series of `load` is a target of its own."""
+
+    namespace_label: str
+    name_label: str
+    kind: str = "Deployment"
+    """One of `FOR_EACH_KINDS`."""
+    max_targets: int = 10_000
+
+    @property
+    def api_version(self) -> str:
+        """API version of the kind."""
+        return FOR_EACH_KINDS[self.kind]
+
+    @property
+    def most_memory_shards(self) -> int:
+        """How many ConfigMaps the memories of the targets may take, a power of two. A lower `max` keeps most of them.
+
+        The chart computes the same number for the rights on them.
+        """
+        shards = _LEAST_MEMORY_SHARDS
+        while shards * TARGETS_A_SHARD < self.max_targets:
+            shards *= 2
+        return shards
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A lower bound at recurring times."""
+
+    cron: str
+    """Five fields, as in crontab(5): minute, hour, day of the month, month, day of the week."""
+    timezone: str
+    """IANA name, such as `Europe/Berlin`."""
+    duration_seconds: float
+    min_replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A size that somebody has set by hand for a while."""
+
+    replicas: int
+    until: float
+    """Seconds since the Unix epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictiveSettings:
+    """The mapping `predictive` of a recommendation."""
+
+    load: str | None = None
+    """PromQL: one value, or one series a target with `forEach`."""
+    load_per_replica: float | None = None
+    """The load that one replica serves; `run` and `recommend` need it."""
+    horizon_seconds: float | None = None
+    """Start-up time of a pod; `run` and `recommend` need it."""
+    hpa_sync_seconds: float = 15.0
+    """How often an HPA looks at its metrics: `--horizontal-pod-autoscaler-sync-period` of kube-controller-manager."""
+    history_seconds: float = 14 * _DAY_SECONDS
+    headroom_ratio: float = 0.1
+    min_replicas: int = 1
+    is_min_replicas_written: bool = field(default=False, compare=False)
+    """Backtests have another default."""
+    max_replicas: int | None = None
+    model: ModelName = ModelName.AUTO
+    quantile: float = 0.95
+    max_growth: float | None = None
+    """None: 2.0 for models that extrapolate a trend, and no cap for those that are fitted to targets."""
+    max_over_history: float = 1.5
+    """No forecast is more than so many times the largest load of the history."""
+    budget_ratio: float | None = None
+    """Replica-hours above those that the load fills, as a share of these, that `auto` may cost; None: the quantile
+    decides."""
+    scale_down: ScaleDown | None = None
+    overshoot_ratio: float | None = None
+    """Added while connections are refused or pods are full; None: off."""
+    for_each: ForEach | None = None
+    connections: Connections | None = None
+    schedules: tuple[Schedule, ...] = ()
+    override: Override | None = None
+    freeze_unless: str | None = None
+    """PromQL: while it has no value other than 0, the last value is held."""
+
+
+def predictive_settings(recommendations: Iterable[Recommendation]) -> dict[str, PredictiveSettings]:
+    """Return the settings of predictive recommendations by name."""
+    return {each.policy.name: each.subject for each in recommendations if isinstance(each.subject, PredictiveSettings)}

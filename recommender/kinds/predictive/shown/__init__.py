@@ -1,0 +1,1 @@
+"""How a forecast is shown: JSON, table, metrics."""

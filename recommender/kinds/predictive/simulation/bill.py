@@ -1,0 +1,41 @@
+"""What a policy costs: as much as so much plain headroom, and so much above the load itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
+from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.serving import desired_replicas, simulate
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.simulation.serving import FleetSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What a policy costs."""
+
+    as_headroom_ratio: float
+    """As much as so much plain headroom."""
+    above_load_ratio: float | None
+    """Replica-hours above those that the load itself fills, as a share of these; None while no load was seen."""
+
+
+def bill_of(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> Bill:
+    """Return the bill of a policy by its capacity in units of load; both of shape (steps,)."""
+    counted = np.ones(len(load), dtype=bool)
+    found = measure(load, simulate(desired_replicas(capacity, fleet.load_per_replica), fleet), counted, fleet)
+    points = reaching(frontier(load, counted, fleet), found.replica_hours, load, counted, fleet)
+    ratio = compare(found, points).cost_as_headroom_ratio
+    return Bill(ratio, above_load_ratio(load, counted, found.replica_hours, fleet))
+
+
+def above_load_ratio(load: FloatArray, judged: BoolArray, replica_hours: float, fleet: FleetSettings) -> float | None:
+    """Return the replica-hours above those that the load of the judged steps fills, as a share of these."""
+    filled = float(np.nansum(load[judged])) / fleet.load_per_replica * fleet.step_seconds / 3600
+    return replica_hours / filled - 1 if filled > 0 else None

@@ -1,0 +1,38 @@
+"""A policy's room above the load, scaled so that it costs as much as another policy: what single models are held to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.serving import desired_replicas, simulate
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.simulation.measures import Measures
+    from recommender.kinds.predictive.simulation.serving import FleetSettings
+
+LARGEST_SCALE: Final = 16.0
+_HALVINGS: Final = 16
+
+
+def measured_at_cost(
+    load: FloatArray, room: FloatArray, replica_hours: float, judged: BoolArray, fleet: FleetSettings
+) -> Measures:
+    """Return what `load + scale x room` measures, at the scale of 0 to 16 that costs so many replica-hours.
+
+    A policy that costs more even without any room is returned as it is without room. Arrays have the shape (steps,).
+    """
+
+    def at(scale: float) -> Measures:
+        run = simulate(desired_replicas(load + scale * room, fleet.load_per_replica), fleet)
+        return measure(load, run, judged, fleet)
+
+    low, high = 0.0, LARGEST_SCALE
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if at(middle).replica_hours <= replica_hours:
+            low = middle
+        else:
+            high = middle
+    return at(low)

@@ -1,0 +1,126 @@
+"""Plain headroom at every cost: what a policy is compared with.
+
+A forecast that asks for more replicas is short less often; so is anybody who adds headroom. Only the shortage at equal
+replica-hours tells whether the forecast knows something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.serving import desired_replicas, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.simulation.measures import Measures
+    from recommender.kinds.predictive.simulation.serving import Fleet, FleetSettings
+
+HEADROOM_RATIOS = (
+    *(round(0.01 * percent, 2) for percent in range(30)),
+    *(round(0.01 * percent, 2) for percent in range(30, 100, 5)),
+    *(round(0.1 * tenths, 1) for tenths in range(10, 41, 2)),
+)
+_LARGEST_RATIO = 1000.0
+_LEAST_EXTENDED = 0.1
+_RATIO_GROWTH = 1.25
+ONLY_THE_POLICY = 999.0
+"""The ratio where the policy has a shortage and headroom at the same cost has none."""
+
+
+Act: TypeAlias = "Callable[[FloatArray], Fleet]"
+"""From desired replicas to the fleet, the same for the frontier and for every policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """Plain headroom of one size."""
+
+    headroom_ratio: float
+    measures: Measures
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A policy beside plain headroom at the same replica-hours; below 1 the policy is better."""
+
+    cost_as_headroom_ratio: float
+    tau_under_versus_headroom: float | None
+    """None where neither has a shortage."""
+    theta_under_versus_headroom: float | None
+    lost_load_versus_headroom: float | None
+    changes_versus_headroom: float | None
+
+
+def frontier(
+    load: FloatArray,
+    judged: BoolArray,
+    settings: FleetSettings,
+    act: Act | None = None,
+    ratios: Sequence[float] = HEADROOM_RATIOS,
+) -> tuple[FrontierPoint, ...]:
+    """Return plain headroom at each ratio; `load` has shape (steps,). `act` replaces the plain simulation."""
+    act = act or partial(simulate, settings=settings)
+    return tuple(_point(ratio, load, judged, settings, act) for ratio in ratios)
+
+
+def reaching(
+    points: Sequence[FrontierPoint],
+    replica_hours: float,
+    load: FloatArray,
+    judged: BoolArray,
+    settings: FleetSettings,
+    act: Act | None = None,
+) -> tuple[FrontierPoint, ...]:
+    """Return the frontier with larger ratios, until headroom costs at least so much, or cannot cost more."""
+    act = act or partial(simulate, settings=settings)
+    found = list(points)
+    while found[-1].measures.replica_hours < replica_hours and found[-1].headroom_ratio < _LARGEST_RATIO:
+        ratio = float(f"{max(found[-1].headroom_ratio, _LEAST_EXTENDED) * _RATIO_GROWTH:.2g}")
+        point = _point(ratio, load, judged, settings, act)
+        if point.measures.replica_hours <= found[-1].measures.replica_hours:
+            break
+        found.append(point)
+    return tuple(found)
+
+
+def _point(ratio: float, load: FloatArray, judged: BoolArray, settings: FleetSettings, act: Act) -> FrontierPoint:
+    desired = desired_replicas(load * (1 + ratio), settings.load_per_replica)
+    return FrontierPoint(ratio, measure(load, act(desired), judged, settings))
+
+
+def compare(measures: Measures, points: Sequence[FrontierPoint]) -> Comparison:
+    """Return the policy's shortage relative to headroom's, interpolated at the policy's replica-hours.
+
+    A policy that costs less than no headroom is compared with no headroom; see `reaching` for one that costs more than
+    the largest.
+    """
+    # Where several ratios cost the same, they are the same fleet, and the smallest ratio names it.
+    hours, first = np.unique([point.measures.replica_hours for point in points], return_index=True)
+    kept = [points[index] for index in first]
+
+    def at_same_cost(value: Callable[[FrontierPoint], float]) -> float:
+        return float(np.interp(measures.replica_hours, hours, [value(point) for point in kept]))
+
+    def versus(policy: float, value: Callable[[Measures], float]) -> float | None:
+        return _ratio(policy, at_same_cost(lambda point: value(point.measures)))
+
+    return Comparison(
+        cost_as_headroom_ratio=at_same_cost(lambda point: point.headroom_ratio),
+        tau_under_versus_headroom=versus(measures.tau_under_percent, lambda each: each.tau_under_percent),
+        theta_under_versus_headroom=versus(measures.theta_under_percent, lambda each: each.theta_under_percent),
+        lost_load_versus_headroom=versus(measures.lost_load_ratio, lambda each: each.lost_load_ratio),
+        changes_versus_headroom=versus(float(measures.changes), lambda each: float(each.changes)),
+    )
+
+
+def _ratio(policy: float, headroom: float) -> float | None:
+    if headroom > 0:
+        return policy / headroom
+    return ONLY_THE_POLICY if policy > 0 else None

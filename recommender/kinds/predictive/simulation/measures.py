@@ -1,0 +1,55 @@
+"""Shortage and cost of a simulated fleet.
+
+Source: the elasticity measures of the SPEC Research Group's cloud working group (SPEC-RG-2016-01, "Ready for Rain?"):
+theta is how much is missing or idle, tau for which share of the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.predictive.simulation.serving import needed_replicas
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.simulation.serving import Fleet, FleetSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Shortage and cost over the judged steps."""
+
+    replica_hours: float
+    tau_under_percent: float
+    theta_under_percent: float
+    tau_over_percent: float
+    theta_over_percent: float
+    lost_load_ratio: float
+    """Load above the serving capacity, as a share of all load."""
+    changes: int
+    worst_shortage_replicas: int
+
+
+def measure(load: FloatArray, fleet: Fleet, judged: BoolArray, settings: FleetSettings) -> Measures:
+    """Return the measures over the judged steps whose load is known; arrays of shape (steps,)."""
+    counted = judged & ~np.isnan(load)
+    steps = int(counted.sum())
+    if steps == 0:
+        return Measures(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0)
+    needed = needed_replicas(load[counted], settings.load_per_replica)
+    serving, known = fleet.serving[counted], load[counted]
+    missing, idle = np.maximum(needed - serving, 0), np.maximum(serving - needed, 0)
+    lost, total = np.maximum(known - serving * settings.load_per_replica, 0).sum(), known.sum()
+    return Measures(
+        replica_hours=float(fleet.asked[counted].sum() * settings.step_seconds / 3600),
+        tau_under_percent=float(100 * (missing > 0).mean()),
+        theta_under_percent=float(100 * (missing / needed).mean()),
+        tau_over_percent=float(100 * (idle > 0).mean()),
+        theta_over_percent=float(100 * (idle / needed).mean()),
+        lost_load_ratio=float(lost / total) if total else 0.0,
+        changes=int(fleet.changes[counted].sum()),
+        worst_shortage_replicas=int(missing.max()),
+    )

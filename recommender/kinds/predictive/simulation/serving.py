@@ -1,0 +1,109 @@
+"""Turns desired replicas into replicas that serve.
+
+Source: the definition of the backtest in docs/predictive.md. The largest desired size of the down window is asked for;
+a pod that is requested in step t serves from t + start-up + one step; a removed pod is gone at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.kinds.predictive.arrays import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSettings:
+    """How the simulated fleet behaves; the same for every policy."""
+
+    step_seconds: float
+    startup_seconds: float
+    load_per_replica: float
+    min_replicas: int = 2
+    max_replicas: int | None = None
+    down_window_seconds: float = 300.0
+
+    @property
+    def lag_steps(self) -> int:
+        """Return how many steps after the decision a pod begins to serve."""
+        return int(np.ceil(self.startup_seconds / self.step_seconds - 1e-9)) + 1
+
+    @property
+    def down_window_steps(self) -> int:
+        """Return how many decisions the down window holds, the present one included."""
+        return max(1, int(self.down_window_seconds / self.step_seconds + 1e-9))
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """A simulated fleet, step by step; arrays of shape (steps,)."""
+
+    asked: FloatArray
+    """Replicas that are paid for: those that serve and those that start."""
+    serving: FloatArray
+    changes: FloatArray
+    """How many times the size was changed in each step."""
+
+
+Ask: TypeAlias = "Callable[[FloatArray, FleetSettings], FloatArray]"
+"""From desired replicas within their bounds to the replicas that are requested; both of shape (steps,)."""
+
+
+def needed_replicas(load: FloatArray, load_per_replica: float) -> FloatArray:
+    """Return the replicas that the load needs, at least one; NaN where the load is unknown."""
+    return np.maximum(1.0, np.ceil(load / load_per_replica - 1e-9))
+
+
+def desired_replicas(capacity: FloatArray, load_per_replica: float) -> FloatArray:
+    """Return the replicas for a capacity in units of load, at most what `spec.replicas` can hold.
+
+    A step without a capacity keeps the last one; the first ones are 0.
+    """
+    desired = np.minimum(np.ceil(capacity / load_per_replica - 1e-9), MOST_REPLICAS)
+    known = np.where(np.isnan(desired), -1, np.arange(len(desired)))
+    last = np.maximum.accumulate(known)
+    return np.asarray(np.where(last >= 0, desired[np.maximum(last, 0)], 0.0))
+
+
+def largest_of_window(bounded: FloatArray, settings: FleetSettings) -> FloatArray:
+    """Return the largest desired replicas of the down window at each step: how capacity goes down by default."""
+    return sliding_maximum(bounded, settings.down_window_steps)
+
+
+def simulate(desired: FloatArray, settings: FleetSettings, ask: Ask = largest_of_window) -> Fleet:
+    """Return the fleet of a policy from its desired replicas, shape (steps,).
+
+    `ask` replaces the way down, for a configuration with `scaleDown` or `connections`.
+    """
+    asked = ask(bounded_replicas(desired, settings), settings)
+    return Fleet(asked, -sliding_maximum(-asked, settings.lag_steps + 1), changed_steps(asked))
+
+
+def bounded_replicas(desired: FloatArray, settings: FleetSettings) -> FloatArray:
+    """Return the replicas within the bounds of the fleet."""
+    return np.asarray(np.clip(desired, settings.min_replicas, settings.max_replicas or np.inf))
+
+
+def changed_steps(asked: FloatArray) -> FloatArray:
+    """Return 1 for each step in which another size is asked for than in the one before, and 0 for the others."""
+    return np.asarray(np.diff(asked, prepend=asked[:1]) != 0, dtype=np.float64)
+
+
+def sliding_maximum(values: FloatArray, steps: int) -> FloatArray:
+    """Return the largest of the last that many values at each step; the first one counts before the start.
+
+    The windows double until they have the length, so that a window of hours in steps of a second takes a few passes.
+    """
+    found, covered = values, 1
+    while covered < steps:
+        shift = min(covered, steps - covered)
+        before = np.concatenate([np.full(min(shift, len(found)), values[0]), found[:-shift]])
+        found, covered = np.asarray(np.maximum(found, before), dtype=np.float64), covered + shift
+    return found

@@ -1,0 +1,201 @@
+"""The parameter ConfigMap of cluster-proportional-autoscaler, with the laxness of Go's encoding/json.
+
+Keys match in any case, unknown ones are ignored, of duplicate ones the last wins, and null leaves a value as it is.
+What cluster-proportional-autoscaler refuses is refused here too, and in the same order. All modes can be used in a
+ConfigMap, also those that it does not have.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+
+from adapter.foundation.documents.scalars import parse_number, parse_whole
+from adapter.foundation.documents.tree import nearest, shortened
+from recommender.kinds.proportional.modes.definition import ParameterKind, Values
+from recommender.kinds.proportional.modes.registry import MODES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.kinds.proportional.modes.definition import ModeDefinition
+    from recommender.kinds.proportional.parameters import Mode
+
+
+class ParametersError(ValueError):
+    """A ConfigMap holds no usable parameters; the message says what is wrong and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    entries: tuple[tuple[str, _Json], ...]
+    """In the order of the text, duplicates included."""
+
+
+_Json: TypeAlias = "_Number | _Object | str | bool | list[_Json] | None"
+
+
+def mode_entry(data: Mapping[str, str]) -> tuple[str, str]:
+    """Return mode and text of a ConfigMap's one entry; raises ParametersError."""
+    if len(data) != 1:
+        found = f"it has {', '.join(sorted(data))}" if data else "it is empty"
+        raise ParametersError(f"`data` must have exactly one key, the mode, but {shortened(found, 200)}: write one key")
+    [(mode, text)] = data.items()
+    return mode, text
+
+
+def parse_parameters(mode: str, text: str) -> Mode:
+    """Return the parameters of a mode from their JSON; raises ParametersError with the first thing that is wrong."""
+    definition = MODES.get(mode)
+    if definition is None:
+        meant = nearest(mode, MODES)
+        fix = f"did you mean {meant!r}?" if meant else f"write one of {', '.join(MODES)}"
+        raise ParametersError(f"the mode {shortened(mode)!r} is not known: {fix}")
+    values = _values(_parse_json(text, mode), definition)
+    for flaw in definition.flaws(values):
+        raise ParametersError(f"{mode}: {flaw.message}: {flaw.fix}")
+    parameters: Mode = definition.parameters_of(values)
+    return parameters
+
+
+def _parse_json(text: str, mode: str) -> _Json:
+    try:
+        parsed: _Json = json.loads(
+            text, object_pairs_hook=_object, parse_int=_Number, parse_float=_Number, parse_constant=_no_constant
+        )
+    except RecursionError as e:
+        raise ParametersError(f"{mode}: the JSON is nested too deeply: flatten it") from e
+    except ValueError as e:
+        raise ParametersError(f"{mode}: this is not JSON: {e}: correct the syntax") from e
+    return parsed
+
+
+def _object(pairs: list[tuple[str, Any]]) -> _Object:
+    return _Object(tuple(pairs))
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+@dataclass(slots=True)
+class _Fields:
+    """Values while they are being read."""
+
+    ratios: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    flags: dict[str, bool] = field(default_factory=dict)
+    rungs: dict[str, _Slots] = field(default_factory=dict)
+
+
+def _values(parsed: _Json, definition: ModeDefinition[Any]) -> Values:
+    """Return the values of an object, or none of null; raises ParametersError for a wrong type."""
+    fields = _Fields()
+    if parsed is not None and not isinstance(parsed, _Object):
+        _refuse(definition.name, parsed, "an object")
+    by_folded_key = {_fold_key(key): key for key in definition.keys}
+    for name, value in parsed.entries if parsed else ():
+        key = name if name in definition.keys else by_folded_key.get(_fold_key(name))
+        if key is not None:
+            _take(fields, key, definition.keys[key], value)
+    rungs = {key: slots.rungs() for key, slots in fields.rungs.items()}
+    return Values(fields.ratios, fields.counts, fields.flags, rungs)
+
+
+def _fold_key(key: str) -> str:
+    """Return what two keys share if Go takes them for equal; U+017F is a form of s, as the Kelvin sign is of k."""
+    return key.lower().replace("\u017f", "s")
+
+
+def _take(fields: _Fields, key: str, kind: ParameterKind, value: _Json) -> None:
+    """Take a value over the former one of the key."""
+    if kind is ParameterKind.RUNGS:
+        fields.rungs.setdefault(key, _Slots()).take(key, value)
+    elif value is None:
+        return
+    elif kind is ParameterKind.FLAG:
+        fields.flags[key] = value if isinstance(value, bool) else _refuse(key, value, "true or false")
+    elif kind is ParameterKind.COUNT:
+        fields.counts[key] = _count(key, value)
+    else:
+        fields.ratios[key] = _ratio(key, value)
+
+
+def _count(key: str, value: _Json) -> int:
+    text = value.text if isinstance(value, _Number) else ""
+    try:
+        return parse_whole(text)
+    except ValueError:
+        _refuse(key, value, "a whole number, such as 16")
+
+
+def _ratio(key: str, value: _Json) -> float:
+    text = value.text if isinstance(value, _Number) else ""
+    try:
+        return parse_number(text)
+    except ValueError:
+        _refuse(key, value, "a number, such as 16 or 2.5")
+
+
+class _Slots:
+    """A Go slice of arrays of two numbers, which keeps its memory when a duplicate key is read into it."""
+
+    def __init__(self) -> None:
+        self._slots: list[list[int]] = []
+        self._length = 0
+
+    def take(self, key: str, value: _Json) -> None:
+        """Read a list over the former one; null and an empty list drop it."""
+        if not value and (value is None or value == []):
+            self._slots, self._length = [], 0
+            return
+        items = value if isinstance(value, list) else _refuse(key, value, "a list of [threshold, replicas]")
+        for position, item in enumerate(items):
+            if position == len(self._slots):
+                self._slots.append([0, 0])
+            _take_rung(key, self._slots[position], item)
+        self._length = len(items)
+
+    def rungs(self) -> tuple[tuple[int, int], ...]:
+        """Return the rungs in the order of the text."""
+        return tuple((threshold, replicas) for threshold, replicas in self._slots[: self._length])
+
+
+def _take_rung(key: str, slot: list[int], item: _Json) -> None:
+    """Read one rung: a missing number is 0, what follows the second is ignored, and null leaves a number as it is."""
+    if item is None:
+        return
+    numbers = item if isinstance(item, list) else _refuse(key, item, "[threshold, replicas]")
+    for position in range(len(slot)):
+        number = numbers[position] if position < len(numbers) else _ZERO
+        if number is not None:
+            slot[position] = _count(key, number)
+
+
+_ZERO: Final = _Number("0")
+
+
+def _refuse(key: str, value: _Json, wanted: str) -> NoReturn:
+    raise ParametersError(f"`{key}` is {_value_text(value)}: write {wanted}")
+
+
+def _value_text(value: _Json) -> str:
+    match value:
+        case _Number(text):
+            return shortened(text)
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f"the string {shortened(value)!r}"
+        case list():
+            return "a list"
+        case None:
+            return "null"
+        case _:
+            return "an object"

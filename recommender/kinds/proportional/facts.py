@@ -1,0 +1,89 @@
+"""The inputs of a calculation, each looked up once, and the time of the oldest."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeVar
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.documents.tree import shortened
+from recommender.decisions.calculation import CalculationError, InputMissingError
+from recommender.decisions.doubts import believed, known_now
+from recommender.decisions.texts.times import oldest
+from recommender.kinds.proportional.parameters import DriverQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.cluster.values.node_counts import NodeCounts
+    from adapter.foundation.objects.selectors import Selector
+    from recommender.decisions.inputs import Inputs
+    from recommender.kinds.proportional.node_filter import LastCounts
+    from recommender.kinds.proportional.parameters import Driver, NodeFilter
+
+T = TypeVar("T")
+
+
+class Facts:
+    """The facts of one calculation. Each method raises InputMissingError where the fact is unknown."""
+
+    def __init__(self, inputs: Inputs, now: float, counts: LastCounts, known: Mapping[str, int]) -> None:
+        """`known` is what the memory knows of the cluster."""
+        self.known = known
+        """The same with what is looked at."""
+        self._inputs = inputs
+        self._now = now
+        self._counts = counts
+        self._times: list[float] = []
+        self.seen: dict[str, float] = {}
+        """What was looked at, by name."""
+
+    @property
+    def confirmed(self) -> float:
+        """The time of the oldest fact that was looked at (`times.oldest`), in seconds since the Unix epoch."""
+        return oldest(self._times, self._now)
+
+    def nodes(self, node_filter: NodeFilter, selector: Selector) -> NodeCounts:
+        """Return the sizes of the cluster."""
+        fact = believed("nodes", self._inputs.cluster.nodes, self.known)
+        nodes = self._known_fact("the nodes", fact)
+        self.known = known_now("nodes", fact, len(nodes), self.known)
+        counts = self._counts.counted(nodes, node_filter, selector, self._now)
+        self.seen.update(
+            nodes=counts.nodes,
+            schedulable_nodes=counts.schedulable_nodes,
+            cores=counts.cores,
+            schedulable_cores=counts.schedulable_cores,
+        )
+        return counts
+
+    def driver(self, driver: Driver) -> float:
+        """Return the count of a driver; raises CalculationError if a query's value cannot be a count."""
+        if isinstance(driver.source, DriverQuery):
+            value = self._query(driver.source.expr)
+        else:
+            fact = believed(driver.name, self._inputs.cluster.counts.get(driver.source, _NOT_COUNTED), self.known)
+            value = number = self._known_fact(f"the number of {driver.name}", fact)
+            self.known = known_now(driver.name, fact, number, self.known)
+        self.seen[driver.name] = value
+        return value
+
+    def _query(self, expr: str) -> float:
+        name = f"the value of the query {shortened(expr)!r}"
+        fact = self._inputs.queries.get(expr, _NOT_ASKED)
+        if isinstance(fact, Unknown) and fact.is_refused:
+            raise InputMissingError(f"{name} cannot be read: {fact.reason}", is_refused=True)
+        value = self._known_fact(name, fact)
+        if not math.isfinite(value) or value < 0:
+            raise CalculationError(f"{name} is {value:g}: correct the query so that it returns a number of 0 or more")
+        return value
+
+    def _known_fact(self, name: str, fact: Observed[T] | Unknown) -> T:
+        if isinstance(fact, Unknown):
+            raise InputMissingError(f"{name} cannot be read: {fact.reason}")
+        self._times.append(fact.time)
+        return fact.value
+
+
+_NOT_COUNTED = Unknown("nothing has counted them yet")
+_NOT_ASKED = Unknown("Prometheus has not been queried yet")

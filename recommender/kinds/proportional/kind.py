@@ -1,0 +1,108 @@
+"""Proportional scaling as a kind of recommendation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery
+from adapter.foundation.reports.terminal import printable
+from recommender.decisions.texts.columns import GAP, wrapped
+from recommender.kinds.kind import Needs, RecommendationKind
+from recommender.kinds.proportional.calculate import calculate_proportional
+from recommender.kinds.proportional.memory import ProportionalMemory
+from recommender.kinds.proportional.parameters import DriverQuery, ProportionalSettings
+from recommender.kinds.proportional.resource_metrics import RESOURCE_FAMILIES, resource_samples
+from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterState
+    from adapter.foundation.documents.shapes import ValueShape
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.record import Record, TargetReference
+    from recommender.kinds.kind import Paint, Recommendation
+    from recommender.kinds.proportional.parameters import ParametersConfigMap
+    from recommender.outputs.metric_text import Samples
+
+
+def resources_of(record: Record) -> ContainerResources | None:
+    """Return the sizes of containers of a record; None if it has none."""
+    return record.details.by_container if isinstance(record.details, ContainerSizes) else None
+
+
+def parameters_of(recommendation: Recommendation) -> ParametersConfigMap | None:
+    """Return the ConfigMap with the parameters of a recommendation; None if there is none."""
+    settings: object = recommendation.subject
+    return settings.config_map if isinstance(settings, ProportionalSettings) else None
+
+
+class ProportionalKind(RecommendationKind[ProportionalSettings]):
+    """Replicas and sizes of containers that follow the number of nodes, cores, objects or a query."""
+
+    key = "proportional"
+    doc = "Sizes by what the cluster has."
+    memory = ProportionalMemory
+    families = RESOURCE_FAMILIES
+    page = "proportional/page.html"
+
+    def shape(self, *, for_backtest: bool) -> ValueShape:  # noqa: ARG002 - as the protocol has it
+        """Return the shape of the settings."""
+        from recommender.kinds.proportional.reading.proportional_reader import PROPORTIONAL  # noqa: PLC0415 - not for the drop-in
+
+        return PROPORTIONAL
+
+    def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002 - as RecommendationKind has it
+        """Return the nodes, objects, queries and the ConfigMap that the settings name."""
+        settings: ProportionalSettings = recommendation.subject
+        found = settings.config_map
+        queries = frozenset(driver.source.expr for driver in settings.drivers if isinstance(driver.source, DriverQuery))
+        return Needs(
+            ClusterNeeds(
+                # What a ConfigMap holds is not known beforehand.
+                nodes=settings.mode is not None or found is not None or bool(settings.resources),
+                counts=frozenset(each.source for each in settings.drivers if isinstance(each.source, CountQuery)),
+            ),
+            queries,
+            has_queries=bool(queries),
+            config_maps={} if found is None else {(found.namespace, found.name): found.default_params},
+        )
+
+    def calculation(
+        self,
+        recommendation: Recommendation,
+        others: Sequence[Recommendation],  # noqa: ARG002 - it follows no others
+    ) -> Callable[[TargetReference | None], Calculate]:
+        """Return the calculation. Raises SelectorError if the selector of nodes cannot be parsed."""
+        calculate = calculate_proportional(recommendation.subject)
+        return lambda _target: calculate
+
+    def value_metrics(self, settings: ProportionalSettings) -> tuple[str, ...]:
+        """Return the metrics of what the settings size."""
+        has_size = settings.mode is not None or settings.config_map is not None or bool(settings.drivers)
+        return (
+            *(super().value_metrics(settings) if has_size else ()),
+            *(RESOURCE_FAMILIES if settings.resources else ()),
+        )
+
+    def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:
+        """Return the sizes of containers."""
+        return resource_samples((record, sizes) for record in records if (sizes := resources_of(record)))
+
+    def document(self, record: Record) -> Mapping[str, object]:
+        """Return the sizes of containers."""
+        return {"resources": resources_of(record)}
+
+    def value_text(self, record: Record) -> str:
+        """Return how many containers are sized."""
+        resources = resources_of(record)
+        if resources is None:
+            return ""
+        return f"sizes of {len(resources)} container{'' if len(resources) == 1 else 's'}"
+
+    def tail_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002 - as RecommendationKind has it
+        """Yield a line for the requests, and one for the limits, of each container."""
+        for container, kinds in (resources_of(record) or {}).items():
+            for kind, quantities in kinds.items():
+                sizes = ", ".join(f"{resource} {quantity}" for resource, quantity in quantities.items())
+                yield from wrapped(printable(f"{container} {kind}: {sizes}"), width, GAP)

@@ -1,0 +1,70 @@
+"""Parameters from a ConfigMap; while it cannot be used, the last good ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Unknown
+from recommender.decisions.calculation import CalculationError, InputMissingError
+from recommender.kinds.proportional.config_map import ParametersError, mode_entry, parse_parameters
+from recommender.kinds.proportional.memory import LastParameters
+
+if TYPE_CHECKING:
+    from recommender.decisions.inputs import ConfigMapData, Inputs
+    from recommender.kinds.proportional.parameters import Mode, ParametersConfigMap
+
+
+def current_parameters(
+    config_map: ParametersConfigMap, inputs: Inputs, last: LastParameters | None
+) -> tuple[Mode, LastParameters, str]:
+    """Return the parameters, the text that they come from, and a note if they are the last good ones.
+
+    Unlike counts, parameters do not become wrong with age, so the time at which they were read does not matter.
+    Raises CalculationError or InputMissingError if the ConfigMap cannot be used, and neither could it ever before.
+    """
+    found = _read_parameters(config_map, inputs)
+    if not isinstance(found, Exception):
+        return *found, ""
+    return _last_good(last, str(found)) or _raise(found)
+
+
+def why_former(config_map: ParametersConfigMap, inputs: Inputs, in_use: LastParameters | None) -> str:
+    """Return why parameters of a former ConfigMap are in use; empty if none are, or if they are those of now."""
+    found = _read_parameters(config_map, inputs)
+    return str(found) if in_use is not None and isinstance(found, Exception) else ""
+
+
+def _read_parameters(
+    config_map: ParametersConfigMap, inputs: Inputs
+) -> tuple[Mode, LastParameters] | CalculationError | InputMissingError:
+    """Return what the ConfigMap holds now, or why it cannot be used."""
+    name = f"the ConfigMap {config_map.namespace}/{config_map.name}"
+    fact = inputs.config_maps.get((config_map.namespace, config_map.name), Unknown("it has not been read yet"))
+    if isinstance(fact, Unknown):
+        return InputMissingError(f"{name} cannot be read: {fact.reason}")
+    if fact.value is None:
+        return CalculationError(f"{name} does not exist: create it, or set default parameters")
+    try:
+        return _read(fact.value)
+    except ParametersError as e:
+        return CalculationError(f"{name} cannot be used: {e}")
+
+
+def _read(found: ConfigMapData) -> tuple[Mode, LastParameters]:
+    mode, text = mode_entry(found.data)
+    return parse_parameters(mode, text), LastParameters(mode, text, found.resource_version)
+
+
+def _last_good(last: LastParameters | None, reason: str) -> tuple[Mode, LastParameters, str] | None:
+    """Return the last good parameters with a note; None if there are none that this version can read."""
+    if last is None:
+        return None
+    try:
+        parameters = parse_parameters(last.mode, last.text)
+    except ParametersError:
+        return None
+    return parameters, last, f"{reason}; the parameters of resourceVersion {last.resource_version} stay in use"
+
+
+def _raise(error: Exception) -> tuple[Mode, LastParameters, str]:
+    raise error

@@ -1,0 +1,51 @@
+"""`min`, `max` and `preventSinglePointFailure` as cluster-proportional-autoscaler checks and applies them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.decisions.limits import Limit
+from recommender.kinds.proportional.formulas import number_text
+from recommender.kinds.proportional.modes.definition import Flaw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recommender.kinds.proportional.modes.definition import Values
+
+
+SPREAD_REPLICAS: Final = 2
+"""Of `preventSinglePointFailure`."""
+
+
+def min_of(values: Values) -> int:
+    """Return `min`, of which 0 means 1."""
+    return values.count("min") or 1
+
+
+def flaws_of_bounds(values: Values) -> Iterator[Flaw]:
+    """Yield what is wrong with `min` and `max`."""
+    lowest, highest = values.count("min"), values.count("max")
+    if lowest < 0:
+        yield Flaw("min", f"`min` is {lowest}, which is negative", "write 1 or more")
+    elif highest and highest < min_of(values):
+        message = f"`max` is {highest}, less than `min`, which is {min_of(values)}"
+        yield Flaw("max", message, "write at least `min`, or 0 for no limit")
+
+
+def limits_of(lowest: int, highest: int) -> tuple[Limit, ...]:
+    """Return the limits for a range; 0 as the highest means no limit.
+
+    cluster-proportional-autoscaler limits each component before it takes the largest. To limit the largest gives the
+    same, since neither bound changes the order of values.
+    """
+    upper = (Limit("max", highest, is_upper=True, detail=f"max {highest}"),) if highest else ()
+    return (*upper, Limit("min", lowest, is_upper=False, detail=f"min {lowest}"))
+
+
+def at_least_two(nodes: float) -> tuple[Limit, ...]:
+    """Return the limit of `preventSinglePointFailure`: two replicas on more than one node, even beyond `max`."""
+    if nodes <= 1:
+        return ()
+    detail = f"at least {SPREAD_REPLICAS} on {number_text(nodes)} nodes"
+    return (Limit("preventSinglePointFailure", SPREAD_REPLICAS, is_upper=False, detail=detail),)

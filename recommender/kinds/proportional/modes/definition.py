@@ -1,0 +1,105 @@
+"""The definition of a mode: its keys, the checks of values, and the function from counts to steps.
+
+To add a mode, write a file like `ladder.py` and add its definition to `registry.py`. Both key readers (the ConfigMap of
+cluster-proportional-autoscaler and the configuration file), the calculation and the contract test then know it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from recommender.kinds.proportional.parameters import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from recommender.decisions.limits import Limit
+    from recommender.decisions.record import Step
+    from recommender.kinds.proportional.parameters import Rungs
+
+M = TypeVar("M", bound=Mode)
+
+
+class ParameterKind(Enum):
+    """The type of a parameter."""
+
+    RATIO = auto()
+    """A number, which may have a fraction."""
+    COUNT = auto()
+    """A whole number."""
+    FLAG = auto()
+    """true or false."""
+    RUNGS = auto()
+    """A list of `[threshold, replicas]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The parameters as they were written, by key; what is absent has its zero value, as in Go."""
+
+    ratios: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    flags: Mapping[str, bool] = field(default_factory=dict)
+    rungs: Mapping[str, Rungs] = field(default_factory=dict)
+    """In the order of the file."""
+
+    def ratio(self, key: str) -> float:
+        """Return the number under the key, or 0."""
+        return self.ratios.get(key, 0.0)
+
+    def count(self, key: str) -> int:
+        """Return the whole number under the key, or 0."""
+        return self.counts.get(key, 0)
+
+    def flag(self, key: str) -> bool:
+        """Return the boolean under the key, or False."""
+        return self.flags.get(key, False)
+
+    def ladder(self, key: str) -> Rungs:
+        """Return the rungs under the key in ascending order of thresholds; of equal ones, in the order of the file."""
+        return tuple(sorted(self.rungs.get(key, ()), key=lambda rung: rung[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A problem with values, and what to do."""
+
+    key: str | None
+    """The key at fault; None if it is the parameters as a whole."""
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSize:
+    """The sizes of the cluster that a mode looks at."""
+
+    nodes: float
+    cores: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModeSteps:
+    """The result of a mode for some counts."""
+
+    drivers: tuple[Step, ...]
+    """The raw value of each driver, in the order in which equal ones win; at least one."""
+    limits: tuple[Limit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModeDefinition(Generic[M]):
+    """A mode."""
+
+    name: str
+    parameters: type[M]
+    keys: Mapping[str, ParameterKind]
+    parameters_of: Callable[[Values], M]
+    """The parameters that flawless values stand for."""
+    steps: Callable[[ClusterSize, M], ModeSteps]
+    flaws: Callable[[Values], Iterable[Flaw]]
+    """Flaws that no source of parameters may have, in the order in which cluster-proportional-autoscaler checks it."""
+    strict_flaws: Callable[[Values], Iterable[Flaw]] = lambda _: ()
+    """The flaws that only a ConfigMap may contain, since cluster-proportional-autoscaler accepts it."""

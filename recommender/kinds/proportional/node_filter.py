@@ -1,0 +1,56 @@
+"""Determines which nodes count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.node_counts import count_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.cluster.values.node_counts import NodeCounts
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.foundation.objects.selectors import Selector
+    from recommender.kinds.proportional.parameters import NodeFilter
+
+VIRTUAL_LABELS: Final = (("type", "virtual-kubelet"), ("eks.amazonaws.com/compute-type", "fargate"))
+_VIRTUAL_TAINTS: Final = frozenset({"virtual-kubelet.io/provider", "eks.amazonaws.com/compute-type"})
+"""Taints by which virtual-kubelet's node and EKS's Fargate nodes keep other pods away."""
+
+
+def is_virtual(node: ClusterNode) -> bool:
+    """Return whether the node belongs to virtual-kubelet or EKS Fargate, whose sizes are not those of machines."""
+    for key, value in VIRTUAL_LABELS:
+        if node.labels.get(key) == value:
+            return True
+    return not _VIRTUAL_TAINTS.isdisjoint(taint.key for taint in node.taints) if node.taints else False
+
+
+class LastCounts:
+    """Counts nodes anew only when they have changed: there are more polls than changes. For one thread."""
+
+    def __init__(self) -> None:
+        self._of: Sequence[ClusterNode] | None = None
+        self._counts: NodeCounts | None = None
+
+    def counted(
+        self, nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float
+    ) -> NodeCounts:
+        """Return what `counted` does, for the same filter each time. Equal nodes are known by being the same value."""
+        if self._counts is None or nodes is not self._of or node_filter.min_node_age_seconds:
+            self._of, self._counts = nodes, counted(nodes, node_filter, selector, now)
+        return self._counts
+
+
+def counted(nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float) -> NodeCounts:
+    """Return the counts of the nodes that pass the filter, of which `selector` is the parsed selector.
+
+    `now` is in seconds since the Unix epoch.
+    """
+    if node_filter.ignore_virtual_nodes:
+        nodes = [node for node in nodes if not is_virtual(node)]
+    if node_filter.min_node_age_seconds:
+        newest = now - node_filter.min_node_age_seconds
+        nodes = [node for node in nodes if node.created is None or node.created <= newest]
+    return count_nodes(nodes, selector, node_filter.ignore_taints)

@@ -1,0 +1,129 @@
+"""The parameters of a proportional recommendation, as immutable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.cluster.values.state import CountQuery
+
+
+class Mode:
+    """The parameters of a mode; `modes/registry.py` lists the modes."""
+
+    __slots__ = ()
+
+    include_unschedulable_nodes: bool
+    """Whether nodes and cores include nodes that are cordoned or not ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear(Mode):
+    """`linear` of cluster-proportional-autoscaler."""
+
+    cores_per_replica: float = 0.0
+    """0: cores do not count."""
+    nodes_per_replica: float = 0.0
+    """0: nodes do not count."""
+    min: int = 1
+    max: int = 0
+    """0: no limit."""
+    prevent_single_point_failure: bool = False
+    include_unschedulable_nodes: bool = False
+
+
+Rungs: TypeAlias = tuple[tuple[int, int], ...]
+"""Pairs of threshold and replicas, in ascending order of thresholds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder(Mode):
+    """`ladder` of cluster-proportional-autoscaler."""
+
+    cores_to_replicas: Rungs = ()
+    nodes_to_replicas: Rungs = ()
+    include_unschedulable_nodes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Interpolated(Mode):
+    """Straight lines between the rungs of a ladder."""
+
+    cores_to_replicas: Rungs = ()
+    nodes_to_replicas: Rungs = ()
+    min: int = 1
+    max: int = 0
+    """0: no limit."""
+    include_unschedulable_nodes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DriverQuery:
+    """A Prometheus query with one value, as a driver."""
+
+    expr: str
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """Another count than nodes and cores, with a ratio or a ladder of its own."""
+
+    name: str
+    """`services`, `pods`, `namespaces`, `endpoints` or `query`."""
+    source: CountQuery | DriverQuery
+    per_replica: float | None = None
+    ladder: Rungs = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFilter:
+    """Which nodes count."""
+
+    selector: str = ""
+    """A label selector in kubectl's syntax."""
+    ignore_taints: frozenset[str] = frozenset()
+    """Nodes with a taint of one of these keys do not count."""
+    ignore_virtual_nodes: bool = False
+    """Nodes of virtual-kubelet and of EKS Fargate do not count."""
+    min_node_age_seconds: float = 0.0
+    """Younger nodes do not count. A node whose age is not known counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParametersConfigMap:
+    """Parameters that cluster-proportional-autoscaler's ConfigMap holds."""
+
+    namespace: str
+    name: str
+    default_params: Mapping[str, str] | None = None
+    """The data of the ConfigMap: mode to parameters as JSON. Used only to create a missing ConfigMap."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStep:
+    """The size of one resource of one container, as cluster-proportional-vertical-autoscaler computes it."""
+
+    base: str
+    max: str | None = None
+    step: str | None = None
+    cores_per_step: float = 0.0
+    nodes_per_step: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProportionalSettings:
+    """`proportional:` of a recommendation. Exactly one of mode, ConfigMap, or drivers and resources alone."""
+
+    mode: Mode | None = None
+    config_map: ParametersConfigMap | None = None
+    drivers: tuple[Driver, ...] = ()
+    node_filter: NodeFilter = field(default_factory=NodeFilter)
+    hysteresis_ratio: float = 0.0
+    """Share of a rung by which a count must fall below it before the size follows; only downwards."""
+    quiet_period_seconds: float = 0.0
+    """After a change, the size stays for so long."""
+    resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]] = field(default_factory=dict)
+    """Container to `requests` or `limits` to resource. All nodes count that the filter lets through."""

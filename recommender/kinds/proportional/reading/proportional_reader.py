@@ -1,0 +1,128 @@
+"""The shape of `proportional:` of a recommendation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.documents.scalars import (
+    BOOLEAN,
+    NAMESPACE,
+    OBJECT_NAME,
+    SELECTOR,
+    TAINT_KEY,
+    Bounds,
+    duration,
+    percentage,
+)
+from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.shapes import ListOf
+from recommender.kinds.proportional.modes.registry import MODES
+from recommender.kinds.proportional.parameters import NodeFilter, ParametersConfigMap, ProportionalSettings
+from recommender.kinds.proportional.reading.drivers import DRIVERS
+from recommender.kinds.proportional.reading.mode import MODE_SECTIONS, json_of
+from recommender.kinds.proportional.reading.sizes import RESOURCES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from adapter.foundation.documents.sections import Given
+    from adapter.foundation.documents.tree import DocumentProblem
+    from recommender.kinds.proportional.modes.definition import Values
+    from recommender.kinds.proportional.parameters import Mode
+
+_NODE_KEYS: Final = ("nodeSelector", "ignoreTaints", "ignoreVirtualNodes", "minNodeAge")
+_REPLICA_KEYS: Final = ("hysteresis", "quietPeriod")
+_SUBJECTS: Final = (*MODES, "configMap", "drivers", "resources")
+
+
+def _check(given: Given) -> Iterator[DocumentProblem]:
+    """Yield a problem for keys that cannot be combined, and for keys that would do nothing."""
+    found = [key for key in (*MODES, "configMap") if given.has(key)]
+    for key in found[1:]:
+        yield given.problem(key, f"`{key}` and `{found[0]}` cannot be combined", "keep one of them")
+    sized = bool(found) or given.has("drivers")
+    if not sized and not given.has("resources"):
+        # A misspelt key is reported with the key that is probably meant.
+        if not given.node.unknown(each.key for each in PROPORTIONAL.keys):
+            yield given.node.problem("nothing says what to calculate", f"write one of {', '.join(_SUBJECTS)}")
+        return
+    if not sized:
+        yield from _idle(given, _REPLICA_KEYS, "resources alone have no replicas")
+    if not found and not given.has("resources"):
+        yield from _idle(given, _NODE_KEYS, "nodes do not count here")
+    if not any(key in MODES for key in found):
+        reason = "the ConfigMap decides" if found else "there is no mode"
+        yield from _idle(given, ("includeUnschedulableNodes",), reason)
+
+
+def _idle(given: Given, keys: Sequence[str], reason: str) -> Iterator[DocumentProblem]:
+    for key in filter(given.has, keys):
+        yield given.problem(key, f"`{key}` has no effect: {reason}", "remove it")
+
+
+def _settings(
+    *,
+    include_unschedulable_nodes: bool = False,
+    **others: Any,  # noqa: ANN401 - those of ProportionalSettings
+) -> ProportionalSettings:
+    mode: Mode | None = None
+    of_nodes = {key: others.pop(key) for key in _NODE_ATTRIBUTES if key in others}
+    for name, definition in MODES.items():
+        values: Values | None = others.pop(name, None)
+        if values is not None:
+            flags = {"includeUnschedulableNodes": include_unschedulable_nodes, **values.flags}
+            mode = definition.parameters_of(replace(values, flags=flags))
+    return ProportionalSettings(mode, node_filter=NodeFilter(**of_nodes), **others)
+
+
+def _check_default_params(given: Given) -> Iterator[DocumentProblem]:
+    if len(given.node.entries) != 1:
+        message = "`defaultParams` does not have exactly one mode"
+        yield given.node.problem(message, f"write one of {', '.join(MODES)}")
+
+
+def _default_params(**modes: Values) -> dict[str, str]:
+    """Return the data of the ConfigMap that is created; its parameters have to be as good as those of the file."""
+    return {name: json_of(values) for name, values in modes.items()}
+
+
+_MODES: Final = tuple(Key(name, section, f"The mode {name}.") for name, section in MODE_SECTIONS.items())
+_CONFIG_MAP: Final = Section(
+    "configMap",
+    ParametersConfigMap,
+    (
+        Key("namespace", NAMESPACE, "Namespace of the ConfigMap.", "NAMESPACE"),
+        Key("name", OBJECT_NAME, "Name of the ConfigMap.", "NAME"),
+        Key(
+            "defaultParams",
+            Section("configMap.defaultParams", _default_params, _MODES, _check_default_params),
+            "Content of a ConfigMap that is created where there is none.",
+        ),
+    ),
+)
+_NODE_ATTRIBUTES: Final = ("selector", "ignore_taints", "ignore_virtual_nodes", "min_node_age_seconds")
+PROPORTIONAL: Final = Section(
+    "proportional",
+    _settings,
+    (
+        *_MODES,
+        Key("configMap", _CONFIG_MAP, "A ConfigMap of cluster-proportional-autoscaler."),
+        Key("drivers", DRIVERS, "Other counts than nodes and cores."),
+        Key("resources", RESOURCES, "Requests and limits that grow with the cluster, by container."),
+        Key("nodeSelector", SELECTOR, "Nodes that count, as for kubectl.", into="selector"),
+        Key("ignoreTaints", ListOf(TAINT_KEY, frozenset), "Keys of taints whose nodes do not count."),
+        Key("ignoreVirtualNodes", BOOLEAN, "Whether nodes of virtual-kubelet do not count."),
+        Key("minNodeAge", duration(), "Age from which a node counts.", into="min_node_age_seconds"),
+        Key("includeUnschedulableNodes", BOOLEAN, "Whether nodes that are cordoned or not ready count."),
+        Key(
+            "hysteresis", percentage(Bounds(0, 100, below=True)), "Share of a rung, downwards.", into="hysteresis_ratio"
+        ),
+        # For so long the memory keeps the times of changes.
+        Key(
+            "quietPeriod", duration(0, 3600), "After a change, the size stays for so long.", into="quiet_period_seconds"
+        ),
+    ),
+    _check,
+    defaults=ProportionalSettings,
+)

@@ -1,0 +1,1 @@
+"""Requests of containers from what they used (pure)."""

@@ -1,0 +1,136 @@
+"""Lower bound, target and upper bound of requests, as Kubernetes' Vertical Pod Autoscaler calculates them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.resources.histograms import DAY_SECONDS, knees, percentiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.kinds.resources.histograms import FloatArray, IntArray, UsageHistograms
+
+LOWER_PERCENTILE: Final = 0.5
+TARGET_PERCENTILE: Final = 0.9
+UPPER_PERCENTILE: Final = 0.95
+MARGIN_RATIO: Final = 0.15
+OWN_PERCENTILE_MARGIN_RATIO: Final = 0.05
+"""Where each container has a percentile of its own, which covers more of its time already."""
+POD_MINIMUM_CORES: Final = 0.025
+POD_MINIMUM_BYTES: Final = 250.0 * 2**20
+SHORTEST_HISTORY_SECONDS: Final = 3600.0
+
+_OOM_RATIO: Final = 1.2
+_OOM_BYTES: Final = 100.0 * 2**20
+_RESAMPLES: Final = 100
+_RESAMPLED_SHARES: Final = (0.05, 0.95)
+FEWEST_DAYS: Final = 3
+"""With fewer days, nothing can be said about how much they differ."""
+_SEED: Final = 27
+
+
+@dataclass(frozen=True, slots=True)
+class SizeSettings:
+    """How requests follow from usage."""
+
+    percentile: float | None = TARGET_PERCENTILE
+    """Share of the weighted samples, 0 to 1, that the target covers; None: each container has its own (`knees`)."""
+    margin_ratio: float = MARGIN_RATIO
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBounds:
+    """Arrays by row, in cores or bytes; NaN where there are no samples."""
+
+    lower: FloatArray
+    target: FloatArray
+    upper: FloatArray
+    low: FloatArray
+    """Of the interval that contains the target with a confidence of 90 %; NaN with fewer than `FEWEST_DAYS` days."""
+    high: FloatArray
+
+
+def confidences(lifespans_seconds: FloatArray, samples: FloatArray, step_seconds: float) -> FloatArray:
+    """Return how much is known about each row: 1 for a day of samples, one a minute, and more for more days.
+
+    A sample of a longer step stands for as many minutes as it covers.
+    """
+    minutes = samples * (step_seconds / 60.0)
+    return np.minimum(lifespans_seconds / DAY_SECONDS, minutes / 1440.0)
+
+
+def bounds_of(
+    histograms: UsageHistograms,
+    confidence: FloatArray,
+    settings: SizeSettings,
+    minimum: FloatArray,
+    growth: FloatArray | None = None,
+) -> RequestBounds:
+    """Return the bounds of each row; `minimum` is the least of all three, by row.
+
+    `growth` is for memory: what a row's peaks grow by in a day. Without a percentile, the target of memory is the
+    largest peak and the growth of a day, as a container that exceeds its memory may be killed.
+    """
+    scale, margin = histograms.scale, 1.0 + settings.margin_ratio
+
+    def raw_target(cumulated: FloatArray) -> FloatArray:
+        if settings.percentile is not None:
+            return percentiles(cumulated, scale, settings.percentile)
+        return knees(cumulated, scale) if growth is None else percentiles(cumulated, scale, 1.0) + growth
+
+    cumulated = histograms.cumulated(histograms.day_weights)
+    target = raw_target(cumulated) * margin
+    lower = np.minimum(percentiles(cumulated, scale, LOWER_PERCENTILE) * margin, target)
+    upper = np.maximum(percentiles(cumulated, scale, UPPER_PERCENTILE) * margin, target)
+    with np.errstate(divide="ignore"):
+        lower = lower * np.power(1.0 + 0.001 / confidence, -2.0)
+        upper = upper * (1.0 + 1.0 / confidence)
+    low, high = (end * margin for end in _interval(histograms, raw_target))
+    return RequestBounds(
+        np.maximum(lower, minimum),
+        np.maximum(target, minimum),
+        np.maximum(upper, minimum),
+        np.minimum(np.maximum(low, minimum), np.maximum(target, minimum)),
+        np.maximum(np.maximum(high, minimum), np.maximum(target, minimum)),
+    )
+
+
+def _interval(
+    histograms: UsageHistograms, raw_target: Callable[[FloatArray], FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Return both ends of the target's interval: the target from days that are drawn again, with replacement.
+
+    This is the bootstrap with days as blocks, as samples within a day depend on each other. Days without samples count
+    as they are: unknown.
+    """
+    days, rows = histograms.weights.shape[:2]
+    known = histograms.days_with_samples >= FEWEST_DAYS
+    if not known.any():
+        return np.full(rows, np.nan), np.full(rows, np.nan)
+    random, weights = np.random.default_rng(_SEED), histograms.day_weights
+    targets = np.empty((_RESAMPLES, rows), dtype=np.float32)
+    for number in range(_RESAMPLES):
+        drawn = np.bincount(random.integers(days, size=days), weights, minlength=days).astype(np.float64)
+        targets[number] = raw_target(histograms.cumulated(drawn))
+    # A drawing may hold none of a row's days: then the row has fewer targets.
+    ends = np.full((2, rows), np.nan)
+    ends[:, known] = np.nanquantile(targets[:, known], _RESAMPLED_SHARES, axis=0)
+    return ends[0], ends[1]
+
+
+def memory_after_oom(peaks: FloatArray, requests: FloatArray) -> FloatArray:
+    """Return the memory in bytes that containers need which were killed because they were out of memory.
+
+    A kill shows that the container needed more than it had; samples never show that much. Requests may be 0.
+    """
+    held = np.maximum(peaks, requests)
+    return np.maximum(held * _OOM_RATIO, held + _OOM_BYTES)
+
+
+def minimum_of(pod_minimum: float, containers: IntArray) -> FloatArray:
+    """Return the least request of a container: a pod's minimum is divided among its containers."""
+    return pod_minimum / np.maximum(containers, 1)

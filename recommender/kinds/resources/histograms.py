@@ -1,0 +1,119 @@
+"""Decaying histograms of usage, for many containers at once, with the buckets of Kubernetes' Vertical Pod Autoscaler.
+
+A sample of age a has the weight 2 ** (-a / half-life). The histograms are kept by day, each as if its day had just
+ended: their sum, with each day's weight, is the decaying histogram, and other sums of days show how much it depends on
+single days (`intervals`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+DAY_SECONDS: Final = 86_400.0
+HALF_LIFE_SECONDS: Final = DAY_SECONDS
+_COST_OF_TIME: Final = 20.0
+"""Chosen on made usage (`python -m benchmarks.sizes --backtest`) of other seeds than those that are judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketScale:
+    """Exponential buckets: the first one begins at 0, and each is `ratio` times as wide as the one before."""
+
+    first: float
+    """Width of the first bucket, in the unit of the values."""
+    maximum: float
+    """Values above it are in the last bucket."""
+    ratio: float = 1.05
+
+    @property
+    def count(self) -> int:
+        """Number of buckets."""
+        return math.ceil(math.log(self.maximum * (self.ratio - 1) / self.first + 1, self.ratio)) + 1
+
+    def bucket_of(self, values: FloatArray) -> IntArray:
+        """Return the bucket of each value, which must be 0 or more."""
+        found = np.floor(np.log1p(values * ((self.ratio - 1) / self.first)) / math.log(self.ratio))
+        return np.asarray(np.where(values < self.first, 0, np.clip(found, 0, self.count - 1)), dtype=np.int64)
+
+    def ends(self) -> FloatArray:
+        """Return what a percentile in each bucket is: its end, but the beginning of the last bucket, which has none."""
+        numbers = np.minimum(np.arange(1, self.count + 1), self.count - 1)
+        return np.asarray(self.first * (self.ratio**numbers - 1) / (self.ratio - 1), dtype=np.float64)
+
+
+CPU_SCALE: Final = BucketScale(first=0.01, maximum=1000.0)
+"""In cores."""
+MEMORY_SCALE: Final = BucketScale(first=1e7, maximum=1e12)
+"""In bytes."""
+
+
+class UsageHistograms:
+    """The histograms of the rows (containers of workloads) for each day before a moment; day 0 is the last one."""
+
+    def __init__(self, scale: BucketScale, days: int, rows: int) -> None:
+        """Start without samples."""
+        self.scale = scale
+        self.weights = np.zeros((days, rows, scale.count), dtype=np.float32)
+        """By day, row and bucket."""
+
+    def add(self, day: int, rows: IntArray, values: FloatArray, ages_seconds: FloatArray) -> None:
+        """Add samples of one day; ages count from the moment at which the histograms end."""
+        buckets = self.weights.shape[2]
+        weights = np.exp2((day * DAY_SECONDS - ages_seconds) / HALF_LIFE_SECONDS)
+        flat = np.bincount(
+            rows * buckets + self.scale.bucket_of(values), weights, minlength=self.weights.shape[1] * buckets
+        )
+        self.weights[day] += flat.reshape(self.weights.shape[1:])
+
+    def cumulated(self, day_weights: FloatArray) -> FloatArray:
+        """Return the sum of the days with these weights, by row, summed up along the buckets."""
+        combined = np.tensordot(day_weights.astype(np.float32), self.weights, axes=1)
+        return np.asarray(np.cumsum(combined, axis=1, dtype=np.float64), dtype=np.float64)
+
+    @property
+    def day_weights(self) -> FloatArray:
+        """The weight of each day at the moment at which the histograms end."""
+        return np.asarray(
+            np.exp2(-np.arange(self.weights.shape[0]) * (DAY_SECONDS / HALF_LIFE_SECONDS)), dtype=np.float64
+        )
+
+    @property
+    def days_with_samples(self) -> IntArray:
+        """Number of days with samples, by row."""
+        return np.asarray((self.weights.sum(axis=2) > 0).sum(axis=0), dtype=np.int64)
+
+
+def percentiles(cumulated: FloatArray, scale: BucketScale, share: float) -> FloatArray:
+    """Return, for each row of cumulated weights, the end of the first bucket up to which `share` of the weight lies.
+
+    NaN for a row without weight.
+    """
+    totals = cumulated[:, -1]
+    # Rounding must not put the threshold above the sum: then no bucket would reach it.
+    thresholds = np.minimum(share * totals, totals)
+    places = np.argmax(cumulated >= thresholds[:, None], axis=1)
+    return np.where(totals > 0, scale.ends()[places], np.nan)
+
+
+def knees(cumulated: FloatArray, scale: BucketScale) -> FloatArray:
+    """Return, for each row of cumulated weights, the request above which more of it costs more than it is worth.
+
+    A request costs its amount in multiples of the mean usage; time over the request costs `_COST_OF_TIME` of the mean
+    usage if it is all of the time. So a rare spike is not reserved for, and what is steady is covered almost always.
+    NaN for a row without weight.
+    """
+    totals = cumulated[:, -1:]
+    ends = scale.ends()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = (np.diff(cumulated, axis=1, prepend=0.0) @ ends)[:, None] / totals
+        costs = ends / means + _COST_OF_TIME * (1.0 - cumulated / totals)
+    found = ends[np.argmin(np.nan_to_num(costs, nan=np.inf), axis=1)]
+    return np.where(totals[:, 0] > 0, found, np.nan)

@@ -1,0 +1,58 @@
+"""The recommended size of a container, with everything that it was made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recommender.kinds.resources.workloads import SizedWorkload
+
+
+class SizeStatus(StrEnum):
+    """Whether a size may be used."""
+
+    OK = "ok"
+    HELD = "held"
+    """The requests stay as they are; the sizes are for information."""
+    ERROR = "error"
+    """There is no size."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSize:
+    """The size for one resource, in milli of cores or in bytes."""
+
+    request: int | None
+    """The largest of the pods now; None if they state none, or if it is unknown."""
+    limit: int | None
+    lower: int
+    target: int
+    upper: int
+    low: int | None
+    """Of the interval of the target (90 %); None with less than three days."""
+    high: int | None
+    recommended_limit: int | None
+    """None if the limit stays, or there is none."""
+    saves: int | None
+    """Of all pods now; below 0 if more is needed. None if the requests are unknown or stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRecord:
+    """The sizes of one container of a workload."""
+
+    workload: SizedWorkload
+    container: str
+    status: SizeStatus
+    message: str
+    replicas: int
+    """Pods that run the container now."""
+    history_seconds: float
+    """From the first to the last sample."""
+    samples: int
+    oom_kills: int
+    """Days of pods on which the container was killed because it was out of memory."""
+    cpu: ResourceSize | None
+    memory: ResourceSize | None

@@ -1,0 +1,238 @@
+"""Sizes of containers from what they used, from facts alone (pure)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.foundation.objects.durations import format_duration
+from recommender.kinds.resources.bounds import (
+    POD_MINIMUM_BYTES,
+    POD_MINIMUM_CORES,
+    SHORTEST_HISTORY_SECONDS,
+    RequestBounds,
+    SizeSettings,
+    bounds_of,
+    confidences,
+    memory_after_oom,
+    minimum_of,
+)
+from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
+from recommender.kinds.resources.workloads import CPU, MEMORY, ClusterFacts, PodContainer, SizedWorkload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from recommender.kinds.resources.histograms import FloatArray
+    from recommender.kinds.resources.usage import CollectedCpu, MemoryPeaks
+    from recommender.kinds.resources.workloads import WorkloadContainer
+
+_MEBIBYTE: Final = 2**20
+_UNITS: Final = {CPU: 0.001, MEMORY: 1.0}
+"""Of the whole numbers in records, in those of Prometheus: milli of cores and bytes."""
+_STEPS: Final = {CPU: 1, MEMORY: _MEBIBYTE}
+"""What sizes are rounded up to, in the unit of records."""
+BYTES_LIKE_A_CORE: Final = 8 * 2**30
+"""Memory that counts as much as one core where savings of both are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizingOptions:
+    """How sizes are made, and for whom they are only information."""
+
+    settings: SizeSettings = field(default_factory=SizeSettings)
+    also_with_hpa: bool = False
+    step_seconds: float = 300.0
+    """Of the samples of CPU."""
+    rate_seconds: float = 300.0
+    """How far back a sample of CPU looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PodsOfRow:
+    """What is known of the pods that run a row's container now."""
+
+    pods: tuple[PodContainer, ...]
+    oom_kills: int
+
+
+def peaks_after_kills(
+    memory: MemoryPeaks, kills: Sequence[AbstractSet[PodContainer]], requests: Mapping[PodContainer, float]
+) -> FloatArray:
+    """Return the peaks, raised on each day on which a container was killed out of memory; `kills` is by day."""
+    raised = memory.peaks.copy()
+    held = np.array([requests.get(pod, 0.0) for pod in memory.pods])
+    for day, killed in enumerate(kills):
+        places = [place for place, pod in enumerate(memory.pods) if pod in killed]
+        raised[day, places] = memory_after_oom(np.nan_to_num(memory.peaks[day, places]), held[places])
+    return raised
+
+
+def size_records(
+    cpu: CollectedCpu,
+    memory: MemoryPeaks,
+    running: Iterable[PodContainer],
+    kills: Counter[PodContainer],
+    facts: ClusterFacts,
+    options: SizingOptions,
+) -> list[SizeRecord]:
+    """Return the record of each row of `cpu`. `memory` has the peaks after kills, and `kills` counts these."""
+    rows = cpu.rows
+    pods = _pods_by_row(cpu, running, kills)
+    containers = Counter(name.workload for name in rows.names)
+    counts = np.array([containers[name.workload] for name in rows.names], dtype=np.int64)
+    lifespans = np.maximum(cpu.last - cpu.first + options.rate_seconds, 0.0)
+    confidence = np.maximum(confidences(lifespans, cpu.samples.astype(np.float64), options.step_seconds), 1e-9)
+    settings = options.settings
+    bounds = {
+        CPU: bounds_of(cpu.histograms, confidence, settings, minimum_of(POD_MINIMUM_CORES, counts)),
+        MEMORY: bounds_of(
+            memory.histograms(rows), confidence, settings, minimum_of(POD_MINIMUM_BYTES, counts), memory.growth(rows)
+        ),
+    }
+    return [
+        _record(
+            name, pods[row], facts, options, {resource: (found, row) for resource, found in bounds.items()},
+            (float(lifespans[row]), int(cpu.samples[row])),
+        )
+        for row, name in enumerate(rows.names)
+    ]  # fmt: skip
+
+
+def _pods_by_row(cpu: CollectedCpu, running: Iterable[PodContainer], kills: Counter[PodContainer]) -> list[_PodsOfRow]:
+    pods: list[list[PodContainer]] = [[] for _ in cpu.rows.names]
+    killed = [0] * len(pods)
+    for pod in running:
+        row = cpu.rows.places.get(pod)
+        if row is not None:
+            pods[row].append(pod)
+    for pod, count in kills.items():
+        row = cpu.rows.places.get(pod)
+        if row is not None:
+            killed[row] += count
+    return [_PodsOfRow(tuple(each), count) for each, count in zip(pods, killed, strict=True)]
+
+
+def _record(
+    name: WorkloadContainer,
+    pods: _PodsOfRow,
+    facts: ClusterFacts,
+    options: SizingOptions,
+    bounds: Mapping[str, tuple[RequestBounds, int]],
+    history: tuple[float, int],
+) -> SizeRecord:
+    seconds, samples = history
+    problem = _problem(bounds, seconds, samples)
+    held = "" if options.also_with_hpa else _held(facts, name.workload)
+    sizes = {} if problem else {
+        resource: _size(resource, found, row, facts, pods, saves=not held)
+        for resource, (found, row) in bounds.items()
+    }  # fmt: skip
+    return SizeRecord(
+        workload=name.workload,
+        container=name.container,
+        status=SizeStatus.ERROR if problem else SizeStatus.HELD if held else SizeStatus.OK,
+        message=problem or held or _message(facts, pods),
+        replicas=len(pods.pods),
+        history_seconds=seconds if samples else 0.0,
+        samples=samples,
+        oom_kills=pods.oom_kills,
+        cpu=sizes.get(CPU),
+        memory=sizes.get(MEMORY),
+    )
+
+
+def _problem(bounds: Mapping[str, tuple[RequestBounds, int]], seconds: float, samples: int) -> str:
+    """Return why there is no size; empty if there is one."""
+    if not samples:
+        return "the usage of CPU is unknown: container_cpu_usage_seconds_total has no samples of this container"
+    if seconds < SHORTEST_HISTORY_SECONDS:
+        return f"only {format_duration(round(seconds))} of history: at least an hour is needed"
+    memory, row = bounds[MEMORY]
+    if np.isnan(memory.target[row]):
+        return "the usage of memory is unknown: container_memory_working_set_bytes has no samples of this container"
+    return ""
+
+
+def _held(facts: ClusterFacts, workload: SizedWorkload) -> str:
+    """Return why the requests stay; empty if they may change."""
+    autoscaler = facts.autoscalers.get(workload)
+    if autoscaler is None:
+        return ""
+    return (
+        f"requests stay: the HorizontalPodAutoscaler {autoscaler.name} follows {' and '.join(autoscaler.resources)}, "
+        "and other requests change what it calculates; --also-with-hpa sizes it nevertheless"
+    )
+
+
+def _message(facts: ClusterFacts, pods: _PodsOfRow) -> str:
+    notes = []
+    for resource in (CPU, MEMORY):
+        stated = facts.requests.get(resource, {})
+        if len({stated.get(pod) for pod in pods.pods}) > 1:
+            notes.append(f"requests of {resource} differ between pods, the largest is shown")
+    if pods.oom_kills:
+        notes.append("killed because it was out of memory: memory is raised above its peak and its request")
+    return "; ".join(notes)
+
+
+def _size(
+    resource: str, bounds: RequestBounds, row: int, facts: ClusterFacts, pods: _PodsOfRow, *, saves: bool
+) -> ResourceSize:
+    request, limit = (_stated(resource, stated, pods.pods) for stated in (facts.requests, facts.limits))
+    target = _rounded_up(resource, bounds.target[row])
+    # Without a request, nothing is reserved now; without the metric, nobody knows.
+    reserved = request or 0
+    return ResourceSize(
+        request=request,
+        limit=limit,
+        lower=min(_rounded_up(resource, bounds.lower[row]), target),
+        target=target,
+        upper=max(_rounded_up(resource, bounds.upper[row]), target),
+        low=None if np.isnan(bounds.low[row]) else _rounded_up(resource, bounds.low[row]),
+        high=None if np.isnan(bounds.high[row]) else _rounded_up(resource, bounds.high[row]),
+        recommended_limit=_limit(limit, request, target, killed=resource == MEMORY and pods.oom_kills > 0),
+        saves=len(pods.pods) * (reserved - target) if saves and resource in facts.requests else None,
+    )
+
+
+def _stated(
+    resource: str, stated: Mapping[str, Mapping[PodContainer, float]], pods: Iterable[PodContainer]
+) -> int | None:
+    found = stated.get(resource, {})
+    amounts = [found[pod] for pod in pods if pod in found]
+    return round(max(amounts) / _UNITS[resource]) if amounts else None
+
+
+def _rounded_up(resource: str, value: float) -> int:
+    step = _STEPS[resource]
+    # A billionth less: 0.115 cores are 115 milli, although 0.115 / 0.001 is a little more.
+    return math.ceil(value / _UNITS[resource] / step * (1 - 1e-9)) * step
+
+
+def _limit(limit: int | None, request: int | None, target: int, *, killed: bool) -> int | None:
+    """Return a limit that is not below the request, or that a killed container does not reach again at once.
+
+    A limit below the new request rises in proportion to it, as with the Vertical Pod Autoscaler.
+    """
+    if limit is None:
+        return None
+    needed = limit
+    if target > limit:
+        needed = max(target, math.ceil(limit * target / request)) if request else target
+    if killed:
+        raised = float(memory_after_oom(np.array([float(limit)]), np.zeros(1))[0])
+        needed = max(needed, math.ceil(raised / _MEBIBYTE) * _MEBIBYTE)
+    return needed if needed > limit else None
+
+
+def savings_key(record: SizeRecord) -> float:
+    """Return the cores that a record saves, with `BYTES_LIKE_A_CORE` as one more; what saves nothing known is last."""
+    if record.cpu is None or record.memory is None or record.cpu.saves is None or record.memory.saves is None:
+        return -math.inf
+    return record.cpu.saves / 1000 + record.memory.saves / BYTES_LIKE_A_CORE

@@ -1,0 +1,131 @@
+"""Usage of the containers of some namespaces, collected as it arrives: CPU as samples, memory as peaks by day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.resources.histograms import CPU_SCALE, DAY_SECONDS, MEMORY_SCALE, FloatArray, UsageHistograms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.kinds.resources.histograms import IntArray
+    from recommender.kinds.resources.workloads import PodContainer, WorkloadContainer
+
+MOST_CORES: Final = CPU_SCALE.maximum
+"""No machine has more: such a rate is a counter that jumped."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRows:
+    """The containers of workloads as rows, and the row of each container of a pod."""
+
+    names: tuple[WorkloadContainer, ...]
+    places: Mapping[PodContainer, int]
+
+    @classmethod
+    def of(cls, workloads: Mapping[PodContainer, WorkloadContainer]) -> ContainerRows:
+        """Return the rows of the pods' containers, in order of their names."""
+        names = tuple(sorted(set(workloads.values())))
+        numbers = {name: number for number, name in enumerate(names)}
+        return cls(names, {pod: numbers[name] for pod, name in workloads.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSamples:
+    """Samples of one container of a pod: Unix seconds and cores, as they were received."""
+
+    pod: PodContainer
+    times: FloatArray
+    cores: FloatArray
+
+
+@dataclass(slots=True)
+class CollectedCpu:
+    """Histograms of the rows' CPU, with how many samples they have and from when to when."""
+
+    histograms: UsageHistograms
+    samples: IntArray
+    first: FloatArray
+    """Unix seconds; infinite without a sample."""
+    last: FloatArray
+    end: float
+    """Unix seconds of the moment at which the history ends."""
+    rows: ContainerRows = field(repr=False)
+
+    @classmethod
+    def empty(cls, rows: ContainerRows, days: int, end: float) -> CollectedCpu:
+        """Return the collection before the first sample."""
+        count = len(rows.names)
+        return cls(
+            UsageHistograms(CPU_SCALE, days, count),
+            np.zeros(count, dtype=np.int64),
+            np.full(count, np.inf),
+            np.full(count, -np.inf),
+            end,
+            rows,
+        )
+
+    def add(self, day: int, found: Sequence[CpuSamples]) -> None:
+        """Add samples of a day, which is counted back from the end. What is no possible usage is left out."""
+        known = [(self.rows.places[each.pod], each) for each in found if each.pod in self.rows.places]
+        if not known:
+            return
+        rows = np.repeat([row for row, _ in known], [len(each.times) for _, each in known])
+        times = np.concatenate([each.times for _, each in known])
+        cores = np.concatenate([each.cores for _, each in known])
+        # A comparison with NaN is false.
+        usable = (cores >= 0) & (cores <= MOST_CORES)
+        rows, times, cores = rows[usable], times[usable], cores[usable]
+        self.histograms.add(day, rows, cores, self.end - times)
+        self.samples += np.bincount(rows, minlength=len(self.samples))
+        np.minimum.at(self.first, rows, times)
+        np.maximum.at(self.last, rows, times)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPeaks:
+    """The largest working set of each container of a pod on each day, in bytes; NaN where it is unknown."""
+
+    pods: tuple[PodContainer, ...]
+    peaks: FloatArray
+    """By day (0 is the last one) and container."""
+
+    def histograms(self, rows: ContainerRows) -> UsageHistograms:
+        """Return the histograms of the rows; a peak counts as one sample at the end of its day."""
+        days = self.peaks.shape[0]
+        found = UsageHistograms(MEMORY_SCALE, days, len(rows.names))
+        places = np.array([rows.places.get(pod, -1) for pod in self.pods], dtype=np.int64)
+        for day in range(days):
+            usable = (places >= 0) & (self.peaks[day] > 0) & np.isfinite(self.peaks[day])
+            found.add(
+                day,
+                places[usable],
+                self.peaks[day][usable],
+                np.full(int(usable.sum()), day * DAY_SECONDS),
+            )
+        return found
+
+    def growth(self, rows: ContainerRows) -> FloatArray:
+        """Return what the largest peak of each row grows by in a day, in bytes: 0 where it falls, or is not known.
+
+        The means of the newer and the older half of the days are compared, so that one day means little.
+        """
+        largest = np.full((self.peaks.shape[0], len(rows.names)), -np.inf)
+        for place, pod in enumerate(self.pods):
+            row = rows.places.get(pod)
+            if row is not None:
+                largest[:, row] = np.fmax(largest[:, row], self.peaks[:, place])
+        half = self.peaks.shape[0] // 2
+        newer, older = (_mean_of_known(part) for part in (largest[:half], largest[half : 2 * half]))
+        return np.asarray(np.nan_to_num(np.maximum(newer - older, 0.0) / max(half, 1)), dtype=np.float64)
+
+
+def _mean_of_known(peaks: FloatArray) -> FloatArray:
+    """Return the mean of the finite values of each column; NaN without any."""
+    known = np.isfinite(peaks)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, peaks, 0.0).sum(axis=0) / known.sum(axis=0), dtype=np.float64)

@@ -1,0 +1,111 @@
+"""Which workload a pod belongs to, and what is known of its containers, as kube-state-metrics tells (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NO_OWNER: Final = "<none>"
+"""What kube-state-metrics writes for a pod, a ReplicaSet or a Job without an owner."""
+_REPLICA_SET: Final = "ReplicaSet"
+_JOB: Final = "Job"
+_POD: Final = "Pod"
+_OWNED_BY_NODE: Final = "Node"
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+RESOURCES: Final = (CPU, MEMORY)
+
+
+class NamespacedPod(NamedTuple):
+    """A pod."""
+
+    namespace: str
+    pod: str
+
+
+class PodContainer(NamedTuple):
+    """A container of a pod."""
+
+    namespace: str
+    pod: str
+    container: str
+
+    @property
+    def of_pod(self) -> NamespacedPod:
+        """The pod."""
+        return NamespacedPod(self.namespace, self.pod)
+
+
+class SizedWorkload(NamedTuple):
+    """What creates pods: a Deployment, a StatefulSet, a CronJob, or a pod that nothing creates."""
+
+    namespace: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        """Return the name as people write it."""
+        return f"{self.namespace}/{self.kind.lower()}/{self.name}"
+
+
+class WorkloadContainer(NamedTuple):
+    """A container of a workload's pods: a row of recommendations."""
+
+    workload: SizedWorkload
+    container: str
+
+
+class ObjectOwner(NamedTuple):
+    """The owner of an object in the same namespace; `NO_OWNER` as both without one."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOwners:
+    """Owners by namespace and name. An object with several controllers is none that one cluster can have."""
+
+    pods: Mapping[tuple[str, str], frozenset[ObjectOwner]] = field(default_factory=dict)
+    replica_sets: Mapping[tuple[str, str], frozenset[ObjectOwner]] = field(default_factory=dict)
+    jobs: Mapping[tuple[str, str], frozenset[ObjectOwner]] = field(default_factory=dict)
+
+    def workload_of(self, pod: NamespacedPod) -> SizedWorkload | None:
+        """Return the workload of a pod: the pod itself if no owner is known; None if it has several."""
+        direct = self.pods.get(pod, frozenset())
+        if len(direct) > 1:
+            return None
+        owner = next(iter(direct), ObjectOwner(NO_OWNER, NO_OWNER))
+        if owner.kind in {NO_OWNER, "", _OWNED_BY_NODE}:
+            return SizedWorkload(pod.namespace, _POD, pod.pod)
+        above = {_REPLICA_SET: self.replica_sets, _JOB: self.jobs}.get(owner.kind, {})
+        highest = above.get((pod.namespace, owner.name), frozenset())
+        if len(highest) > 1:
+            return None
+        found = next(iter(highest), owner)
+        return SizedWorkload(pod.namespace, *(owner if found.kind in {NO_OWNER, ""} else found))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadAutoscaler:
+    """A HorizontalPodAutoscaler that follows CPU or memory."""
+
+    name: str
+    resources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What kube-state-metrics says at the end of the history, in cores and bytes."""
+
+    owners: ObjectOwners = field(default_factory=ObjectOwners)
+    requests: Mapping[str, Mapping[PodContainer, float]] = field(default_factory=dict)
+    """By resource. A container that states none is absent; so is a resource of which nothing is known."""
+    limits: Mapping[str, Mapping[PodContainer, float]] = field(default_factory=dict)
+    init_containers: frozenset[PodContainer] = frozenset()
+    autoscalers: Mapping[SizedWorkload, WorkloadAutoscaler] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    """Metrics without any series, with what cannot be said without them."""

@@ -1,0 +1,54 @@
+"""`kubectl-tidewatch`, which kubectl runs as `kubectl tidewatch`: its commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.program import Program, ProgramCommand, run_program
+from adapter.foundation.service.runtime.interruption import run_until_interrupted
+from adapter.foundation.service.runtime.printing import run_until_nobody_reads
+from recommender.kubectl.program import PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; raises SystemExit if the exit status is not 0."""
+    given = sys.argv[1:] if arguments is None else arguments
+    run = partial(run_program, COMMANDS, given, os.environ)
+    run_until_interrupted(PROGRAM, partial(run_until_nobody_reads, run))
+
+
+def _load(name: str) -> ProgramCommand:
+    """Return a command; only the one that runs is imported."""
+    if name == "why":
+        from recommender.kubectl.why.command import WHY, why  # noqa: PLC0415 - see above
+
+        return ProgramCommand(WHY, why)
+    if name == "what-if":
+        from recommender.kubectl.what_if import WHAT_IF, what_if  # noqa: PLC0415 - see above
+
+        return ProgramCommand(WHAT_IF, what_if)
+    if name == "doctor":
+        from recommender.kubectl.doctor import DOCTOR, doctor  # noqa: PLC0415 - see above
+
+        return ProgramCommand(DOCTOR, doctor)
+    raise AssertionError(name)
+
+
+COMMANDS: Final = Program(
+    name=PROGRAM,
+    version=program_version(),
+    summary="Why an HPA, a workload or a pod is as it is: the plugin of kubectl.",
+    commands={
+        "why": "explain the size of an HPA's target, of a workload, or a pod",
+        "what-if": "calculate recommendations as if the cluster were different",
+        "doctor": "check the adapter and the recommender for common faults",
+    },
+    load=_load,
+)

@@ -1,0 +1,87 @@
+"""Reads from the API server with the caller's own rights; a read that fails is a sentence, not an exception."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from adapter.foundation.sources.kubernetes.errors import (
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+    UnauthorizedError,
+    is_of_the_server,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.sources.kubernetes.access_rights import AccessRight
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+
+
+@dataclass(frozen=True, slots=True)
+class NotRead:
+    """Something that could not be read."""
+
+    reason: str
+    """One sentence without a full stop; with the right that is missing, if it is one."""
+    is_absent: bool = False
+    """Whether the API server knows nothing at this path."""
+
+
+class Reader:
+    """Single answers of one API server."""
+
+    def __init__(self, client: KubernetesClient) -> None:
+        self._client = client
+
+    def object(self, path: str, right: AccessRight, query: Mapping[str, str] | None = None) -> dict[str, Any] | NotRead:
+        """Return the JSON object at a path; `right` is what the request needs. Raises UnauthorizedError.
+
+        Credentials that are not accepted answer no question at all, so they are an error.
+        """
+        try:
+            found = msgspec.json.decode(self._client.get(path, query))
+        except ForbiddenError:
+            return NotRead(f"you lack the right to {right}: ask for a role that has it")
+        except UnauthorizedError:
+            raise
+        except NotFoundError as error:
+            return NotRead(str(error), is_absent=True)
+        except KubernetesError as error:
+            return NotRead(str(error))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return NotRead(f"GET {path}: the answer is not JSON: {error}")
+        return found if isinstance(found, dict) else NotRead(f"GET {path}: the answer is not an object")
+
+    def items(
+        self, path: str, right: AccessRight, query: Mapping[str, str] | None = None
+    ) -> list[dict[str, Any]] | NotRead:
+        """Return the items of a list. Raises UnauthorizedError."""
+        found = self.object(path, right, query)
+        return found if isinstance(found, NotRead) else [*(found.get("items") or ())]
+
+    def required(self, path: str, right: AccessRight) -> dict[str, Any]:
+        """Return the object without which there is no answer. Raises KubernetesError."""
+        try:
+            found = msgspec.json.decode(self._client.get(path))
+        except ForbiddenError as error:
+            raise KubernetesError(f"you lack the right to {right}: ask for a role that has it") from error
+        except KubernetesError as error:
+            if isinstance(error, NotFoundError) and not is_of_the_server(error):
+                raise KubernetesError(f"{error}: check the name and the namespace (-n)") from error
+            raise
+        if not isinstance(found, dict):
+            raise KubernetesError(f"GET {path}: the answer is not an object")
+        return found
+
+
+def namespaced(group_version: str, namespace: str, plural: str, name: str = "", subresource: str = "") -> str:
+    """Return the path of a list or an object: `apps/v1`, `shop`, `deployments`, `web`."""
+    root = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
+    parts = [root, "namespaces", quote(namespace, safe=""), plural, quote(name, safe=""), subresource]
+    return "/".join(filter(None, parts))

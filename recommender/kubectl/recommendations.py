@@ -1,0 +1,136 @@
+"""The recommender's recommendations, by the API server's proxy to its page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from adapter.foundation.options.cluster import object_name
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import TEXT, Flag
+from adapter.foundation.service.server.addresses import parse_port
+from adapter.foundation.sources.kubernetes.access_rights import AccessRight
+from recommender.kubectl.reader import NotRead
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.kubectl.reader import Reader
+
+PATH: Final = "api/v1/recommendations"
+KIND: Final = "RecommendationList"
+_ITEM_KEYS: Final = frozenset({"name", "status", "message", "steps", "binding", "targets"})
+_TARGET_KEYS: Final = frozenset(
+    {"namespace", "kind", "name", "current_replicas", "recommended_replicas", "action", "owner", "message"}
+)
+_LABEL: Final = "app.kubernetes.io/component=recommender"
+_PORT: Final = "page"
+"""Name of the page's port in the pods of the chart."""
+_REPAIR: Final = (
+    "the page must listen on the pod's address (recommender.page.bindAddress of the chart) and answer by the API "
+    "server's name (recommender.page.allowedHosts), and the NetworkPolicy must admit the API server "
+    "(networkPolicy.pageFrom)"
+)
+
+RECOMMENDER_FLAG: Final = Flag(
+    name="recommender",
+    kind=TEXT,
+    help=(
+        "NAMESPACE/NAME:PORT of the Service in front of the recommender's page; [https:] before NAME if it speaks TLS "
+        "(default: the pods of the chart, by their label)."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendations:
+    """What all recommenders of the cluster decided last."""
+
+    items: tuple[Mapping[str, Any], ...]
+    unread: tuple[str, ...] = ()
+    """What could not be read: an installation whose page does not answer."""
+
+    def about(self, namespace: str, kind: str, name: str) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        """Return the recommendations that have this object as a target, each with its entry of `targets`."""
+        wanted = (namespace, kind.lower(), name)
+        return [
+            (item, target)
+            for item in self.items
+            for target in item.get("targets") or ()
+            if (target["namespace"], target["kind"].lower(), target["name"]) == wanted
+        ]
+
+
+def unread_of(decided: Recommendations | NotRead) -> tuple[str, ...]:
+    """Return what is not known of the decisions."""
+    return (decided.reason,) if isinstance(decided, NotRead) else decided.unread
+
+
+def recommendations(reader: Reader, service: str) -> Recommendations | NotRead:
+    """Return the last decisions; `service` is the text of `--recommender`. Raises UsageError."""
+    if service:
+        return _decided(reader, *_service_path(service))
+    pods = reader.items("/api/v1/pods", AccessRight("list", "pods"), {"labelSelector": _LABEL})
+    if isinstance(pods, NotRead):
+        return NotRead(f"the recommender's decisions: {pods.reason}, or name its Service with --recommender")
+    ports = [(pod["metadata"], port) for pod in pods if (port := _page_port(pod))]
+    if not ports:
+        return NotRead(
+            f"the recommender's decisions: no pod with the label {_LABEL} has a port named {_PORT}: name the Service "
+            "in front of it with --recommender"
+        )
+    answers: dict[str, Recommendations | NotRead] = {}
+    for metadata, port in ports:
+        namespace = metadata["namespace"]
+        if isinstance(answers.get(namespace), Recommendations):
+            # Of the pods of one installation, one leads; the others have no decisions.
+            continue
+        pod = f"http:{quote(metadata['name'], safe='')}:{port}"
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/proxy/{PATH}"
+        answers[namespace] = _decided(reader, path, AccessRight("get", "pods", "", namespace, subresource="proxy"))
+    return Recommendations(
+        tuple(item for found in answers.values() if isinstance(found, Recommendations) for item in found.items),
+        tuple(found.reason for found in answers.values() if isinstance(found, NotRead)),
+    )
+
+
+def _decided(reader: Reader, path: str, right: AccessRight) -> Recommendations | NotRead:
+    found = reader.object(path, right)
+    if isinstance(found, NotRead):
+        hint = "" if "you lack the right" in found.reason else f": {_REPAIR}"
+        return NotRead(f"the recommender's decisions: {found.reason}{hint}")
+    items = found.get("items") or ()
+    if found.get("kind") != KIND or not all(_is_known(item) for item in items):
+        return NotRead(
+            f"the recommender's decisions: GET {path}: the answer is no {KIND} of this version: check --recommender"
+        )
+    return Recommendations(tuple(items))
+
+
+def _is_known(item: object) -> bool:
+    """Return whether an item has the keys that answers are made of."""
+    if not isinstance(item, dict) or not item.keys() >= _ITEM_KEYS:
+        return False
+    return all(isinstance(target, dict) and target.keys() >= _TARGET_KEYS for target in item["targets"])
+
+
+def _service_path(text: str) -> tuple[str, AccessRight]:
+    place, _, port = text.rpartition(":")
+    namespace, _, name = place.partition("/")
+    scheme, colon, plain = name.rpartition(":")
+    named = object_name("recommender", f"{namespace}/{plain}")
+    if scheme not in {"", "http", "https"}:
+        raise UsageError(f"--recommender: {scheme!r} is not http or https")
+    try:
+        parse_port(port)
+    except ValueError as error:
+        raise UsageError(f"--recommender: {text!r} is not NAMESPACE/NAME:PORT: {error}") from error
+    service = f"{scheme}{colon}{named.name}:{port}"
+    path = f"/api/v1/namespaces/{named.namespace}/services/{service}/proxy/{PATH}"
+    return path, AccessRight("get", "services", "", named.namespace, subresource="proxy")
+
+
+def _page_port(pod: Mapping[str, Any]) -> int | None:
+    ports = [port for container in pod["spec"]["containers"] for port in container.get("ports") or ()]
+    return next((port["containerPort"] for port in ports if port.get("name") == _PORT), None)

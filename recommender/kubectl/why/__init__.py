@@ -1,0 +1,1 @@
+"""The answers: for an HPA, a workload, and a pod."""

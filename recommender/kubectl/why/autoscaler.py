@@ -1,0 +1,254 @@
+"""`why hpa/NAME`: each metric as the controller sees it, and what the next sync does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.hpa import HpaWorkload, Unavailable
+from adapter.foundation.hpa.documents import HpaDocumentError, pod_of, spec_of
+from adapter.foundation.objects.quantities import milli_quantity
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.sources.kubernetes.access_rights import AccessRight
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.metrics.readings.explain.explanation import Explanation
+from recommender.kubectl.reader import NotRead, namespaced
+from recommender.kubectl.report import Report, ReportSection
+from recommender.kubectl.why.moments import ago, rfc3339, seconds_of
+from recommender.kubectl.why.next_sync import next_sync
+from recommender.kubectl.why.observed import RESOURCE, MetricsApis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from adapter.foundation.hpa import Proposal
+    from adapter.foundation.objects.resources import ResolveResource
+    from recommender.kubectl.reader import Reader
+    from recommender.kubectl.why.next_sync import NextSync
+    from recommender.kubectl.why.observed import AskedMetric
+
+GROUP: Final = "autoscaling"
+PLURAL: Final = "horizontalpodautoscalers"
+_MOST_VALUES: Final = 10
+NOT_ASKED: Final = ReportSection(
+    "Rules and queries",
+    (
+        "Not asked: the API server does not pass your credentials on to the adapter.",
+        "Name the adapter with --server, such as a port that kubectl port-forward opens, to see them.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The scale target, with its pods."""
+
+    workload: HpaWorkload
+    selector: str
+
+
+def why_autoscaler(
+    reader: Reader,
+    resolve: ResolveResource,
+    explain: Callable[[AskedMetric], Explanation | NotRead] | None,
+    namespace: str,
+    name: str,
+    now: float,
+) -> Report:
+    """Return the answer for an HPA. Raises KubernetesError if it cannot be read."""
+    right = AccessRight("get", PLURAL, GROUP, namespace, name)
+    hpa = reader.required(namespaced(f"{GROUP}/v2", namespace, PLURAL, name), right)
+    target = _target(reader, resolve, namespace, hpa)
+    conditions = _conditions(hpa)
+    if isinstance(target, NotRead):
+        answer = f"hpa/{name} cannot be calculated: {target.reason}."
+        return _report(hpa, answer, (conditions,), (target.reason,), {})
+    apis = MetricsApis(reader, namespace, target.selector, resolve)
+    asked = [apis.ask(metric) for metric in hpa["spec"].get("metrics") or ()]
+    explained = [explain(one) if explain and one.api != RESOURCE else None for one in asked]
+    lacking = {one.reason: None for one in explained if isinstance(one, NotRead)}
+    try:
+        spec = spec_of(hpa)
+    except HpaDocumentError as error:
+        return _report(hpa, f"hpa/{name} cannot be calculated: {error}.", (conditions,), (str(error), *lacking), {})
+    last = seconds_of((hpa.get("status") or {}).get("lastScaleTime"))
+    following = next_sync(spec, target.workload, [one.observation for one in asked], last, now)
+    proposals = following.free.proposals or (None,) * len(asked)
+    shown = [*zip(asked, proposals, explained, hpa["spec"]["metrics"], strict=True)]
+    details = {
+        "target": _target_document(hpa, target, spec.min_replicas, spec.max_replicas),
+        "next": _next_document(following),
+        "metrics": [_metric_document(one, proposal, found, now) for one, proposal, found, _ in shown],
+        "conditions": _condition_documents(hpa),
+    }
+    sections = (
+        *(_metric_section(one, proposal, found, metric, now) for one, proposal, found, metric in shown),
+        _steps_section(following),
+        conditions,
+        *((NOT_ASKED,) if explain is None else ()),
+    )
+    return _report(hpa, f"hpa/{name}: {following.sentence}.", sections, (*_unavailable(asked), *lacking), details)
+
+
+def _steps_section(following: NextSync) -> ReportSection:
+    steps = following.free.steps
+    return ReportSection("Steps", tuple(f"{one.step}: {_count(one.value)} ({one.detail})" for one in steps))
+
+
+def _unavailable(asked: Sequence[AskedMetric]) -> list[str]:
+    return [f"{one.metric}: {one.observation.message}" for one in asked if isinstance(one.observation, Unavailable)]
+
+
+def _report(
+    hpa: Mapping[str, Any],
+    answer: str,
+    sections: tuple[ReportSection, ...],
+    missing: tuple[str, ...],
+    details: Mapping[str, Any],
+) -> Report:
+    metadata = hpa["metadata"]
+    return Report(
+        kind="WhyAutoscaler",
+        subject=f"hpa/{metadata['name']}",
+        namespace=metadata["namespace"],
+        answer=answer,
+        sections=sections,
+        missing=missing,
+        details=details or {"conditions": _condition_documents(hpa)},
+    )
+
+
+def _target(reader: Reader, resolve: ResolveResource, namespace: str, hpa: Mapping[str, Any]) -> _Target | NotRead:
+    """Return what the controller reads of the target: its scale, and the pods that the scale selects."""
+    reference = hpa["spec"]["scaleTargetRef"]
+    group = str(reference.get("apiVersion", "")).rpartition("/")[0]
+    try:
+        kind = resolve(group, reference["kind"])
+    except (UnknownResourceError, KubernetesError) as error:
+        return NotRead(f"the target's kind is not known: {error}")
+    path = namespaced(kind.api_version, namespace, kind.plural, reference["name"], "scale")
+    scale = reader.object(
+        path, AccessRight("get", kind.plural, kind.group, namespace, reference["name"], subresource="scale")
+    )
+    if isinstance(scale, NotRead):
+        return scale
+    status = scale.get("status") or {}
+    selector = status.get("selector", "")
+    if not selector:
+        return NotRead(f"the scale of {reference['kind']} {reference['name']} has no selector, which the HPA needs")
+    pods = reader.items(
+        namespaced("v1", namespace, "pods"), AccessRight("list", "pods", "", namespace), {"labelSelector": selector}
+    )
+    if isinstance(pods, NotRead):
+        return pods
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    return _Target(HpaWorkload(replicas, status.get("replicas", 0), tuple(map(pod_of, pods))), selector)
+
+
+def _metric_section(
+    asked: AskedMetric,
+    proposal: Proposal | None,
+    found: Explanation | NotRead | None,
+    metric: Mapping[str, Any],
+    now: float,
+) -> ReportSection:
+    return ReportSection(
+        f"{metric['type']} metric {asked.metric}", tuple(_metric_sentences(asked, proposal, found, metric, now))
+    )
+
+
+def _metric_sentences(
+    asked: AskedMetric,
+    proposal: Proposal | None,
+    found: Explanation | NotRead | None,
+    metric: Mapping[str, Any],
+    now: float,
+) -> Iterator[str]:
+    if isinstance(asked.observation, Unavailable):
+        yield f"No value: {asked.observation.message}."
+    else:
+        values = [f"{name} {milli_quantity(value)}" for name, value in sorted(asked.values_milli.items())]
+        more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
+        yield f"Value: {', '.join(values[:_MOST_VALUES])}{more}."
+        if asked.newest is not None:
+            yield f"The newest value is of {ago(asked.newest, now)}."
+    yield f"Target: {_goal(metric)}."
+    if proposal is not None and proposal.replicas is not None:
+        yield f"It asks for {proposal.replicas}: {proposal.detail}."
+    elif proposal is not None and not isinstance(asked.observation, Unavailable):
+        yield f"It cannot be used: {proposal.detail}."
+    if isinstance(found, Explanation):
+        yield f"Rule: {found.rule or 'none'}."
+        yield f"Query: {found.query or 'none'}"
+        if not asked.values_milli:
+            yield f"Cause: {found.cause}." + (f" Repair: {found.fix}." if found.fix else "")
+    yield f"Asked: {asked.path}"
+
+
+def _goal(metric: Mapping[str, Any]) -> str:
+    kind = metric["type"]
+    source = metric[kind[0].lower() + kind[1:]]
+    target = source["target"]
+    for key, words in (("averageUtilization", "{} % of the requests"), ("averageValue", "{} a pod"), ("value", "{}")):
+        if key in target:
+            return words.format(target[key])
+    return str(target["type"])
+
+
+def _conditions(hpa: Mapping[str, Any]) -> ReportSection:
+    lines = [
+        f"{one['type']} is {one['status']} ({one['reason']}): {one['message']}" for one in _condition_documents(hpa)
+    ]
+    return ReportSection("Conditions of the HPA, as its controller wrote them", tuple(lines) or ("None yet.",))
+
+
+def _condition_documents(hpa: Mapping[str, Any]) -> list[dict[str, str]]:
+    found: Sequence[Mapping[str, str]] = (hpa.get("status") or {}).get("conditions") or ()
+    return [{key: one.get(key, "") for key in ("type", "status", "reason", "message")} for one in found]
+
+
+def _target_document(hpa: Mapping[str, Any], target: _Target, minimum: int, maximum: int) -> dict[str, Any]:
+    reference = hpa["spec"]["scaleTargetRef"]
+    return {
+        "kind": reference["kind"],
+        "name": reference["name"],
+        "replicas": target.workload.spec_replicas,
+        "pods": len(target.workload.pods),
+        "min_replicas": minimum,
+        "max_replicas": maximum,
+    }
+
+
+def _next_document(following: NextSync) -> dict[str, Any]:
+    free = following.free
+    return {
+        "replicas": free.desired,
+        "certain": following.is_certain,
+        "held_for_seconds": following.wait_seconds,
+        "reason": str(free.reason),
+        "steps": [{"step": step.step, "value": step.value, "detail": step.detail} for step in free.steps],
+    }
+
+
+def _metric_document(
+    asked: AskedMetric, proposal: Proposal | None, found: Explanation | NotRead | None, now: float
+) -> dict[str, Any]:
+    explained = found if isinstance(found, Explanation) else None
+    return {
+        "metric": asked.metric,
+        "api": asked.api,
+        "path": asked.path,
+        "selector": asked.selector or None,
+        "values": {name: milli_quantity(value) for name, value in sorted(asked.values_milli.items())},
+        "newest": None if asked.newest is None else rfc3339(asked.newest),
+        "age_seconds": None if asked.newest is None else round(max(now - asked.newest, 0.0), 1),
+        "error": asked.observation.message if isinstance(asked.observation, Unavailable) else None,
+        "replicas": None if proposal is None else proposal.replicas,
+        "calculation": None if proposal is None else proposal.detail,
+        "rule": explained.rule if explained else None,
+        "query": explained.query if explained else None,
+    }
+
+
+def _count(value: int | None) -> str:
+    return "no number" if value is None else str(value)

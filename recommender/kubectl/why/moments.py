@@ -1,0 +1,27 @@
+"""Times as people read them: how long ago."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+_UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
+
+
+def seconds_of(moment: str | None) -> float | None:
+    """Return a time of the API in seconds since the Unix epoch; None without one."""
+    return datetime.fromisoformat(moment).timestamp() if moment else None
+
+
+def ago(moment: float, now: float) -> str:
+    """Return the time that has passed, in the largest unit of which it has two, such as `3 min ago`."""
+    passed = max(now - moment, 0.0)
+    for size, unit in _UNITS:
+        if passed >= 2 * size:
+            return f"{passed // size:.0f} {unit} ago"
+    return f"{passed:.0f} s ago"
+
+
+def rfc3339(moment: float) -> str:
+    """Return a time as the API writes it."""
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,110 @@
+"""What the HPA controller will do next, as far as that can be known from outside of it (pure).
+
+The controller keeps its last recommendations and changes in memory and shows them to nobody. So the arithmetic runs
+twice: with a memory that holds nothing back, and with one in which the present size was recommended a moment ago. Where
+both give the same number it is certain; otherwise it lies between them, and the answer says until when.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.hpa import HpaHistory, PastRecommendation, ScaleEvent, evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.hpa import HpaDecision, HPASpec, HpaWorkload, Observation
+
+_LONG_AGO: Final = -1e12
+"""Before every window, on any clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextSync:
+    """What the next sync decides."""
+
+    free: HpaDecision
+    """If nothing of the last minutes holds it back."""
+    held: HpaDecision
+    """If the present size was recommended a moment ago."""
+    wait_seconds: float
+    """After so long without another recommendation, nothing holds it back any more; 0 if that is certain now."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the size does not depend on what only the controller remembers."""
+        return self.free.desired == self.held.desired
+
+    @property
+    def sentence(self) -> str:
+        """What happens next, in one sentence."""
+        current, desired = self.free.current, self.free.desired
+        if desired == current:
+            return f"It stays at {_replicas(current)}: {_why_unchanged(self.free)}"
+        if self.is_certain:
+            return f"The next sync scales from {current} to {_replicas(desired)}{_limit_of(self.free)}"
+        return (
+            f"It stays at {_replicas(current)} for now: the metrics ask for {desired}, but the stabilization window or "
+            f"a policy may hold that back for up to {self.wait_seconds:g} s"
+        )
+
+
+def next_sync(
+    spec: HPASpec, workload: HpaWorkload, observations: Sequence[Observation], last_scaled: float | None, now: float
+) -> NextSync:
+    """Return the decision of the next sync at `now`.
+
+    `last_scaled` is `status.lastScaleTime` in seconds on the same clock; a policy counts that change if it is recent.
+    """
+    unheld = HpaHistory((PastRecommendation(workload.spec_replicas, _LONG_AGO),))
+    free = evaluate(spec, workload, observations, unheld, now=now)
+    rising = free.desired > workload.spec_replicas
+    window = spec.windows.up if rising else spec.windows.down
+    period = _period(spec, rising=rising)
+    is_recent = last_scaled is not None and now - last_scaled <= period
+    changes = (_largest_change(spec, workload, last_scaled, rising=rising),) if is_recent and last_scaled else ()
+    ups, downs = (changes, ()) if rising else ((), changes)
+    recent = HpaHistory((PastRecommendation(workload.spec_replicas, now),), ups, downs)
+    held = evaluate(spec, workload, observations, recent, now=now)
+    waits = 0.0 if free.desired == held.desired else max(window, period if changes else 0.0)
+    return NextSync(free, held, waits)
+
+
+def _largest_change(spec: HPASpec, workload: HpaWorkload, at: float, *, rising: bool) -> ScaleEvent:
+    """Return the largest change that may have led to the present size: nobody shows how large it was."""
+    current = workload.spec_replicas
+    return ScaleEvent(current if rising else spec.max_replicas - current, at)
+
+
+def _period(spec: HPASpec, *, rising: bool) -> float:
+    """Return the longest period of the policies in a direction; 0 without a behaviour."""
+    if spec.behaviour is None:
+        return 0.0
+    return float((spec.behaviour.scale_up if rising else spec.behaviour.scale_down).longest_period_seconds)
+
+
+def _why_unchanged(decision: HpaDecision) -> str:
+    """Return why nothing changes, from the last step that decided it."""
+    if "largest" not in {step.step for step in decision.steps}:
+        return decision.message
+    steps = {step.step: step for step in decision.steps}
+    wanted = steps["largest"].value
+    if wanted == decision.current:
+        return "the metrics ask for this size"
+    return f"the metrics ask for {wanted}, and the limit is {decision.reason}"
+
+
+def _limit_of(decision: HpaDecision) -> str:
+    steps = {step.step: step for step in decision.steps}
+    largest = steps.get("largest")
+    if largest is None:
+        return f": {decision.message}"
+    if largest.value == decision.desired:
+        return ""
+    return f"; the metrics ask for {largest.value}, and the limit is {decision.reason}"
+
+
+def _replicas(count: int) -> str:
+    return f"{count} replica{'' if count == 1 else 's'}"

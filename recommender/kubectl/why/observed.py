@@ -1,0 +1,193 @@
+"""The metrics of an HPA as its controller asks for them: the same paths, selectors and fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from adapter.foundation.cluster.facts.requirements import label_selector_of
+from adapter.foundation.cluster.forms.pods import LabelSelectorForm
+from adapter.foundation.hpa import PodSample, PodSamples, Totals, Unavailable
+from adapter.foundation.hpa.documents import milli
+from adapter.foundation.objects.decoders import converted
+from adapter.foundation.objects.durations import parse_go_duration
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.sources.kubernetes.access_rights import AccessRight
+from recommender.kubectl.reader import NotRead, namespaced
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adapter.foundation.hpa import Observation
+    from adapter.foundation.objects.resources import ResolveResource
+    from recommender.kubectl.reader import Reader
+
+CUSTOM: Final = "custom.metrics.k8s.io"
+EXTERNAL: Final = "external.metrics.k8s.io"
+RESOURCE: Final = "metrics.k8s.io"
+_API_OF: Final = {"External": EXTERNAL, "Resource": RESOURCE, "ContainerResource": RESOURCE}
+_VERSIONS: Final = ("v1beta2", "v1beta1")
+"""Versions of custom.metrics.k8s.io, the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMetric:
+    """One metric: the request, and what came."""
+
+    api: str
+    metric: str
+    """`NAME`, or `KIND/NAME` for a custom metric, as `tidewatch-adapter explain` takes it."""
+    path: str
+    query: Mapping[str, str]
+    described: str
+    """`KIND/NAME` of the one object that it is about; empty for pods and external metrics."""
+    selector: str
+    """The metric's own selector."""
+    observation: Observation
+    values_milli: Mapping[str, int]
+    """By the object's name, or by the labels of the series."""
+    newest: float | None
+    """Unix seconds of the newest value; None without values."""
+
+
+class MetricsApis:
+    """Asks the metrics APIs for one HPA."""
+
+    def __init__(self, reader: Reader, namespace: str, pod_selector: str, resolve: ResolveResource) -> None:
+        """`pod_selector` is that of the target's scale."""
+        self._reader = reader
+        self._namespace = namespace
+        self._pods = pod_selector
+        self._resolve = resolve
+        self._version = ""
+
+    def ask(self, metric: Mapping[str, Any]) -> AskedMetric:
+        """Return what came for an entry of `spec.metrics`. Raises UnauthorizedError."""
+        try:
+            return self._ask(metric)
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            # Whoever serves the API: its answer is no reason to give none.
+            api = _API_OF.get(metric["type"], CUSTOM)
+            message = f"the answer of {api} is not in the form of the API: {error!r}"
+            return AskedMetric(api, str(metric["type"]), "", {}, "", "", Unavailable(message), {}, None)
+
+    def _ask(self, metric: Mapping[str, Any]) -> AskedMetric:
+        kind = metric["type"]
+        if kind in {"Resource", "ContainerResource"}:
+            return self._resource(metric["resource" if kind == "Resource" else "containerResource"])
+        source = metric[kind.lower()]
+        name, selector = source["metric"]["name"], _selector_text(source["metric"].get("selector"))
+        if kind == "External":
+            path = namespaced(f"{EXTERNAL}/v1beta1", self._namespace, quote(name, safe=""))
+            right = AccessRight("list", name, EXTERNAL, self._namespace)
+            query = {"labelSelector": selector} if selector else {}
+            return self._asked(EXTERNAL, name, path, query, right, selector=selector)
+        narrowed = {"metricLabelSelector": selector} if selector else {}
+        if kind == "Pods":
+            query = {"labelSelector": self._pods} | narrowed
+            return self._custom("pods", "*", name, query, selector=selector)
+        return self._object(source["describedObject"], name, narrowed, selector)
+
+    def _object(self, described: Mapping[str, Any], name: str, query: Mapping[str, str], selector: str) -> AskedMetric:
+        group = str(described.get("apiVersion", "")).rpartition("/")[0]
+        kind, of = described["kind"], described["name"]
+        try:
+            plural = self._resolve(group, kind).qualified
+        except UnknownResourceError as error:
+            return AskedMetric(CUSTOM, name, "", query, f"{kind}/{of}", selector, Unavailable(str(error)), {}, None)
+        return self._custom(plural, of, name, query, selector=selector)
+
+    def _custom(self, plural: str, of: str, name: str, query: Mapping[str, str], *, selector: str) -> AskedMetric:
+        right = AccessRight("get", plural, CUSTOM, self._namespace, subresource=name)
+        base = f"{CUSTOM}/{self._custom_version()}"
+        if plural == "namespaces":
+            path = namespaced(base, of, "metrics", name)
+        else:
+            path = f"{namespaced(base, self._namespace, plural, of)}/{quote(name, safe='')}"
+        described = "" if of == "*" else f"{plural}/{of}"
+        return self._asked(CUSTOM, f"{plural}/{name}", path, query, right, described=described, selector=selector)
+
+    def _custom_version(self) -> str:
+        if not self._version:
+            found = self._reader.object(f"/apis/{CUSTOM}", AccessRight("get", f"/apis/{CUSTOM}"))
+            versions = [] if isinstance(found, NotRead) else found.get("versions") or []
+            served = {one.get("version") for one in versions}
+            self._version = next((version for version in _VERSIONS if version in served), _VERSIONS[0])
+        return self._version
+
+    def _resource(self, source: Mapping[str, Any]) -> AskedMetric:
+        name, container = source["name"], source.get("container", "")
+        path, query = namespaced(f"{RESOURCE}/v1beta1", self._namespace, "pods"), {"labelSelector": self._pods}
+        found = self._reader.items(path, AccessRight("list", "pods", RESOURCE, self._namespace), query)
+        if isinstance(found, NotRead):
+            return AskedMetric(RESOURCE, name, path, query, "", "", Unavailable(found.reason), {}, None)
+        samples = {one["metadata"]["name"]: sample for one in found if (sample := _usage(one, name, container))}
+        if not samples:
+            nothing = Unavailable(f"{RESOURCE} has no {name} of any of these pods")
+            return AskedMetric(RESOURCE, name, path, query, "", "", nothing, {}, None)
+        values = {pod: sample.milli for pod, sample in samples.items()}
+        newest = max(sample.timestamp for sample in samples.values())
+        return AskedMetric(RESOURCE, name, path, query, "", "", PodSamples(samples), values, newest)
+
+    def _asked(
+        self,
+        api: str,
+        metric: str,
+        path: str,
+        query: Mapping[str, str],
+        right: AccessRight,
+        *,
+        described: str = "",
+        selector: str = "",
+    ) -> AskedMetric:
+        found = self._reader.items(path, right, query)
+        if isinstance(found, NotRead):
+            return AskedMetric(api, metric, path, query, described, selector, Unavailable(found.reason), {}, None)
+        if not found:
+            nothing = Unavailable("the API returned no value")
+            return AskedMetric(api, metric, path, query, described, selector, nothing, {}, None)
+        newest = max(_moment(item["timestamp"]) for item in found)
+        observation = _by_pod(found) if metric.startswith("pods/") and not described else _totals(found)
+        return AskedMetric(api, metric, path, query, described, selector, observation, _values(found), newest)
+
+
+def _by_pod(items: Sequence[Mapping[str, Any]]) -> PodSamples:
+    return PodSamples(
+        {item["describedObject"]["name"]: PodSample(milli(item["value"]), _moment(item["timestamp"])) for item in items}
+    )
+
+
+def _totals(items: Sequence[Mapping[str, Any]]) -> Totals:
+    return Totals(tuple(milli(item["value"]) for item in items))
+
+
+def _values(items: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    values: dict[str, int] = {}
+    for item in items:
+        labels = item.get("metricLabels") or {}
+        series = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+        name = (item.get("describedObject") or {}).get("name") or series or "total"
+        values[name] = values.get(name, 0) + milli(item["value"])
+    return values
+
+
+def _usage(pod: Mapping[str, Any], resource: str, container: str) -> PodSample | None:
+    """Return what a pod uses; None if a container that counts lacks a value, as the controller takes it."""
+    counted = [one for one in pod.get("containers") or () if not container or one["name"] == container]
+    usages = [(one.get("usage") or {}).get(resource) for one in counted]
+    if not usages or any(usage is None for usage in usages):
+        return None
+    window = parse_go_duration(pod.get("window", "1m"))
+    return PodSample(sum(milli(usage) for usage in usages), _moment(pod["timestamp"]), window)
+
+
+def _selector_text(selector: Mapping[str, Any] | None) -> str:
+    if not selector:
+        return ""
+    return str(label_selector_of("the metric's selector", converted(selector, LabelSelectorForm)) or "")
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,148 @@
+"""`why deployment/NAME` and its kin: who sets the size, what is recommended, and what was written last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.sources.kubernetes.access_rights import AccessRight
+from recommender.kubectl.reader import NotRead, namespaced
+from recommender.kubectl.recommendations import unread_of
+from recommender.kubectl.report import Report, ReportSection
+from recommender.kubectl.why.autoscaler import GROUP, PLURAL
+from recommender.kubectl.why.events import events_of, events_section
+from recommender.kubectl.why.moments import ago, seconds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from adapter.foundation.objects.resources import Resource
+    from recommender.kubectl.reader import Reader
+    from recommender.kubectl.recommendations import Recommendations
+
+_REPLICAS: Final = ("f:spec", "f:replicas")
+_MANAGER: Final = "tidewatch"
+"""Field manager of the recommender's writes: its User-Agent."""
+
+
+def why_workload(
+    reader: Reader, kind: Resource, namespace: str, name: str, decided: Recommendations | NotRead, now: float
+) -> Report:
+    """Return the answer for an object with a size. Raises KubernetesError if it cannot be read."""
+    right = AccessRight("get", kind.plural, kind.group, namespace, name)
+    found = reader.required(namespaced(kind.api_version, namespace, kind.plural, name), right)
+    scalers = _autoscalers(reader, namespace, kind.kind, name)
+    items = [] if isinstance(decided, NotRead) else decided.about(namespace, kind.kind, name)
+    writers = _writers(found)
+    events = events_of(reader, namespace, kind.kind, name)
+    missing = (*unread_of(decided), *(one.reason for one in (scalers, events) if isinstance(one, NotRead)))
+    replicas = (found.get("spec") or {}).get("replicas")
+    status = found.get("status") or {}
+    pods, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
+    owners = [*_owners([] if isinstance(scalers, NotRead) else scalers), *_recommending(items, writers)]
+    sections = [
+        ReportSection("Size", (f"{_known(replicas)} wanted, {pods} pods, {ready} ready.",)),
+        ReportSection("Who sets it", tuple(_owner_sentences(owners, writers, now))),
+        *(_recommendation_section(item, target) for item, target in items),
+    ]
+    if not isinstance(events, NotRead):
+        sections.append(events_section(events, now))
+    subject = f"{kind.singular}/{name}"
+    return Report(
+        kind="WhyWorkload",
+        subject=subject,
+        namespace=namespace,
+        answer=_answer(subject, replicas, owners, writers, is_certain=not missing),
+        sections=tuple(sections),
+        missing=missing,
+        details={
+            "replicas": {"wanted": replicas, "pods": pods, "ready": ready},
+            "owners": owners,
+            "writers": writers,
+            "recommendations": [dict(item) | {"targets": [dict(target)]} for item, target in items],
+            "events": [] if isinstance(events, NotRead) else events,
+        },
+    )
+
+
+def _autoscalers(reader: Reader, namespace: str, kind: str, name: str) -> list[dict[str, Any]] | NotRead:
+    """Return the HPAs that have the object as their target."""
+    right = AccessRight("list", PLURAL, GROUP, namespace)
+    found = reader.items(namespaced(f"{GROUP}/v2", namespace, PLURAL), right)
+    if isinstance(found, NotRead):
+        return NotRead(f"HPAs: {found.reason}")
+    wanted = (kind, name)
+    references = ((hpa, hpa["spec"]["scaleTargetRef"]) for hpa in found)
+    return [hpa for hpa, reference in references if (reference["kind"], reference["name"]) == wanted]
+
+
+def _owners(scalers: list[dict[str, Any]]) -> Iterator[str]:
+    for hpa in scalers:
+        made_by = [
+            f"ScaledObject {owner['name']} by "
+            for owner in hpa["metadata"].get("ownerReferences") or ()
+            if owner.get("kind") == "ScaledObject"
+        ]
+        yield f"{''.join(made_by[:1])}hpa/{hpa['metadata']['name']}"
+
+
+def _recommending(
+    items: list[tuple[Mapping[str, Any], Mapping[str, Any]]], writers: list[dict[str, str | None]]
+) -> Iterator[str]:
+    """Yield the recommendations that write the size themselves: now, or at an earlier time."""
+    has_written = any(one["manager"] == _MANAGER for one in writers)
+    for item, target in items:
+        if target["action"] == "scale" or (target["action"] == "none" and has_written):
+            yield f"recommendation {item['name']}"
+
+
+def _writers(found: Mapping[str, Any]) -> list[dict[str, str | None]]:
+    """Return the field managers of `spec.replicas`, the newest last."""
+    managers = [
+        {"manager": one.get("manager", ""), "subresource": one.get("subresource") or None, "time": one.get("time")}
+        for one in found["metadata"].get("managedFields") or ()
+        if _REPLICAS[1] in ((one.get("fieldsV1") or {}).get(_REPLICAS[0]) or {})
+    ]
+    return sorted(managers, key=lambda one: one["time"] or "")
+
+
+def _owner_sentences(owners: list[str], writers: list[dict[str, str | None]], now: float) -> Iterator[str]:
+    yield from (f"{owner} sets it." for owner in owners)
+    if len(owners) > 1:
+        yield "More than one sets it: they overwrite each other."
+    for one in writers:
+        moment = seconds_of(one["time"])
+        when = "" if moment is None else f", last {ago(moment, now)}"
+        how = " by its scale" if one["subresource"] == "scale" else ""
+        yield f"The field manager {one['manager']} wrote spec.replicas{how}{when}."
+    if not owners and not writers:
+        yield "Nothing that is known."
+
+
+def _recommendation_section(item: Mapping[str, Any], target: Mapping[str, Any]) -> ReportSection:
+    lines = [f"Status {item['status']}" + (f": {item['message']}" if item["message"] else "") + "."]
+    recommended = target["recommended_replicas"]
+    if recommended is None:
+        lines.append("It has no value.")
+    else:
+        lines.append(f"It recommends {recommended}; now {_known(target['current_replicas'])}.")
+    for step in item.get("steps") or ():
+        mark = " <- decides" if step["step"] == item["binding"] else ""
+        lines.append(f"{step['step']}: {_known(step['value'])} ({step['detail']}){mark}")
+    lines.append(f"Action: {target['action']}" + (f", {target['message']}" if target["message"] else "") + ".")
+    if target["owner"]:
+        lines.append(f"Owner: {target['owner']}.")
+    return ReportSection(f"Recommendation {item['name']}", tuple(lines))
+
+
+def _answer(
+    subject: str, replicas: int | None, owners: list[str], writers: list[dict[str, str | None]], *, is_certain: bool
+) -> str:
+    if owners:
+        return f"{subject} wants {_known(replicas)} replicas: {' and '.join(owners)} sets its size."
+    last = f", and {writers[-1]['manager']} wrote it last" if writers else ""
+    nothing = "nothing sets its size by itself" if is_certain else "nothing that can be read sets its size"
+    return f"{subject} wants {_known(replicas)} replicas: {nothing}{last}."
+
+
+def _known(value: object) -> str:
+    return "unknown" if value is None else str(value)

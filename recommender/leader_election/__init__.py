@@ -1,0 +1,1 @@
+"""Election of the one replica that may write, by a Lease."""

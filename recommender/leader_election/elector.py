@@ -1,0 +1,314 @@
+"""Leader election by a Lease: at one moment at most one process leads, and it knows for how long.
+
+    elector = LeaseElector(objects, LeaseSettings(namespace="monitoring", name="recommender", identity=…))
+    tasks.running("leader", lambda stop: elector.run(stop.event))
+    …
+    if elector.is_leader():
+        objects.replace(path, scale, Fence(5.0, elector.may_write))
+    …
+    context.on_stopping(lambda: elector.release(2.0))
+
+All decisions are in `lease_rules`. This module has the effects: requests with deadlines, a clock, and a loop.
+
+A process that loses the Lease continues to try to get it back; code that depends on the leadership checks it each time.
+`may_write`, as the permit of a write, is called when the connection of the write is open. A process that is suspended
+between that and the first byte may still write late; the object's resourceVersion protects against this.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
+from adapter.foundation.sources.kubernetes.writing import Fence
+from recommender.leader_election.rules import Create, LeaseTiming, Read, Standing, Wait, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.sources.kubernetes.writing import Reply
+
+_log = logging.getLogger(__name__)
+
+_LEAST_SECONDS = 0.05
+"""Shortest time limit, for a request that begins when the leadership is about to end."""
+
+
+class LeaseClient(Protocol):
+    """The requests to the API server (`writing.ObjectClient`)."""
+
+    def get(self, path: str, *, seconds: float) -> Reply:
+        """Return the object."""
+        ...
+
+    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
+        """Create an object in a collection."""
+        ...
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        """Replace the version of an object that the document names; sent at most once."""
+        ...
+
+
+class LeaseEvents(Protocol):
+    """Gets the events of an election, in the elector's own thread."""
+
+    def acquired(self) -> None:
+        """Handle that this process leads from now on."""
+        ...
+
+    def renewed(self, until: float) -> None:
+        """Handle that this process leads until this time of the elector's clock, unless it releases the Lease first."""
+        ...
+
+    def lost(self) -> None:
+        """Handle that this process no longer leads."""
+        ...
+
+    def failed(self, error: str) -> None:
+        """Handle the failure of a request; `error` is the name of the error's class."""
+        ...
+
+
+class NoEvents:
+    """Ignores all events."""
+
+    def acquired(self) -> None:
+        """Do nothing."""
+
+    def renewed(self, until: float) -> None:
+        """Do nothing."""
+
+    def lost(self) -> None:
+        """Do nothing."""
+
+    def failed(self, error: str) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseSettings:
+    """The Lease, and the identity of this candidate."""
+
+    namespace: str
+    name: str
+    identity: str
+    """Identity that no other process ever has; see `unique_identity`."""
+    timing: LeaseTiming = field(default_factory=LeaseTiming)
+
+    @property
+    def collection(self) -> str:
+        return f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
+
+    @property
+    def path(self) -> str:
+        return f"{self.collection}/{self.name}"
+
+
+def unique_identity(pod: str) -> str:
+    """Return an identity that contains the pod's name, and that no other process has, not even a restart."""
+    return f"{pod}_{uuid.uuid4()}"
+
+
+def since_boot() -> float:
+    """Return seconds of a clock that, unlike `time.monotonic`, continues while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseEffects:
+    """The effects of an elector other than requests to the API server."""
+
+    clock: Callable[[], float] = since_boot
+    wall: Callable[[], datetime] = lambda: datetime.now(UTC)
+    share: Callable[[], float] = random.random
+
+
+class LeaseElector:
+    """One candidate. `is_leader`, `may_write` and `release` may be called from any thread."""
+
+    def __init__(
+        self,
+        objects: LeaseClient,
+        settings: LeaseSettings,
+        events: LeaseEvents | None = None,
+        effects: LeaseEffects = LeaseEffects(),
+    ) -> None:
+        """Create a follower; no request is sent before `run`."""
+        self._objects = objects
+        self._settings = settings
+        self._events = events or NoEvents()
+        self._effects = effects
+        self._standing = Standing(settings.identity, settings.timing)
+        self._told_leading = False
+        self._told_holder: str | None = None
+        self._told_failure = ""
+        self._wait_at_least = 0.0
+        self._over = threading.Event()
+        self._turn = threading.Lock()
+        """Held during a request."""
+
+    def is_leader(self) -> bool:
+        """Return whether this process leads now, by its own clock, even while the API server does not answer."""
+        return not self._over.is_set() and self._standing.leads(self._effects.clock())
+
+    def may_write(self, seconds: float) -> bool:
+        """Return whether this process may write for this many seconds, during which no other process leads."""
+        return not self._over.is_set() and self._standing.may_write(self._effects.clock(), seconds)
+
+    def holder(self) -> str:
+        """Return the last known holder of the Lease; empty if there is none."""
+        seen = self._standing.seen
+        return "" if seen is None else seen.holder
+
+    def run(self, stop: threading.Event) -> None:
+        """Try to become and to remain the leader, until the stop or a release."""
+        while not stop.is_set() and not self._over.is_set():
+            self._round()
+            self._note()
+            self._sleep(stop)
+        self._note()
+
+    def release(self, seconds: float) -> bool:
+        """Stop leading at once, and let another process lead; return whether the Lease was released.
+
+        Takes at most `seconds`. Call it when no write is in progress that the leadership permitted. If the API server
+        does not answer, the Lease expires by itself.
+        """
+        self._over.set()
+        end = self._effects.clock() + seconds
+        if not self._turn.acquire(timeout=max(0.0, seconds)):
+            _log.warning("the Lease is not released: a request is still under way", extra=self._fields())
+            return False
+        try:
+            return self._try_release(end)
+        except KubernetesError as error:
+            _log.warning("the Lease is not released", extra=self._fields(error=str(error)))
+            return False
+        finally:
+            self._turn.release()
+
+    def _try_release(self, end: float) -> bool:
+        # The first attempt uses the known version, the second one reads it again.
+        for _ in range(2):
+            write = self._standing.released(self._effects.wall())
+            if write is None:
+                self._perform(Read(), self._seconds_left(end))
+                write = self._standing.released(self._effects.wall())
+            if write is None:
+                return True
+            with suppress(StatusError):
+                self._objects.replace(self._settings.path, write.document(), self._fence(self._seconds_left(end)))
+                _log.info("the Lease is released", extra=self._fields())
+                return True
+            self._standing = self._standing.failed()
+        return False
+
+    def _seconds_left(self, end: float) -> float:
+        return max(_LEAST_SECONDS, end - self._effects.clock())
+
+    def _round(self) -> None:
+        """Read or renew the Lease, as client-go's tryAcquireOrRenew does; read it at most once."""
+        self._standing = self._standing.begun(self._effects.clock())
+        self._wait_at_least = 0.0
+        has_read = False
+        while True:
+            action = self._standing.next_action(self._effects.clock(), self._effects.wall())
+            if isinstance(action, Wait) or (isinstance(action, Read) and has_read):
+                return
+            has_read = has_read or isinstance(action, Read)
+            with self._turn:
+                if self._over.is_set():
+                    return
+                try:
+                    self._perform(action, self._request_seconds())
+                except KubernetesError as error:
+                    self._note_failure(error)
+                    continue
+            if not isinstance(action, Read):
+                return
+
+    def _request_seconds(self) -> float:
+        """Return the time limit of a request, so that the loss of the leadership is noticed when it happens."""
+        now, until = self._effects.clock(), self._standing.leads_until
+        most = self._settings.timing.request_seconds
+        return most if until is None or until <= now else max(_LEAST_SECONDS, min(most, until - now))
+
+    def _perform(self, action: Read | Create | Write, seconds: float) -> None:
+        settings, effects = self._settings, self._effects
+        sent_at = effects.clock()
+        match action:
+            case Read():
+                try:
+                    found = self._objects.get(settings.path, seconds=seconds).document
+                except NotFoundError:
+                    found = None
+                self._standing = self._standing.observed(found, effects.clock())
+                return
+            case Create(record):
+                lease = self._objects.create(
+                    settings.collection,
+                    {
+                        "apiVersion": "coordination.k8s.io/v1",
+                        "kind": "Lease",
+                        "metadata": {"name": settings.name, "namespace": settings.namespace},
+                        "spec": record.spec(),
+                    },
+                    seconds=seconds,
+                )
+            case Write():
+                lease = self._objects.replace(settings.path, action.document(), self._fence(seconds))
+        self._standing = self._standing.wrote(lease, sent_at, effects.clock())
+        if not self._over.is_set() and self._standing.leads_until is not None:
+            self._events.renewed(self._standing.leads_until)
+
+    @staticmethod
+    def _fence(seconds: float) -> Fence:
+        return Fence(seconds, lambda _: True)
+
+    def _note_failure(self, error: KubernetesError) -> None:
+        self._standing = self._standing.failed()
+        self._events.failed(type(error).__name__)
+        if isinstance(error, StatusError):
+            self._wait_at_least = max(self._wait_at_least, error.retry_after_seconds)
+        if type(error).__name__ != self._told_failure:
+            self._told_failure = type(error).__name__
+            _log.warning("the Lease cannot be read or renewed", extra=self._fields(error=str(error)))
+
+    def _note(self) -> None:
+        """Report changes to the log and the events."""
+        leading, holder = self.is_leader(), self.holder()
+        if leading:
+            self._told_failure = ""
+        if leading != self._told_leading:
+            self._told_leading = leading
+            if leading:
+                self._events.acquired()
+                _log.info("this process leads", extra=self._fields())
+            else:
+                self._events.lost()
+                level = logging.INFO if self._over.is_set() else logging.WARNING
+                _log.log(level, "this process no longer leads", extra=self._fields())
+        elif holder != self._told_holder:
+            _log.info("the Lease has another holder", extra=self._fields())
+        self._told_holder = holder
+
+    def _sleep(self, stop: threading.Event) -> None:
+        now, standing = self._effects.clock(), self._standing
+        delay = max(self._wait_at_least, standing.seconds_to_next_round(now, self._effects.share()))
+        if standing.leads(now) and standing.leads_until is not None:
+            delay = min(delay, standing.leads_until - now)
+        # After a stop without a release, the leadership expires.
+        stop.wait(max(0.0, delay))
+
+    def _fields(self, **more: object) -> dict[str, object]:
+        lease = f"{self._settings.namespace}/{self._settings.name}"
+        return {"fields": {"lease": lease, "identity": self._settings.identity, "holder": self.holder(), **more}}

@@ -1,0 +1,108 @@
+"""The recommender's own metrics: polls, decisions, scale calls, events, and what is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from recommender.outputs.results import ScaleResult
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0)
+_POLLS = ("ok", "error")
+_EVENTS = ("created", "suppressed", "dropped", "forbidden", "error")
+_MEMORY_WRITES = ("ok", "conflict", "fenced", "error")
+
+
+class RecommenderTelemetry:
+    """Counters and histograms, registered in the given registry. For any number of threads."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._scale_calls = Counter(
+            "tidewatch_scale_calls",
+            "Scale calls and decisions not to send one, by result: " + ", ".join(ScaleResult) + ".",
+            ("recommendation", "result"),
+            registry=registry,
+        )
+        self._polls = Counter(
+            "tidewatch_recommender_polls",
+            "Polls by result: ok; error, if a recommendation had no value because of an error.",
+            ("result",),
+            registry=registry,
+        )
+        self._last_poll = Gauge(
+            "tidewatch_recommender_last_poll_timestamp_seconds",
+            "When a poll last ended, in seconds since the Unix epoch.",
+            registry=registry,
+        )
+        self._poll_duration = Histogram(
+            "tidewatch_recommender_poll_duration_seconds",
+            "Duration of a poll, look-ups included.",
+            registry=registry,
+            buckets=_BUCKETS,
+        )
+        self._duration = Histogram(
+            "tidewatch_recommender_decision_duration_seconds",
+            "Duration of the decision of a recommendation.",
+            ("recommendation",),
+            registry=registry,
+            buckets=_BUCKETS,
+        )
+        self._events = Counter(
+            "tidewatch_recommender_events",
+            "Kubernetes events by result: created, suppressed (a repetition), dropped (too many), forbidden, error.",
+            ("result",),
+            registry=registry,
+        )
+        self._memory_writes = Counter(
+            "tidewatch_recommender_memory_writes",
+            "Writes of what decisions remember, by result: ok, conflict, fenced, error.",
+            ("result",),
+            registry=registry,
+        )
+        self._history_failures = Counter(
+            "tidewatch_recommender_history_failures",
+            "Failed writes and reads of the history of the page.",
+            registry=registry,
+        )
+        for counter, results in (
+            (self._polls, _POLLS),
+            (self._events, _EVENTS),
+            (self._memory_writes, _MEMORY_WRITES),
+        ):
+            for result in results:
+                counter.labels(result)
+
+    def scale_output_added(self, recommendation: str) -> None:
+        """Let the scale calls of a recommendation be seen, as 0, before the first."""
+        for result in ScaleResult:
+            self._scale_calls.labels(recommendation, result.value)
+
+    def scale_call(self, recommendation: str, result: ScaleResult) -> None:
+        """Count a scale call."""
+        self._scale_calls.labels(recommendation, result.value).inc()
+
+    def polled(self, seconds: float, failures: int) -> None:
+        """Record a poll: its duration, and how many recommendations had no value because of an error."""
+        self._poll_duration.observe(seconds)
+        self._polls.labels("error" if failures else "ok").inc()
+        self._last_poll.set_to_current_time()
+
+    def decided(self, recommendation: str, seconds: float) -> None:
+        """Record a decision and its duration."""
+        self._duration.labels(recommendation).observe(seconds)
+
+    def event(self, result: str) -> None:
+        """Count an event: `created`, `suppressed`, `dropped`, `forbidden` or `error`."""
+        self._events.labels(result).inc()
+
+    def memory_write(self, result: str) -> None:
+        """Count a write of a memory: `ok`, `conflict`, `fenced` or `error`."""
+        self._memory_writes.labels(result).inc()
+
+    def history_failed(self) -> None:
+        """Count a write or read of the history that failed."""
+        self._history_failures.inc()

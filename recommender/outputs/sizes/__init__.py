@@ -1,1 +1,0 @@
-"""Sizes of node groups: written to Cluster API, or as the chunks of a CapacityBuffer."""

@@ -1,1 +1,0 @@
-"""Which model is in use: each one is judged by its own record, beside plain headroom at equal cost (pure)."""

@@ -1,1 +1,0 @@
-"""What turns a forecast into a size (pure)."""

@@ -1,0 +1,1 @@
+"""Records as JSON, and as text for people."""

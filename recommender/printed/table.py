@@ -1,0 +1,156 @@
+"""Records as text for people: a table of all recommendations, then each one with its steps and its targets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.reports.terminal import printable
+from recommender.decisions.loads.prediction import forecast_of
+from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first
+from recommender.decisions.texts.columns import GAP, columns, wrapped
+from recommender.decisions.texts.record_texts import message_without_notes, replicas_text, shown
+from recommender.kinds.table import kind_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from recommender.decisions.record import Record
+
+_COLOURS: Final = {Status.OK: "32", Status.HELD: "33", Status.STALE: "31", Status.ERROR: "31"}
+_BOLD: Final = "1"
+_MOST_TARGETS: Final = 50
+"""Of a recommendation with `forEach`, in the table of its targets."""
+
+
+def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
+    """Return the text; `width` is that of the terminal, None for lines of any length."""
+    if not records:
+        return "There are no recommendations."
+    paint = _paint if colour else _plain
+    groups = _group_records(records)
+    lines = [*_summary(groups, width, paint)]
+    for group in groups:
+        lines += ["", paint(printable(group[0].name) or "(no name)", _BOLD)]
+        lines += _targets(group, width, paint) if group[0].each is not None else _details(group[0], width, paint)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _group_records(records: Sequence[Record]) -> list[list[Record]]:
+    """Return the records one by one, but those of the targets of one recommendation together."""
+    found: list[list[Record]] = []
+    places: dict[str, int] = {}
+    for record in records:
+        if record.each is not None and record.name in places:
+            found[places[record.name]].append(record)
+            continue
+        if record.each is not None:
+            places[record.name] = len(found)
+        found.append([record])
+    return found
+
+
+def _summary(groups: Sequence[list[Record]], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
+    rows = [("RECOMMENDATION", "STATUS", "VALUE", "DECIDED BY"), *map(_summary_row, groups)]
+    colours = {place: _COLOURS[summary_of(group).worst] for place, group in enumerate(groups, 1)}
+    return columns(rows, width, lambda place, column, text: _status(place, column, text, colours, paint))
+
+
+def _summary_row(group: Sequence[Record]) -> tuple[str, str, str, str]:
+    first, summary = group[0], summary_of(group)
+    if first.each is None:
+        return first.name, first.status.value, value_text(first), first.binding or "-"
+    value = "no value" if summary.replicas is None else replicas_text(summary.replicas)
+    counts = ", ".join(
+        f"{summary.counts[status]} {status.value}" for status in WORST_FIRST if summary.counts.get(status)
+    )
+    return first.name, summary.worst.value, value, f"{len(group)} target{'' if len(group) == 1 else 's'}: {counts}"
+
+
+def _targets(group: Sequence[Record], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
+    """Yield the targets of a recommendation with `forEach`, the worst first; a single one in full."""
+    if len(group) == 1:
+        yield from _details(group[0], width, paint)
+        return
+    worst = worst_first(group, _MOST_TARGETS)
+    rows = [("TARGET", "STATUS", "NOW", "VALUE", "LOAD", "EXPECTED", "MODEL", "DECIDED BY"), *map(_target_row, worst)]
+    colours = {place: _COLOURS[record.status] for place, record in enumerate(worst, 1)}
+    yield from columns(
+        rows, width, lambda place, column, text: _status(place, column, text, colours, paint), indent=GAP
+    )
+    if len(group) > len(worst):
+        yield f"{GAP}and {len(group) - len(worst)} more: -o json has all of them"
+
+
+def _target_row(record: Record) -> tuple[str, ...]:
+    forecast = forecast_of(record)
+    load = None if forecast is None else forecast.load
+    current = record.targets[0].current_replicas if record.targets else None
+    return (
+        "" if record.each is None else f"{record.each.namespace}/{record.each.name}",
+        record.status.value,
+        "unknown" if current is None else str(current),
+        "-" if record.replicas is None else str(record.replicas),
+        "-" if load is None else shown(load.now),
+        "-" if load is None or load.predicted is None else shown(load.predicted),
+        "-" if forecast is None else forecast.model,
+        _decided_by(record),
+    )
+
+
+def _decided_by(record: Record) -> str:
+    """Return the step that decided, with what keeps the target from following; the reason where there is no value."""
+    refused = "; ".join(outcome.message for outcome in record.targets if outcome.action is TargetAction.REFUSED)
+    if refused:
+        return f"{record.binding or '-'}, refused: {refused}"
+    return record.binding or record.message or "-"
+
+
+def _status(place: int, column: int, text: str, colours: dict[int, str], paint: Callable[[str, str], str]) -> str:
+    return paint(text, colours[place]) if column == 1 and place in colours else text
+
+
+def _details(record: Record, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
+    kind = kind_named(record.type)
+    if message := message_without_notes(record, () if kind is None else kind.notes(record)):
+        yield from wrapped(printable(message), width, GAP)
+    if record.inputs and not (kind is not None and kind.has_own_inputs):
+        inputs = ", ".join(f"{name} {shown(value)}" for name, value in record.inputs.items())
+        yield from wrapped(printable(f"inputs: {inputs}"), width, GAP)
+    if kind is not None:
+        yield from kind.head_lines(record, width, paint)
+    if record.steps and not (kind is not None and kind.has_own_steps):
+        rows = [("STEP", "VALUE", "DETAIL")]
+        rows += [(step.step, shown(step.value), step.detail) for step in record.steps]
+        binding = {place for place, step in enumerate(record.steps, 1) if step.step == record.binding}
+        yield from columns(
+            rows,
+            width,
+            lambda place, column, text: paint(text, _BOLD) if column == 0 and place in binding else text,
+            indent=GAP,
+        )
+    if record.targets:
+        rows_of_targets = [("TARGET", "NOW", "VALUE", "ACTION", "NOTE")]
+        for outcome in record.targets:
+            current = "unknown" if outcome.current_replicas is None else str(outcome.current_replicas)
+            value = "-" if outcome.recommended_replicas is None else str(outcome.recommended_replicas)
+            rows_of_targets.append((str(outcome.target), current, value, outcome.action.value, outcome.message))
+        yield from columns(rows_of_targets, width, lambda _place, _column, text: text, indent=GAP)
+    if kind is not None:
+        yield from kind.tail_lines(record, width, paint)
+
+
+def value_text(record: Record) -> str:
+    """Return the value: `11 replicas`, `sizes of 2 containers`, or `no value`."""
+    if record.replicas is not None:
+        return replicas_text(record.replicas)
+    kind = kind_named(record.type)
+    return (kind.value_text(record) if kind is not None else "") or "no value"
+
+
+def _plain(text: str, _code: str) -> str:
+    return text
+
+
+def _paint(text: str, code: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m"

@@ -1,0 +1,93 @@
+"""From the forecasts of the models in a blend to one prediction (pure)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.decisions.loads.prediction import ForecastBound, PredictedLoad, Prediction
+from recommender.kinds.predictive.predictive_settings import ModelName
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.learning import SeriesVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class ModelForecast:
+    """The forecast of one model for one target; NaN where it has none."""
+
+    median: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastLimit:
+    """What no forecast for a target may exceed."""
+
+    load: float
+    largest: float
+    """The largest load of the history."""
+
+
+def prediction_of(
+    verdict: SeriesVerdict,
+    said: Mapping[str, ModelForecast | None],
+    limit: ForecastLimit | None,
+    load: float,
+    task: ForecastTask,
+    now: float,
+) -> Prediction:
+    """Return the prediction for one target. Plain headroom takes the place of a model that has no forecast.
+
+    It is never less than the present load: an HPA that has no other metric would remove pods that are in use. Nor is
+    it more than the limit, neither for one model nor for all together.
+    """
+    model, reason = verdict.model, verdict.reason
+    if verdict.blend.parts and not any(_has_forecast(values) for values in said.values()):
+        model, reason = ModelName.HEADROOM.value, f"{verdict.model} has no forecast from the last samples"
+    most = math.inf if limit is None else limit.load
+    asked, raw = _blended(verdict, said, load, task, most), _blended(verdict, said, load, task, math.inf)
+    upper = min(asked, most)
+    bound = None
+    if limit is not None and upper < raw:
+        cut = tuple(sorted(name for name, each in said.items() if each is not None and each.upper > most))
+        bound = ForecastBound(raw, limit.largest, task.max_over_history, cut or (model,))
+    leading = said.get(verdict.model)
+    median = leading.median if leading is not None and math.isfinite(leading.median) else load
+    quantiles = {"0.5": min(max(0.0, median), upper), f"{task.quantile:g}": upper}
+    return Prediction(
+        PredictedLoad(load, upper, now + task.lead_seconds, quantiles),
+        model,
+        reason,
+        verdict.shortage_versus_headroom,
+        verdict.last_day,
+        bound,
+        None if verdict.bill is None else verdict.bill.above_load_ratio,
+        None if verdict.bill is None else verdict.bill.as_headroom_ratio,
+    )
+
+
+def _blended(
+    verdict: SeriesVerdict, said: Mapping[str, ModelForecast | None], load: float, task: ForecastTask, most: float
+) -> float:
+    """Return the load with the room of the blend, where no model says more than `most`.
+
+    The same sum as `Blend.capacity`, for one moment.
+    """
+    blend = verdict.blend
+    room = blend.headroom_weight * blend.headroom_ratio * load
+    for part in blend.parts:
+        values = said.get(part.model)
+        own = task.headroom_ratio * load
+        if values is not None and _has_forecast(values):
+            own = max(0.0, min(values.upper, most) - load)
+        room += part.weight * part.scale * own
+    return load + room
+
+
+def _has_forecast(values: ModelForecast | None) -> bool:
+    return values is not None and math.isfinite(values.upper)

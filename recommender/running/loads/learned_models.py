@@ -1,0 +1,63 @@
+"""What has been learned of the models: parameters, and which model is in use for each target."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
+    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.reading import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What has been learned for one recommendation. It is replaced as a whole."""
+
+    task: ForecastTask
+    targets: tuple[Target, ...] = ()
+    """The targets that models were tried on, in the order of the series of parameters."""
+    trials: Mapping[str, ModelTrial] = field(default_factory=dict)
+    """By model: its parameters and its record."""
+    verdicts: Mapping[Target, SeriesVerdict] = field(default_factory=dict)
+    others: SeriesVerdict | None = None
+    """For targets that no model was tried on; None: there are none."""
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """By model, why it could not be fitted."""
+
+    def verdict(self, target: Target) -> SeriesVerdict | None:
+        """Return the verdict on a target; None if nothing has been learned of it."""
+        return self.verdicts.get(target, self.others)
+
+    def has(self, model: str) -> bool:
+        """Whether a model has been fitted."""
+        return model in self.trials
+
+
+class LearnedModels:
+    """What has been learned, by recommendation. For any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._learned: dict[str, tuple[object, Learned]] = {}
+
+    def get(self, need: LoadNeed) -> Learned | None:
+        """Return what has been learned for a recommendation; None if nothing has been as it is configured now."""
+        with self._lock:
+            learned_for, learned = self._learned.get(need.name, (None, None))
+        return learned if learned_for == need.learned_for else None
+
+    def put(self, need: LoadNeed, learned: Learned) -> None:
+        """Replace what has been learned."""
+        with self._lock:
+            self._learned[need.name] = need.learned_for, learned
+
+    def keep(self, names: set[str]) -> None:
+        """Forget all but these recommendations."""
+        with self._lock:
+            self._learned = {name: each for name, each in self._learned.items() if name in names}

@@ -1,0 +1,78 @@
+"""The loads of a running recommender. Without predictive recommendations nothing of it is loaded."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from recommender.running.loads.needs import load_needs_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from prometheus_client import CollectorRegistry
+
+    from adapter.foundation.cluster.values.state import Observed, Unknown
+    from adapter.foundation.time.clock import Clock
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.running.loads.learning import RunChild
+    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.working import RunningLoadService
+    from recommender.running.query_values import QueryValues
+
+_WAIT_SECONDS: Final = 1.0
+
+
+class LoadService:
+    """The loads of all predictive recommendations. `load` and `use` are for any number of threads."""
+
+    def __init__(
+        self, queries: QueryValues, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
+    ) -> None:
+        """Begin without any; `state` is the folder in which histories are kept."""
+        self._queries = queries
+        self._state = state
+        self._registry = registry
+        self._clock = clock
+        self._run_child = run_child
+        self._lock = threading.Lock()
+        self._working: RunningLoadService | None = None
+
+    def use(self, configuration: Configuration) -> None:
+        """Follow a configuration, at the start and when it has changed."""
+        needs = load_needs_of(configuration)
+        if needs or self._working is not None:
+            self._parts().use(needs)
+
+    def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
+        """Return the loads of a recommendation's targets now."""
+        return self._parts().source.load(need)
+
+    def keep_histories(self, stop: threading.Event) -> None:
+        """Download and store histories until the stop."""
+        if (working := self._begin_when_needed(stop)) is not None:
+            working.histories.run(stop)
+
+    def learn(self, stop: threading.Event) -> None:
+        """Fit models and choose among them until the stop."""
+        if (working := self._begin_when_needed(stop)) is not None:
+            working.learner.run(stop)
+
+    def _begin_when_needed(self, stop: threading.Event) -> RunningLoadService | None:
+        """Return the parts as soon as a recommendation needs them; None at the stop."""
+        while self._working is None:
+            if stop.wait(_WAIT_SECONDS):
+                return None
+        return self._working
+
+    def _parts(self) -> RunningLoadService:
+        # It loads numpy, which takes 20 MiB that other recommendations have no use for.
+        from recommender.running.loads.working import RunningLoadService  # noqa: PLC0415
+
+        with self._lock:
+            if self._working is None:
+                self._working = RunningLoadService(
+                    self._queries, self._state, self._registry, self._clock, self._run_child
+                )
+            return self._working

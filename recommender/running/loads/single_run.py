@@ -1,0 +1,122 @@
+"""The loads of a configuration for a single decision: history, models and forecast, one after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.time.clock import Clock
+from recommender.running.loads.delays import DelayMeter
+from recommender.running.loads.downloads import Downloads
+from recommender.running.loads.files import LoadFiles
+from recommender.running.loads.histories import TargetHistory
+from recommender.running.loads.learned_models import LearnedModels
+from recommender.running.loads.learning import LEAST_HISTORY_SECONDS, Learner
+from recommender.running.loads.needs import load_needs_of
+from recommender.running.loads.predicting import Predictor
+from recommender.running.loads.source import LoadSource
+from recommender.running.loads.working import FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from recommender.child_processes.parent import ChildLimits
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.running.loads.learning import RunChild
+    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.reading import Target
+    from recommender.running.query_values import QueryValues
+
+
+def load_inputs_once(
+    configuration: Configuration, queries: QueryValues, run_child: RunChild, report: Callable[[str], None]
+) -> Mapping[str, LoadInputs | Unknown]:
+    """Return the loads by recommendation, as a recommender that has run for long would see them.
+
+    It may take a minute for each recommendation: its history is downloaded, unless a recommender has stored it in the
+    folder `state` of the configuration, and its models are fitted. `report` gets a line on what is done at present.
+    Nothing is written.
+    """
+    once = _SingleRun(queries, run_child, report, LoadFiles(configuration.state / FOLDER))
+    found: dict[str, LoadInputs | Unknown] = {}
+    for need in sorted(load_needs_of(configuration), key=lambda need: need.name):
+        loads = once.load(need)
+        found[need.name] = loads.value if isinstance(loads, Observed) else loads
+    return found
+
+
+class _SingleHistory:
+    """The history of the recommendation at hand."""
+
+    def __init__(self) -> None:
+        self._history: TargetHistory | None = None
+
+    def note(self, need: LoadNeed, values: Mapping[Target, float], time: float) -> None:
+        """Take the loads of one answer."""
+        if self._history is None or self._history.need != need:
+            self._history = TargetHistory(need, len(values))
+        self._history.note(values, time)
+
+    def get(self, need: LoadNeed) -> TargetHistory | None:
+        """Return the history, if it is that of this load."""
+        return self._history if self._history is not None and self._history.need == need else None
+
+
+class _Silent:
+    """What is counted while a recommender runs is shown to nobody here."""
+
+    def series_left_out(self, recommendation: str, count: int) -> None:
+        """Do nothing: the log names them."""
+
+    def forecast_bounded(self, recommendation: str, model: str) -> None:
+        """Do nothing: the record has a step for it."""
+
+    def learned(self, recommendation: str, model: str, result: str) -> None:
+        """Do nothing: the log names failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SingleRun:
+    queries: QueryValues
+    run_child: RunChild
+    report: Callable[[str], None]
+    files: LoadFiles
+
+    def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
+        """Return the loads of one recommendation."""
+        histories, book, delays = _SingleHistory(), LearnedModels(), DelayMeter()
+        source = LoadSource(self.queries, histories, delays, Predictor(book), _Silent())
+        first = source.load(need)
+        history = histories.get(need)
+        if isinstance(first, Unknown) or history is None:
+            return first
+        self._fill(history)
+        clock = Clock()
+        known = float(history.known_seconds(history.targets(), clock.wall()).max(initial=0.0))
+        if known < LEAST_HISTORY_SECONDS:
+            return source.load(need)
+        Learner(lambda: (history,), delays, book, self._run_child(need), _Silent(), clock).learn(history)
+        # What was observed before all that is old by now.
+        return source.load(need)
+
+    def _fill(self, history: TargetHistory) -> None:
+        name = history.need.name
+        self.files.restore(history)
+        clock = Clock()
+        downloads = Downloads(self.queries.client, lambda _name, _result: None, clock.monotonic, clock.wall)
+
+        def show(lacking_ratio: float) -> None:
+            self.report(f"{name}: history of the load: {100 * (1 - lacking_ratio):.0f} %")
+
+        downloads.all(history, show)
+
+    def _run_child(self, need: LoadNeed) -> RunChild:
+        def run(
+            name: str, function: Callable[..., object], arguments: tuple[object, ...], limits: ChildLimits
+        ) -> object:
+            self.report(f"{need.name}: {'choosing the model' if name == 'choice' else f'fitting {name}'}")
+            return self.run_child(name, function, arguments, limits)
+
+        return run

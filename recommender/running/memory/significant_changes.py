@@ -1,0 +1,56 @@
+"""Determines which changes of a memory are significant enough to be written. Pure.
+
+Every poll confirms the value and moves the times and capacities of a policy a little; a write for each would load the
+API server. What must survive a restart as it is, such as a hold, is worth one at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from recommender.decisions.memory import Memory
+
+_LEAST_CHANGE_RATIO: Final = 0.05
+"""Of a capacity, or another number that every decision moves."""
+_SAME_SECONDS: Final = 1.0
+
+
+def is_worth_a_write(stored: Memory, newest: Memory) -> bool:
+    """Return whether the next leader would decide otherwise by the newest memory than by the stored one."""
+    if _facts(stored) != _facts(newest) or is_urgent(stored, newest) or _has_moved(stored, newest):
+        return True
+    return stored.by_target.keys() != newest.by_target.keys() or any(
+        is_worth_a_write(stored.by_target[target], memory) for target, memory in newest.by_target.items()
+    )
+
+
+def _facts(memory: Memory) -> tuple[object, ...]:
+    """Return what the next leader must know as it is: all but the time of the last decision."""
+    replicas = None if memory.last is None else memory.last.replicas
+    # How many objects there were is for people; what counts is whether there were any.
+    return replicas, memory.changes, memory.known.keys(), None if memory.own is None else memory.own.facts
+
+
+def is_urgent(stored: Memory, newest: Memory) -> bool:
+    """Return whether a hold has begun or ended: its end is a time in the future, as of the last decision."""
+    if stored.own is newest.own:
+        return False
+    now = 0.0 if newest.last is None else newest.last.decided
+    return abs(_held_until(stored, now) - _held_until(newest, now)) > _SAME_SECONDS
+
+
+def _held_until(memory: Memory, now: float) -> float:
+    until = None if memory.own is None else memory.own.held_until
+    return until if until is not None and until > now else 0.0
+
+
+def _has_moved(stored: Memory, newest: Memory) -> bool:
+    """Return whether an amount has changed by more than a twentieth. New amounts do not count."""
+    if stored.own is None or newest.own is None or stored.own is newest.own:
+        return False
+    before = stored.own.amounts
+    return any(
+        name in before and abs(amount - before[name]) > _LEAST_CHANGE_RATIO * max(amount, before[name])
+        for name, amount in newest.own.amounts.items()
+    )

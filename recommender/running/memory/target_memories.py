@@ -1,0 +1,234 @@
+"""The memories of the targets of recommendations with `forEach`: in shards, by a hash of the target.
+
+Their number follows from `forEach.max`. Shards of another number, which another `forEach.max` or a former version of
+this program has left, are read once and written anew, in an order that survives a crash at any point.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.service.runtime.logs import StateLog
+from recommender.decisions.memory import Memory
+from recommender.running.memory.significant_changes import is_urgent, is_worth_a_write
+from recommender.running.memory.store import MemoryUnavailableError, ShardTooLargeError, StoredShard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from recommender.decisions.record import TargetReference
+    from recommender.running.memory.store import ShardStore
+
+_log = logging.getLogger(__name__)
+
+EACH_SECONDS: Final = 30.0
+"""Between two writes of a shard in which no hold has begun."""
+SHARDS_A_POLL: Final = 8
+"""Encoding a full one takes about 10 ms."""
+
+ByTarget = dict["TargetReference", Memory]
+
+
+@dataclass(slots=True)
+class _Shards:
+    """What is known of one recommendation."""
+
+    by_target: Mapping[TargetReference, Memory]
+    """Replaced as a whole with each poll."""
+    count: int
+    handed: ByTarget = field(default_factory=dict)
+    """What was given to the store last."""
+    handed_at: dict[int, float] = field(default_factory=dict)
+    stale: set[int] = field(default_factory=set)
+    """Shards to be written whatever has changed."""
+    places: dict[TargetReference, int] = field(default_factory=dict)
+    urgently: deque[StoredShard] = field(default_factory=deque)
+    """What other threads have given to the store since the last poll."""
+
+    def number(self, target: TargetReference) -> int:
+        """Return the shard of a target."""
+        place = self.places.get(target)
+        if place is None:
+            place = self.places[target] = _place(target)
+        return place % self.count
+
+    def shard(self, number: int) -> StoredShard:
+        """Return what a shard is to hold."""
+        part = {target: each for target, each in self.by_target.items() if self.number(target) == number}
+        return StoredShard(self.count, Memory(by_target=part))
+
+
+class TargetMemories:
+    """Keeps and stores them. `load`, `remember` and `forget` are for one thread, `store_now` is for any."""
+
+    def __init__(self, store: ShardStore, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._known: dict[str, _Shards] = {}
+        self._read: dict[str, dict[int, StoredShard | None]] = {}
+        """Of recommendations that are not known as a whole yet, the shards that have been read."""
+        self._states = StateLog(_log)
+
+    def needs_load(self, name: str) -> bool:
+        """Whether a shard has to be read before anything is saved."""
+        known = self._known.get(name)
+        return known is None or any(self._store.shard_needs_load(name, number) for number in range(known.count))
+
+    def load(self, name: str, count: int, read_until: float) -> Memory:
+        """Return the memory of all targets, in `count` shards; raises MemoryUnavailableError if not all are read.
+
+        What has been read by then counts for the next call. A shard that cannot be used is as one without targets.
+        """
+        known = self._known.get(name)
+        if known is None or known.count != count:
+            known = self._known[name] = self._all(name, count, read_until)
+            self._read.pop(name, None)
+            return Memory(by_target=known.by_target)
+        for number in range(known.count):
+            if self._store.shard_needs_load(name, number):
+                shard = self._loaded(name, number, read_until)
+                known.stale.add(number)
+                if shard is not None:
+                    known.by_target = _later(known.by_target, shard.memory.by_target)
+        return Memory(by_target=known.by_target)
+
+    def remember(self, name: str, memory: Memory) -> None:
+        """Replace the memory of all targets, and store the shards that are worth it."""
+        known = self._known.get(name)
+        if known is None:
+            return
+        known.by_target = memory.by_target
+        while known.urgently:
+            known.handed |= known.urgently.popleft().memory.by_target
+        now = self._clock()
+        due = _due(known, now)
+        for number in sorted(due, key=lambda number: known.handed_at.get(number, -math.inf))[:SHARDS_A_POLL]:
+            shard = known.shard(number)
+            if self._saved(name, number, shard):
+                known.handed_at[number] = now
+                known.stale.discard(number)
+                gone = [each for each in known.handed if each not in known.by_target]
+                for target in gone:
+                    if known.number(target) == number:
+                        del known.handed[target]
+                known.handed |= shard.memory.by_target
+
+    def store_now(self, name: str, target: TargetReference) -> bool:
+        """Store the shard of a target at once; returns whether it is stored."""
+        known = self._known.get(name)
+        if known is None:
+            return False
+        number = known.number(target)
+        shard = known.shard(number)
+        try:
+            is_stored = self._store.save_shard(name, number, shard, urgent=True)
+            newest = known.shard(number)
+            if newest != shard:
+                # The loop has decided again meanwhile, and the older memory must not replace the newer one.
+                self._store.save_shard(name, number, newest, urgent=False)
+            known.urgently.append(newest)
+        except ShardTooLargeError:
+            # The next poll says why.
+            return False
+        return is_stored
+
+    def forget(self) -> None:
+        """Forget everything: another process leads and will change what is stored."""
+        self._known, self._read = {}, {}
+
+    def _all(self, name: str, count: int, read_until: float) -> _Shards:
+        """Read all shards. Those of another number of shards, or of a former version, are written anew."""
+        read = self._read.setdefault(name, {})
+        stored = count
+        number = 0
+        while number < stored:
+            if number not in read or self._store.shard_needs_load(name, number):
+                read[number] = self._loaded(name, number, read_until)
+            shard = read[number]
+            stored = max(stored, shard.count if shard else 0)
+            number += 1
+        known = _Shards({}, count)
+        for shard in read.values():
+            if shard is not None:
+                known.by_target = _later(known.by_target, shard.memory.by_target)
+        if any(shard.count != count or not shard.is_current for shard in read.values() if shard is not None):
+            self._rewrite(name, known, read)
+        known.handed = dict(known.by_target)
+        return known
+
+    def _rewrite(self, name: str, known: _Shards, read: Mapping[int, StoredShard | None]) -> None:
+        """Store all shards anew; raises MemoryUnavailableError if one is not stored.
+
+        Those that held nothing come first: a process that ends in between leaves each target in the shard from which it
+        moves, and whoever loads takes the later one of two memories of a target.
+        """
+        used = {known.number(target) for target in known.by_target} | {each for each in read if read[each] is not None}
+        for number in sorted(used & set(range(known.count)), key=lambda number: (read[number] is not None, number)):
+            try:
+                is_stored = self._store.save_shard(name, number, known.shard(number), urgent=True)
+            except ShardTooLargeError as error:
+                raise MemoryUnavailableError(self._too_large(name, error)) from error
+            if not is_stored:
+                raise MemoryUnavailableError("its memory is being written in another number of shards")
+
+    def _loaded(self, name: str, number: int, read_until: float) -> StoredShard | None:
+        if self._clock() >= read_until:
+            raise MemoryUnavailableError("its memory has not been read yet: reading memories takes too long")
+        return self._store.load_shard(name, number)
+
+    def _saved(self, name: str, number: int, shard: StoredShard) -> bool:
+        try:
+            is_saved = self._store.save_shard(name, number, shard, urgent=False)
+        except ShardTooLargeError as error:
+            self._too_large(name, error)
+            return False
+        self._states.recovered(name, "the memory of all targets is stored again", recommendation=name)
+        return is_saved
+
+    def _too_large(self, name: str, error: ShardTooLargeError) -> str:
+        message = f"the memory of some targets is not stored: {error}: lower forEach.max"
+        self._states.failed(name, message, recommendation=name)
+        return message
+
+
+def _due(known: _Shards, now: float) -> set[int]:
+    """Return the shards that are to be written now."""
+    due = set(known.stale)
+    waiting: set[int] = set()
+    for target, memory in known.by_target.items():
+        before = known.handed.get(target)
+        number = known.number(target)
+        if before is memory or number in due:
+            continue
+        if before is not None and is_urgent(before, memory):
+            due.add(number)
+        elif number not in waiting and (before is None or is_worth_a_write(before, memory)):
+            waiting.add(number)
+    waiting |= {known.number(target) for target in known.handed if target not in known.by_target}
+    return due | {number for number in waiting if now - known.handed_at.get(number, -math.inf) >= EACH_SECONDS}
+
+
+def _later(one: Mapping[TargetReference, Memory], other: Mapping[TargetReference, Memory]) -> ByTarget:
+    """Return the memories of both; of two of one target the later one."""
+    found = dict(one)
+    for target, memory in other.items():
+        before = found.get(target)
+        if before is None or _decided_at(memory) >= _decided_at(before):
+            found[target] = memory
+    return found
+
+
+def _decided_at(memory: Memory) -> float:
+    return -math.inf if memory.last is None else memory.last.decided
+
+
+def _place(target: TargetReference) -> int:
+    """Return a number that spreads targets evenly, and is the same in every process."""
+    text = f"{target.kind}/{target.namespace}/{target.name}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])

@@ -1,0 +1,151 @@
+"""Determines how old the samples behind a query's values are (pure).
+
+Prometheus evaluates a query with samples that may be minutes old, and its answer states the time of the evaluation. So
+a second query is sent for the same instant: for each selector of the query, the time of its newest sample, by the
+labels that name a target where there are several. A value is as old as the selector whose newest sample is oldest.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.promql.quoting import go_quoted, is_label_name, is_metric_name
+from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, longest_range
+from adapter.foundation.promql.tree import SelectorNode, UnreadableQueryError, Wrapper, parse_query, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from adapter.foundation.promql.tree import Node
+    from adapter.foundation.sources.prometheus.decoding import Sample
+
+_NAME: Final = "__name__"
+_PART: Final = "tidewatch_part"
+"""Label that distinguishes the selectors, which may differ only in their names."""
+_OFFSET: Final = re.compile(r" offset ([0-9.]+)")
+_SEARCHES: Final = 30
+"""Evaluations of a subquery that searches a range for the newest sample."""
+_LEAST_STEP_SECONDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TimesQuery:
+    """The queries that return the times of a query's samples."""
+
+    text: str
+    """Empty: the query has no selector whose samples are meant to be of now."""
+    search: str
+    """Asked if `text` finds nothing of a selector: the newest samples within the ranges; empty if there are none."""
+    selectors: int
+    """How many selectors there are."""
+    range_seconds: float
+    """The longest range of the query: its value may come from samples as old as that."""
+    by: tuple[str, ...]
+    is_readable: bool = True
+    """Whether the parser can read the query; otherwise nothing is known but Prometheus's look-back."""
+
+
+def times_query(query: str, by: tuple[str, ...] = ()) -> TimesQuery:
+    """Return what to ask; `by` are the labels that name a target."""
+    try:
+        tree = parse_query(query)
+    except UnreadableQueryError:
+        return TimesQuery("", "", 0, 0.0, by, is_readable=False)
+    selectors = list(_selectors(tree))
+    now = [selector for selector in selectors if not _is_elsewhere(selector.timing)]
+    # Where nothing else is read, a short offset only waits for samples that arrive late.
+    counted = now or [selector for selector in selectors if 0 < _delay_seconds(selector) <= LOOK_BACK_SECONDS]
+    if any(selector.alternatives for selector in counted):
+        return TimesQuery("", "", 0, 0.0, by, is_readable=False)
+    spelled = list(dict.fromkeys(map(_selector_text, counted)))
+    longest = longest_range(tree)
+    step = max(_LEAST_STEP_SECONDS, math.ceil(longest / _SEARCHES))
+    return TimesQuery(
+        _joined_times([f"timestamp({each})" for each in spelled], by),
+        _joined_times([f"max_over_time(timestamp({each})[{math.ceil(longest)}s:{step}s])" for each in spelled], by)
+        if longest
+        else "",
+        len(spelled),
+        longest,
+        by,
+    )
+
+
+def must_search(asked: TimesQuery, found: Iterable[Sample]) -> bool:
+    """Return whether a selector has no sample among the times found, though its range may have one."""
+    return bool(asked.search) and len({row.labels.get(_PART) for row in found}) < asked.selectors
+
+
+def times_of(asked: TimesQuery, samples: Sequence[Sample], found: Iterable[Sample], at: float) -> list[float]:
+    """Return the time of each sample's data, in seconds since the Unix epoch; `found` is the answer about times.
+
+    The bound where nothing is known: Prometheus's look-back for a query that cannot be read, and otherwise the longest
+    range. A value that comes from no series at all, such as `vector(0)`, is of now.
+    """
+    if not asked.is_readable:
+        return [at - LOOK_BACK_SECONDS] * len(samples)
+    parts: dict[str, dict[tuple[str, ...], float]] = {}
+    for row in found:
+        group = _group(row.labels, asked.by)
+        part = parts.setdefault(row.labels.get(_PART, ""), {})
+        part[group] = max(row.value, part.get(group, -math.inf))
+    return [min([at, *(_time(asked, part, sample.labels, at) for part in parts.values())]) for sample in samples]
+
+
+def _time(asked: TimesQuery, part: Mapping[tuple[str, ...], float], labels: Mapping[str, str], at: float) -> float:
+    own = part.get(_group(labels, asked.by))
+    if own is not None:
+        return own
+    # Where the series carry the labels themselves, a target that is missing has no sample; elsewhere, nobody knows
+    # which samples are its own.
+    has_labels = any(all(group) for group in part) and bool(asked.by)
+    return at - asked.range_seconds if has_labels else max(part.values())
+
+
+def _group(labels: Mapping[str, str], by: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(labels.get(label, "") for label in by)
+
+
+def _selectors(node: Node) -> Iterator[SelectorNode]:
+    """Yield the selectors below the node, but for subqueries that are evaluated at another time by intention."""
+    if isinstance(node, SelectorNode):
+        yield node
+        return
+    if isinstance(node, Wrapper) and _is_elsewhere(node.kind):
+        return
+    for part in parts_of(node):
+        yield from _selectors(part)
+
+
+def _is_elsewhere(timing: str) -> bool:
+    return "offset" in timing or "@" in timing
+
+
+def _delay_seconds(selector: SelectorNode) -> float:
+    """Return the offset of a selector; 0 for one that has none, or that is evaluated at a fixed time."""
+    found = None if "@" in selector.timing else _OFFSET.search(selector.timing)
+    return 0.0 if found is None else float(found[1])
+
+
+def _selector_text(selector: SelectorNode) -> str:
+    named = [each.value for each in selector.matchers if (each.label, each.operator) == (_NAME, "=")]
+    bare = named[0] if named and is_metric_name(named[0]) else ""
+    matchers = [
+        f"{each.label if is_label_name(each.label) else go_quoted(each.label)}{each.operator}{go_quoted(each.value)}"
+        for each in selector.matchers
+        if not bare or (each.label, each.operator, each.value) != (_NAME, "=", bare)
+    ]
+    delay_milliseconds = round(1000 * _delay_seconds(selector))
+    offset = f" offset {delay_milliseconds}ms" if delay_milliseconds else ""
+    return (f"{bare}{{{','.join(matchers)}}}" if matchers else bare) + offset
+
+
+def _joined_times(times: Sequence[str], by: tuple[str, ...]) -> str:
+    grouping = f" by ({', '.join(by)})" if by else ""
+    parts = [
+        f'label_replace(max{grouping} ({each}), "{_PART}", "{number}", "", "")' for number, each in enumerate(times)
+    ]
+    return " or ".join(parts)

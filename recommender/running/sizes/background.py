@@ -1,0 +1,250 @@
+"""Cluster size decisions in threads of their own, since one of a huge cluster takes seconds.
+
+A poll waits a second for a decision. One that takes longer is published by the poll that follows its end; until then
+the last one is published, with its old time. So other recommendations are polled as always. The decision is Python
+code that other threads interrupt every few milliseconds, so that the Lease is renewed and health checks are answered
+meanwhile. After a late decision its thread rests for as long as it has worked, which leaves half of a core to others.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.loop import Decision, decide, failed_decision, supervised
+from recommender.decisions.policy_settings import Output
+from recommender.decisions.record import Record, Status
+from recommender.decisions.texts.times import is_fresh
+from recommender.kinds.cluster_size.decide import SizeFacts
+from recommender.kinds.cluster_size.model.answer import answer_of
+from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
+from recommender.running.sizes.plugins import PluginHosts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterState
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.memory import Memory
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
+    from recommender.kinds.kind import Recommendation
+    from recommender.outputs.scale import ScaleOutcome
+    from recommender.running.gathering import Submit
+    from recommender.running.sizes.plugins import ReadsPlugins
+    from recommender.running.sizes.write_results import WriteResults
+
+WAIT_SECONDS: Final = 1.0
+"""For so long a poll waits for a decision: that of a cluster with some hundred nodes takes less."""
+
+
+class SlowDecisions(Protocol):
+    """Makes the decisions of kinds that are slow. For one thread."""
+
+    def decided(
+        self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
+    ) -> Decision:
+        """Return the latest decision; `now` is in seconds since the Unix epoch."""
+        ...
+
+    def forget(self) -> None:
+        """Drop what is under way and what was decided: another process leads."""
+        ...
+
+
+class SizesAtOnce:
+    """Decides in the caller's thread, without waiting for timers, as `recommend` does."""
+
+    def __init__(self) -> None:
+        self._plugins = PluginHosts()
+
+    def decided(
+        self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
+    ) -> Decision:
+        """Return the decision."""
+        plugin = plugin_of(self._plugins, recommendation, inputs.cluster)
+        return decide(
+            recommendation.policy, calculate, with_facts(recommendation, inputs, SizeFacts(plugin=plugin)), memory, now
+        )
+
+    def forget(self) -> None:
+        """Let the plugins release what they hold."""
+        self._plugins.close()
+
+
+def plugin_of(plugins: ReadsPlugins, recommendation: Recommendation, cluster: ClusterState) -> PluginReading | None:
+    """Return what the plugin of a recommendation states now; None if it has none."""
+    name = recommendation.policy.name
+    settings = cluster_size_settings((recommendation,)).get(name)
+    return None if settings is None else plugins.read(name, settings.node_groups, cluster)
+
+
+def with_facts(recommendation: Recommendation, inputs: Inputs, facts: SizeFacts) -> Inputs:
+    """Return the inputs with what is gathered for one recommendation alone."""
+    return replace(inputs, own={**inputs.own, recommendation.policy.name: facts})
+
+
+@dataclass(slots=True)
+class _Work:
+    """One decision in its thread."""
+
+    recommendation: Recommendation
+    calculate: Calculate
+    memory: Memory
+    """What it started from: a decision by an older memory is dropped."""
+    done: threading.Event
+    writes: Mapping[TargetReference, ScaleOutcome]
+    """What it knows of writes."""
+    decision: Decision | None = None
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known of one recommendation."""
+
+    work: _Work | None = None
+    last: Record | None = None
+    answer: ClusterSizeAnswer | None = None
+    """The last one that was made from known facts."""
+    rests_until: float = 0.0
+    again: float | None = None
+    """When the last decision asked to be made again, in seconds since the Unix epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizingParts:
+    """What decisions in other threads are made with."""
+
+    submit: Submit
+    """Runs work on another thread."""
+    plugins: ReadsPlugins
+    wake: Callable[[], None]
+    """Lets a poll follow soon."""
+    measure: Callable[[str, float], None]
+    """Records how long the decision of a recommendation took, from any thread."""
+    results: WriteResults
+    """Where writers state what became of sizes."""
+
+
+class SizesInBackground:
+    """Decides in other threads."""
+
+    def __init__(
+        self,
+        parts: SizingParts,
+        *,
+        writes: bool,
+        wait_seconds: float = WAIT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin nothing yet; `writes` is whether this process writes sizes."""
+        self._submit = parts.submit
+        self._plugins = parts.plugins
+        self._wake = parts.wake
+        self._measure = parts.measure
+        self._results = parts.results
+        self._writes = writes
+        self._wait_seconds = wait_seconds
+        self._clock = clock
+        self._states: dict[str, _State] = {}
+
+    def decided(
+        self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
+    ) -> Decision:
+        """Return the decision that has ended now or before, and let another one begin."""
+        state = self._states.setdefault(recommendation.policy.name, _State())
+        late = self._collected(state, recommendation, memory)
+        if late is not None:
+            return late
+        if state.work is None and self._clock() >= state.rests_until:
+            self._begin(state, recommendation, calculate, inputs, memory, now)
+        if state.work is not None and state.work.done.wait(self._wait_seconds):
+            found = self._collected(state, recommendation, memory)
+            if found is not None:
+                state.rests_until = 0.0
+                return found
+        return Decision(
+            _meanwhile(state.last, recommendation.policy, now), memory, decide_again=self._after_rest(state, now)
+        )
+
+    def forget(self) -> None:
+        """Drop everything; what is under way ends without an effect."""
+        self._states = {}
+        self._results.clear()
+
+    def _after_rest(self, state: _State, now: float) -> float | None:
+        """Return when a decision that asked to be made again may begin; the end of one under way wakes the loop."""
+        if state.work is not None or state.again is None:
+            return None
+        return max(state.again, now + state.rests_until - self._clock())
+
+    def _begin(
+        self,
+        state: _State,
+        recommendation: Recommendation,
+        calculate: Calculate,
+        inputs: Inputs,
+        memory: Memory,
+        now: float,
+    ) -> None:
+        writes = self._results.of(recommendation.policy.name)
+        work = state.work = _Work(recommendation, calculate, memory, threading.Event(), writes)
+        self._submit(partial(self._run, work, inputs, now, state.answer))
+
+    def _run(self, work: _Work, inputs: Inputs, now: float, answer: ClusterSizeAnswer | None) -> None:
+        started, policy = self._clock(), work.recommendation.policy
+        try:
+            work.decision = supervised(
+                policy,
+                partial(self._decision, work, inputs, now, answer),
+                partial(failed_decision, policy, work.memory, now, Inputs()),
+            )
+        finally:
+            work.seconds = self._clock() - started
+            work.done.set()
+        self._measure(policy.name, work.seconds)
+        if work.seconds > self._wait_seconds:
+            self._wake()
+
+    def _decision(self, work: _Work, inputs: Inputs, now: float, answer: ClusterSizeAnswer | None) -> Decision:
+        plugin = plugin_of(self._plugins, work.recommendation, inputs.cluster)
+        writes_sizes = self._writes and Output.SCALE in work.recommendation.policy.outputs
+        facts = SizeFacts(waits=True, writes_sizes=writes_sizes, plugin=plugin, writes=work.writes, last=answer)
+        inputs = with_facts(work.recommendation, inputs, facts)
+        return decide(work.recommendation.policy, work.calculate, inputs, work.memory, now)
+
+    def _collected(self, state: _State, recommendation: Recommendation, memory: Memory) -> Decision | None:
+        """Return the decision that has ended, if it still answers the question."""
+        work = state.work
+        if work is None or not work.done.is_set():
+            return None
+        state.work = None
+        state.rests_until = self._clock() + work.seconds
+        if work.decision is None or work.recommendation != recommendation or work.memory is not memory:
+            return None
+        record = work.decision.record
+        if work.decision.writes is not None:
+            self._results.drop(recommendation.policy.name, work.writes)
+        state.last = record
+        state.again = work.decision.decide_again
+        if record.status is not Status.STALE and (found := answer_of(record)) is not None:
+            state.answer = found
+        return work.decision
+
+
+def _meanwhile(last: Record | None, policy: RecommendationPolicy, now: float) -> Record:
+    """Return what is published while a decision is under way: the last one, as long as it is recent enough."""
+    if last is None:
+        message = "the first decision is under way: a large cluster takes a few seconds"
+        return Record(policy.name, policy.type, now, Status.STALE, message)
+    if is_fresh(last.time, now, policy.stale_after_seconds):
+        return last
+    message = f"the decision takes longer than staleAfter, which is {policy.stale_after_seconds:g} s"
+    return replace(last, status=Status.STALE, message=message, details=None, steps=(), binding=None)

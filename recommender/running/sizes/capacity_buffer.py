@@ -1,0 +1,84 @@
+"""The size of a CapacityBuffer, which Cluster Autoscaler and Karpenter obey.
+
+The buffer is one that somebody has created: it says what a chunk is. Its `spec.replicas` is written, and the value from
+before the first write is kept in an annotation, so that it can be put back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
+from recommender.kinds.cluster_size.node_groups.fields import section, texts, whole
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.scale_documents import uid_of
+from recommender.outputs.target_paths import target_path
+
+if TYPE_CHECKING:
+    from adapter.foundation.objects.resources import ResolveResource
+    from recommender.outputs.scale import ScaleClient, SendingTerms
+    from recommender.outputs.wishes import Wish
+
+FORMER_REPLICAS: Final = "tidewatch.io/replicas-before"
+"""The annotation with `spec.replicas` from before the first write; empty if there was none."""
+
+
+class CapacityBufferAttempt:
+    """Writes `spec.replicas` of a CapacityBuffer, or puts the former value back."""
+
+    def __init__(self, objects: ScaleClient, resolve: ResolveResource) -> None:
+        self._objects = objects
+        self._resolve = resolve
+
+    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+        """Read the buffer, and replace the version that was read unless it is as it should be already."""
+        missing = ScaleOutcome(wish, ScaleResult.ERROR)
+        try:
+            path = target_path(wish.target, self._resolve)
+            buffer = self._objects.get(path, seconds=READ_SECONDS).document
+        except NotFoundError as error:
+            if wish.withdraws:
+                return replace(missing, result=ScaleResult.UNCHANGED)
+            return replace(missing, message=f"{error}: create {wish.target}, which defines a chunk")
+        except (UnknownResourceError, KubernetesError) as error:
+            return failed(missing, error)
+        found = ScaleOutcome(wish, ScaleResult.UNCHANGED, whole(buffer, "spec", "replicas"), uid_of(buffer))
+        document = _withdrawn(buffer) if wish.withdraws else _sized(buffer, wish.replicas)
+        if document == buffer:
+            return found
+        stored = stored_first(found, terms)
+        if stored.result is not ScaleResult.OK:
+            return stored
+        return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
+
+
+def _sized(buffer: dict[str, Any], replicas: int) -> dict[str, Any]:
+    annotations = texts(buffer, "metadata", "annotations")
+    if FORMER_REPLICAS not in annotations:
+        before = whole(buffer, "spec", "replicas")
+        annotations = {**annotations, FORMER_REPLICAS: "" if before is None else str(before)}
+    return _changed(buffer, annotations, {**section(buffer, "spec"), "replicas": replicas})
+
+
+def _withdrawn(buffer: dict[str, Any]) -> dict[str, Any]:
+    """Return the buffer as it was before the first write; one that was never written stays as it is.
+
+    A buffer that stated neither replicas nor anything else gets 0 of them, since one without a size is invalid.
+    """
+    annotations = texts(buffer, "metadata", "annotations")
+    before = annotations.pop(FORMER_REPLICAS, None)
+    if before is None:
+        return buffer
+    spec = {key: value for key, value in section(buffer, "spec").items() if key != "replicas"}
+    if before.isascii() and before.isdecimal():
+        spec["replicas"] = int(before)
+    elif spec.get("percentage") is None and not spec.get("limits"):
+        spec["replicas"] = 0
+    return _changed(buffer, annotations, spec)
+
+
+def _changed(buffer: dict[str, Any], annotations: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
+    return {**buffer, "metadata": {**section(buffer, "metadata"), "annotations": annotations}, "spec": spec}

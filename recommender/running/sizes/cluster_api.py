@@ -1,0 +1,196 @@
+"""Sizes of Cluster API's node groups, through their scale subresource, within the limits that hold when it is written.
+
+The scale is read first, then the object with its annotations. Both have one resourceVersion, so a limit or a pause that
+is set between the read and the write makes the write a conflict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, UnknownOutcomeError
+from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.node_groups.cluster_api.removals import DELETE_MARK
+from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
+    ScalableError,
+    bounds_of,
+    cluster_of,
+    write_problem,
+)
+from recommender.kinds.cluster_size.node_groups.fields import text, whole
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
+from recommender.outputs.target_paths import target_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.kubernetes.writing import Fence
+    from recommender.outputs.scale import ScaleClient, SendingTerms
+    from recommender.outputs.wishes import MachineRemoval, Wish
+
+_MARK_VALUE: Final = "tidewatch"
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A group as it is read for one attempt."""
+
+    path: str
+    scale: dict[str, Any]
+    size: int
+    document: dict[str, Any]
+    cluster: dict[str, Any] | None
+
+
+class ClusterApiAttempt:
+    """Writes the size of a MachineDeployment, MachineSet or MachinePool, and marks the Machines that are to go."""
+
+    def __init__(self, objects: ScaleClient, resolve: ResolveResource) -> None:
+        self._objects = objects
+        self._resolve = resolve
+
+    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+        """Write the size if the limits and the pauses of now allow it."""
+        try:
+            group = self._read(wish.target)
+        except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
+            return failed(ScaleOutcome(wish, ScaleResult.ERROR), error)
+        found = ScaleOutcome(wish, ScaleResult.UNCHANGED, group.size, uid_of(group.document))
+        if group.size == wish.replicas:
+            return found
+        refusal = _refusal(wish, group)
+        if refusal:
+            return replace(found, result=ScaleResult.REFUSED, message=refusal)
+        stored = stored_first(found, terms)
+        if stored.result is not ScaleResult.OK:
+            return stored
+        if wish.removals:
+            return self._remove(found, group, terms)
+        document = rescaled(group.scale, wish.replicas)
+        return sent(found, terms, lambda fence: self._objects.replace(f"{group.path}/scale", document, fence))
+
+    def _read(self, target: TargetReference) -> _Group:
+        path = target_path(target, self._resolve)
+        scale = self._get(f"{path}/scale")
+        document = self._get(path)
+        name = cluster_of(document)
+        owner = TargetReference(target.api_version, "Cluster", target.namespace, name)
+        cluster = None
+        if name:
+            try:
+                cluster = self._get(target_path(owner, self._resolve))
+            except NotFoundError:
+                cluster = None
+        return _Group(path, scale, replicas_of(scale), document, cluster)
+
+    def _get(self, path: str) -> dict[str, Any]:
+        return self._objects.get(path, seconds=READ_SECONDS).document
+
+    def _remove(self, found: ScaleOutcome, group: _Group, terms: SendingTerms) -> ScaleOutcome:
+        """Mark one Machine after the other, each followed by a size that is lower by one.
+
+        Sizes are absolute: after an attempt whose end is not known, the size tells how many have been lowered.
+        """
+        wish, scale, size = found.wish, group.scale, group.size
+        done = wish.replicas + len(wish.removals) - size
+        for removal in wish.removals[done:]:
+            marked = self._mark(found, removal, terms)
+            if marked.result is not ScaleResult.OK:
+                return marked
+            outcome, scale = self._lowered(found, f"{group.path}/scale", rescaled(scale, size - 1), removal, terms)
+            if outcome.result is not ScaleResult.OK:
+                return outcome
+            size -= 1
+        return replace(found, result=ScaleResult.OK)
+
+    def _lowered(
+        self, found: ScaleOutcome, path: str, document: dict[str, Any], removal: MachineRemoval, terms: SendingTerms
+    ) -> tuple[ScaleOutcome, dict[str, Any]]:
+        answers: list[dict[str, Any]] = [document]
+        is_unknown = False
+
+        def lower(fence: Fence) -> None:
+            nonlocal is_unknown
+            try:
+                answers.append(self._objects.replace(path, document, fence))
+            except UnknownOutcomeError:
+                is_unknown = True
+                raise
+
+        outcome = sent(found, terms, lower)
+        if outcome.result is not ScaleResult.OK and not is_unknown:
+            # A Machine that stays marked would be the first to go whenever somebody lowers the size.
+            self._annotate(found, removal, terms, mark=False)
+        return outcome, answers[-1]
+
+    def _mark(self, found: ScaleOutcome, removal: MachineRemoval, terms: SendingTerms) -> ScaleOutcome:
+        return self._annotate(found, removal, terms, mark=True)
+
+    def _annotate(
+        self, found: ScaleOutcome, removal: MachineRemoval, terms: SendingTerms, *, mark: bool
+    ) -> ScaleOutcome:
+        """Mark a Machine, or take the mark away again; one that another client has marked stays as it is."""
+        target = TargetReference(found.wish.target.api_version, "Machine", removal.namespace, removal.name)
+        try:
+            path = target_path(target, self._resolve)
+            machine = self._get(path)
+        except (UnknownResourceError, KubernetesError) as error:
+            return failed(replace(found, result=ScaleResult.ERROR), error)
+        if mark and (text(machine, "metadata", "deletionTimestamp") or _node_of(machine) != removal.node):
+            message = (
+                f"{target} is being deleted, or is no longer that of node {removal.node}: the next decision takes "
+                "this into account"
+            )
+            return replace(found, result=ScaleResult.REFUSED, message=message)
+        present = text(machine, "metadata", "annotations", DELETE_MARK)
+        if bool(present) == mark or (not mark and present != _MARK_VALUE):
+            return replace(found, result=ScaleResult.OK)
+        document = _annotated(machine, mark=mark)
+        return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
+
+
+def _refusal(wish: Wish, group: _Group) -> str:
+    """Return why the size must not be written now; empty if it may be."""
+    try:
+        bounds = bounds_of(group.document)
+    except ScalableError as error:
+        return str(error)
+    problem = write_problem(group.document, group.cluster)
+    if problem:
+        return problem
+    if not bounds.min_size <= wish.replicas <= bounds.max_size:
+        return f"{wish.replicas} is outside of its limits, which are {bounds.min_size} to {bounds.max_size}"
+    return _removal_refusal(wish, group)
+
+
+def _removal_refusal(wish: Wish, group: _Group) -> str:
+    if not wish.removals:
+        if wish.known_size not in {None, group.size}:
+            return f"its size is {group.size}, and {wish.replicas} was decided at {wish.known_size}"
+        ready = whole(group.document, "status", "readyReplicas") or 0
+        if wish.replicas < group.size and wish.replicas < ready:
+            return f"{ready} of its nodes are ready, and none is marked for removal"
+        return ""
+    if wish.target.kind == "MachinePool":
+        return "the machines of a MachinePool cannot be chosen"
+    decided = wish.replicas + len(wish.removals)
+    if not wish.replicas < group.size <= decided:
+        return f"its size is {group.size}, and the removal was decided at {decided}"
+    return ""
+
+
+def _node_of(machine: Mapping[str, Any]) -> str:
+    return text(machine, "status", "nodeRef", "name")
+
+
+def _annotated(machine: dict[str, Any], *, mark: bool) -> dict[str, Any]:
+    metadata = machine["metadata"]
+    annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != DELETE_MARK}
+    if mark:
+        annotations[DELETE_MARK] = _MARK_VALUE
+    return {**machine, "metadata": {**metadata, "annotations": annotations}}

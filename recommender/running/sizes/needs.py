@@ -1,0 +1,51 @@
+"""Objects that are only known to be needed once others are known: the templates that groups of Cluster API name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from recommender.configuration.needs import needs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState
+    from recommender.running.plans import PollPlan
+
+
+class Watching(Protocol):
+    """States facts of the cluster. `change` replaces which ones are needed."""
+
+    @property
+    def cluster(self) -> Callable[[], ClusterState]:
+        """Returns the facts."""
+        ...
+
+    @property
+    def change(self) -> Callable[[PollPlan], None]:
+        """Follows a changed plan."""
+        ...
+
+
+class FollowedNeeds:
+    """The facts of a cluster; when they name further objects, these are watched too. For one thread."""
+
+    def __init__(self, plan: Callable[[], PollPlan], world: Watching) -> None:
+        self._plan = plan
+        self._world = world
+        self._followed: tuple[PollPlan, ClusterNeeds] | None = None
+        """The plan in force, and what is watched for it."""
+
+    def cluster(self) -> ClusterState:
+        """Return the facts."""
+        state, plan = self._world.cluster(), self._plan()
+        if not plan.needs.objects:
+            return state
+        needs = needs_of(plan.configuration, state)
+        # With a changed configuration, the watches begin with what its plan names.
+        watched = self._followed[1] if self._followed and self._followed[0] is plan else plan.needs
+        if needs.objects != watched.objects:
+            self._world.change(replace(plan, needs=needs))
+        self._followed = plan, needs
+        return state

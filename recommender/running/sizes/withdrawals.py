@@ -1,0 +1,67 @@
+"""CapacityBuffers that a changed configuration no longer sizes: they get back the size from before the first write.
+
+The end of this process withdraws nothing: the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.cluster_size.model.size_settings import BufferSettings, cluster_size_settings
+from recommender.outputs.results import ScaleResult
+
+if TYPE_CHECKING:
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.outputs.scale import ScaleOutcome
+
+_DONE: Final = frozenset({ScaleResult.OK, ScaleResult.UNCHANGED})
+
+
+class Withdrawals:
+    """Which buffers are to get their former size back. For any number of threads.
+
+    Every process follows the configuration, also one that does not lead: it may lead before all is withdrawn.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sized: dict[str, BufferSettings] = {}
+        self._due: dict[BufferSettings, str] = {}
+
+    def follow(self, configuration: Configuration) -> None:
+        """Note what the configuration sizes; what the last one sized and this one does not is to be withdrawn."""
+        sized = buffers_of(configuration)
+        with self._lock:
+            self._due.update({buffer: name for name, buffer in self._sized.items()})
+            for buffer in sized.values():
+                self._due.pop(buffer, None)
+            self._sized = sized
+
+    def due(self) -> dict[str, tuple[BufferSettings, ...]]:
+        """Return the buffers by the recommendation that has sized them."""
+        with self._lock:
+            found: dict[str, tuple[BufferSettings, ...]] = {}
+            for buffer, name in self._due.items():
+                found[name] = (*found.get(name, ()), buffer)
+            return found
+
+    def note(self, outcome: ScaleOutcome) -> None:
+        """Note the result of an attempt: a buffer that has its former size is done."""
+        wish = outcome.wish
+        if wish.withdraws and outcome.result in _DONE:
+            with self._lock:
+                self._due.pop(BufferSettings(wish.target.namespace, wish.target.name), None)
+
+
+def buffers_of(configuration: Configuration) -> dict[str, BufferSettings]:
+    """Return the buffer by recommendation that sizes one."""
+    settings = cluster_size_settings(configuration.recommendations)
+    return {
+        each.policy.name: buffer
+        for each in configuration.recommendations
+        if each.policy.name in settings
+        and (buffer := settings[each.policy.name].buffer) is not None
+        and Output.CAPACITY_BUFFER in each.policy.outputs
+    }

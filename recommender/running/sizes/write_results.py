@@ -1,0 +1,46 @@
+"""What became of the sizes that were to be written, for the decisions that follow."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.record import TargetReference
+    from recommender.outputs.scale import ScaleOutcome
+
+
+class WriteResults:
+    """The latest result for each target, until a decision has been made from it. For any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._outcomes: dict[str, dict[TargetReference, ScaleOutcome]] = {}
+
+    def note(self, outcome: ScaleOutcome) -> None:
+        """Keep a result; it replaces an older one, so that a failure counts only if its repetition failed too."""
+        with self._lock:
+            self._outcomes.setdefault(outcome.wish.recommendation, {})[outcome.wish.target] = outcome
+
+    def of(self, recommendation: str) -> Mapping[TargetReference, ScaleOutcome]:
+        """Return the results for a recommendation."""
+        with self._lock:
+            return dict(self._outcomes.get(recommendation, {}))
+
+    def drop(self, recommendation: str, seen: Mapping[TargetReference, ScaleOutcome]) -> None:
+        """Forget results that a decision has been made from; later ones stay."""
+        with self._lock:
+            left = {
+                target: outcome
+                for target, outcome in self._outcomes.pop(recommendation, {}).items()
+                if seen.get(target) is not outcome
+            }
+            if left:
+                self._outcomes[recommendation] = left
+
+    def clear(self) -> None:
+        """Forget everything: another process leads."""
+        with self._lock:
+            self._outcomes.clear()

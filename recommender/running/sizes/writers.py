@@ -1,0 +1,93 @@
+"""The writers of cluster size decisions: sizes of node groups, and CapacityBuffers."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.cluster_size.group_wishes import buffer_target
+from recommender.kinds.cluster_size.outcome import SizeWrites
+from recommender.outputs.wishes import Wish
+from recommender.running.sizes.withdrawals import buffers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.loop import Decision
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.cluster_size.model.size_settings import BufferSettings
+    from recommender.outputs.scale import ScaleWriter
+    from recommender.running.sizes.withdrawals import Withdrawals
+
+_log = logging.getLogger(__name__)
+
+_WITHDRAWN: Final = "it is no longer sized, so its previous size is restored"
+
+
+class SizeWriters:
+    """Carries cluster size decisions out. A poll in which no new one has been made changes nothing."""
+
+    def __init__(
+        self, groups: ScaleWriter, buffers: ScaleWriter, resolve: ResolveResource, withdrawals: Withdrawals
+    ) -> None:
+        self._groups = groups
+        self._buffers = buffers
+        self._resolve = resolve
+        self._withdrawals = withdrawals
+
+    def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
+        """Begin to carry out the decisions of `now`, in seconds since the Unix epoch; returns at once."""
+        self._withdrawals.follow(configuration)
+        withdrawn, sized = self._withdrawals.due(), buffers_of(configuration)
+        scaled = _scaled(configuration)
+        self._groups.retain(scaled)
+        self._buffers.retain({*sized, *withdrawn})
+        made = {each.record.name: each.writes for each in decisions if isinstance(each.writes, SizeWrites)}
+        for name, writes in made.items():
+            if name in scaled:
+                self._groups.wanted(name, writes.groups.wishes)
+        sizes = {name: self._sizes(name, writes) for name, writes in made.items() if name in sized}
+        until = now + configuration.stale_after_seconds
+        for name in {*sizes, *(name for name in withdrawn if name not in sized)}:
+            former = self._withdrawn(name, withdrawn.get(name, ()), until)
+            self._buffers.wanted(name, (*sizes.get(name, ()), *former))
+
+    def reconfigured(self, configuration: Configuration) -> None:
+        """Send nothing any more for recommendations without the output. May be called from any thread."""
+        self._withdrawals.follow(configuration)
+        self._groups.retain(_scaled(configuration))
+        self._buffers.retain(buffers_of(configuration))
+
+    def clear(self) -> None:
+        """Abandon what is under way: another process leads, or this one ends."""
+        self._groups.clear()
+        self._buffers.clear()
+
+    def _sizes(self, name: str, writes: SizeWrites) -> tuple[Wish, ...]:
+        size = writes.buffer
+        if size is None or size.replicas is None:
+            return ()
+        return tuple(
+            Wish(name, target, size.replicas, writes.valid_until, size.detail)
+            for target in self._targets((size.buffer,))
+        )
+
+    def _withdrawn(self, name: str, buffers: Iterable[BufferSettings], until: float) -> tuple[Wish, ...]:
+        return tuple(Wish(name, target, 0, until, _WITHDRAWN, withdraws=True) for target in self._targets(buffers))
+
+    def _targets(self, buffers: Iterable[BufferSettings]) -> list[TargetReference]:
+        try:
+            return [buffer_target(buffer, self._resolve) for buffer in buffers]
+        except (UnknownResourceError, KubernetesError) as error:
+            _log.warning("the CapacityBuffer is not written", extra=fields(reason=str(error)))
+            return []
+
+
+def _scaled(configuration: Configuration) -> set[str]:
+    return {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}
