@@ -14,7 +14,7 @@ from tests.support.go_findings import differences, rows_by_op
 
 ROWS = {
     (table.parent.name, op): rows
-    for table in sorted(Path(__file__).parent.glob("*/go_findings.json"))
+    for table in sorted(Path(__file__).parent.rglob("go_findings.json"))
     for op, rows in rows_by_op(table.parent).items()
 }
 

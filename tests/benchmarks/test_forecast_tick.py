@@ -4,7 +4,7 @@ import io
 
 from benchmarks.forecast_tick import STEPS, Settings, measure
 from benchmarks.progress import Progress
-from recommender.predictive.settings import ModelName
+from recommender.kinds.predictive.predictive_settings import ModelName
 
 
 def test_each_step_of_a_tick_is_measured_and_every_target_has_a_value() -> None:

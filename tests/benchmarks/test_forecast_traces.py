@@ -4,31 +4,83 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pytest
+
 from benchmarks.forecast_traces import main
+from benchmarks.made_traces import MADE, MadeTrace
+from benchmarks.rival_forecasts import rival_capacities
+from recommender.kinds.predictive.forecast import ForecastTask
+from recommender.kinds.predictive.history import of_one_series
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
 ELB = "elb_request_count_5min.csv"
+TASK = ForecastTask(600.0, 600.0)
+
+
+def trace(path: Path, days: float = 1.1) -> None:
+    begin, count = datetime(2026, 11, 1, tzinfo=UTC), int(days * 288)
+    lines = [
+        f"{begin + timedelta(minutes=5 * number):%Y-%m-%dT%H:%M:%SZ},{100 + number % 7}" for number in range(count)
+    ]
+    path.write_text("\n".join(["timestamp,value", *lines]), encoding="utf-8")
 
 
 def test_says_what_is_missing_and_where_it_is_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--traces", str(tmp_path)]) == 2
+    assert main(["--traces", str(tmp_path), "--recorded-only"]) == 2
     said = capsys.readouterr().err
     assert ELB in said
     assert "https://github.com/numenta/NAB" in said
     assert "https://ita.ee.lbl.gov" in said
 
 
-def test_each_part_of_a_trace_is_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    begin = datetime(2026, 11, 1, tzinfo=UTC)
-    lines = [f"{begin + timedelta(minutes=5 * number):%Y-%m-%dT%H:%M:%SZ},{100 + number % 7}" for number in range(300)]
-    (tmp_path / ELB).write_text("\n".join(["timestamp,value", *lines]), encoding="utf-8")
-    assert main(["--traces", str(tmp_path), "--trace", "elb", "--model", "linear", "-o", "json"]) == 0
+def test_every_file_of_the_folder_is_replayed_with_each_start_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace(tmp_path / ELB)
+    trace(tmp_path / "own.csv")
+    assert main(["--traces", str(tmp_path), "--recorded-only", "--model", "linear", "-o", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [(row["startup_seconds"], row["part"]) for row in rows] == [
-        (startup, part) for startup in (300.0, 600.0) for part in ("whole", "first half", "second half")
+    assert [(row["trace"], row["startup_seconds"]) for row in rows] == [
+        (name, startup) for name in ("elb", "own") for startup in (60.0, 180.0, 600.0, 1800.0)
     ]
-    assert {row["auto_uses"] for row in rows} == {"headroom"}
+    assert all(row["regret"] is not None and "phpa-holt-winters_shortage" in row for row in rows)
+
+
+def test_a_trace_has_a_page(tmp_path: Path) -> None:
+    trace(tmp_path / "own.csv")
+    pages = tmp_path / "pages"
+    assert main(["--traces", str(tmp_path), "--trace", "own", "--model", "linear", "--plots", str(pages)]) == 0
+    assert (pages / "own.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("made", MADE, ids=[each.name for each in MADE])
+def test_a_made_trace_is_the_same_load_in_every_run(made: MadeTrace) -> None:
+    load = made.read().values
+    np.testing.assert_array_equal(load, made.read().values)
+    assert not np.array_equal(load, made.read(seed=1).values)
+    assert np.isfinite(load).all()
+    assert (load >= 0).all()
+
+
+def test_rivals_forecast_what_their_papers_say() -> None:
+    steps = np.arange(3 * 288, dtype=np.float64)
+    rising = of_one_series(0.0, 300.0, 100.0 + steps)
+    daily = of_one_series(0.0, 300.0, 100.0 + 50 * np.sin(2 * np.pi * steps / 288))
+    lead = TASK.lead_steps(300.0)
+    assert rival_capacities(rising, TASK)["phpa-linear"][500] == pytest.approx(100 + 500 + lead)
+    seasonal = rival_capacities(daily, TASK)["phpa-holt-winters"]
+    assert seasonal[700] == pytest.approx(max(daily.values[0, 700 + lead], daily.values[0, 700]), rel=0.02)
+    assert rival_capacities(daily, TASK)["largest-of-both"][600] == pytest.approx(daily.values[0, 600:613].max())
+    assert rival_capacities(daily, TASK)["percentile"][800] >= np.percentile(daily.values[0, :700], 90)
+
+
+def test_no_rival_knows_a_step_after_its_own() -> None:
+    load = 100 + 50 * np.random.default_rng(1).random(1000)
+    poisoned = load.copy()
+    poisoned[800:] = 1e9
+    clean = rival_capacities(of_one_series(0.0, 300.0, load), TASK)
+    for name, found in rival_capacities(of_one_series(0.0, 300.0, poisoned), TASK).items():
+        np.testing.assert_array_equal(found[:800], clean[name][:800], err_msg=name)

@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.settings import SchedulingSettings
+from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.queries.refresher import SampleRefresher
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.settings import PrometheusSettings
 from benchmarks.judging import WrongAnswerError
 from benchmarks.kept_connection import Answer, get, measured
 from benchmarks.node_answers import AnswerServer, NodeAnswers

@@ -8,13 +8,13 @@ import pytest
 from benchmarks.aggregator_client import Endpoint
 from benchmarks.rude_clients import RudeClients, RudePlan
 from benchmarks.slow_readers import Company, Settings, companies, main
-from tests.service.servers import make_certificates, running_server
+from tests.adapter.foundation.service.servers import make_certificates, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.service.servers import Server
+    from tests.adapter.foundation.service.servers import Server
 
 COUNT = 6
 DEADLINES = {"pace": 0.2}

@@ -6,11 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.checkout import CHECKOUT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 PROJECT = '[project]\nname = "sample"\nversion = "{version}"\nscripts = {{sample = "sample:main"}}\n'
 
 
@@ -18,7 +22,7 @@ PROJECT = '[project]\nname = "sample"\nversion = "{version}"\nscripts = {{sample
 def checkout(tmp_path: Path) -> Path:
     """A project in a folder whose name has a blank; its environment has all packages of its (empty) lock."""
     folder = tmp_path / "tide watch"
-    shutil.copytree(ROOT / ".ci", folder / ".ci")
+    shutil.copytree(CHECKOUT / ".ci", folder / ".ci")
     (folder / "pyproject.toml").write_text(PROJECT.format(version="1.0"))
     (folder / "requirements-dev.lock").touch()
     (folder / "sample.py").write_text(
@@ -57,7 +61,10 @@ def test_an_environment_that_was_moved_here_is_not_taken_for_whole(checkout: Pat
 
 def test_two_runs_at_the_same_time_wait_for_each_other(checkout: Path) -> None:
     (checkout / ".cache").mkdir()
-    with subprocess.Popen(["flock", checkout / ".cache" / "lock", "cat"], stdin=subprocess.PIPE) as holder:
+    held = ["flock", str(checkout / ".cache" / "lock"), "sh", "-c", "echo held; cat"]
+    with subprocess.Popen(held, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
         waiting = subprocess.Popen([checkout / ".ci" / "python-environment"])
         with pytest.raises(subprocess.TimeoutExpired):
             waiting.wait(0.5)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.checkout import CHECKOUT
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout in a folder whose name has a blank, with an environment whose pip writes a whole go."""
     folder = tmp_path / "tide watch"
-    shutil.copytree(ROOT / ".ci", folder / ".ci")
-    shutil.copy(ROOT / "requirements-go.lock", folder)
+    shutil.copytree(CHECKOUT / ".ci", folder / ".ci")
+    shutil.copy(CHECKOUT / "requirements-go.lock", folder)
     program(folder / ".ci" / "python-environment", "exit 0")
     program(
         folder / ".venv" / "bin" / "python",

@@ -5,23 +5,26 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "migration-from-prometheus-adapter.md"
+from tests.support.checkout import CHECKOUT
 
-_ANSWERS: Final = "tests/commands/test_answers.py"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = CHECKOUT / "docs" / "migration-from-prometheus-adapter.md"
+
+_ANSWERS: Final = "tests/adapter/commands/test_answers.py"
 _CASES: Final = "tests/compatibility/cases"
 _MISSING: Final = "tests/complaints/test_missing_metrics.py"
-_COMPATIBILITY: Final = "tests/apis/test_compatibility.py"
-_DISCOVERY: Final = "tests/readings/catalogue/test_discovery.py"
-_OUTAGES: Final = "tests/commands/test_outages.py"
-_FOREIGN: Final = "tests/readings/samples/test_foreign_samples.py"
-_ROWS: Final = "tests/readings/samples/test_external_reading.py"
-_USAGE: Final = "tests/commands/test_resource_metrics.py"
+_COMPATIBILITY: Final = "tests/adapter/metrics/apis/test_compatibility.py"
+_DISCOVERY: Final = "tests/adapter/metrics/readings/catalogue/test_discovery.py"
+_OUTAGES: Final = "tests/adapter/commands/test_outages.py"
+_FOREIGN: Final = "tests/adapter/metrics/readings/samples/test_foreign_samples.py"
+_ROWS: Final = "tests/adapter/metrics/readings/samples/test_external_reading.py"
+_USAGE: Final = "tests/adapter/commands/test_resource_metrics.py"
 
 HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "NaN of a custom metric is 0": (f"{_CASES}/numbers.py::NOT_NUMBERS", f"{_CASES}/queries.py::RATIO"),
@@ -57,20 +60,23 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_COMPATIBILITY}::test_values_of_pods",
         "tests/compatibility/test_answers.py::test_custom_metrics_in_both_versions",
     ),
+    "the only row of an external metric": (f"{_CASES}/external.py::SCALAR",),
     "objects come in the order": ("tests/compatibility/test_answers.py::test_custom_metrics_in_both_versions",),
     "each request is a query": (
-        "tests/commands/test_demand.py::test_two_hundred_requests_cost_one_query_a_metric_and_refresh",
-        "tests/readings/asking/test_demand.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers",
+        "tests/adapter/commands/test_demand.py::test_two_hundred_requests_cost_one_query_a_metric_and_refresh",
+        "tests/adapter/metrics/readings/asking/test_demand.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers",
         f"{_OUTAGES}::test_prometheus_is_killed_under_load_and_comes_back",
     ),
     "names of objects go into regular expressions": (
-        "tests/rulebook/rendering/test_render.py::test_names_match_themselves_and_nothing_else",
+        "tests/adapter/metrics/rulebook/test_rendering.py::test_names_match_themselves_and_nothing_else",
     ),
     "`.LabelValuesByName` is put": (
-        "tests/rulebook/rendering/test_argument_escaping.py::test_nobody_reads_series_of_another_namespace",
-        "tests/rulebook/rendering/test_argument_escaping.py::test_values_that_would_break_out_are_refused",
+        "tests/adapter/metrics/rulebook/templates/test_argument_escaping.py::test_nobody_reads_series_of_another_namespace",
+        "tests/adapter/metrics/rulebook/templates/test_argument_escaping.py::test_values_that_would_break_out_are_refused",
     ),
-    "what Prometheus warns of": ("tests/readings/test_answers.py::test_a_partial_answer_is_an_error_and_not_a_number",),
+    "what Prometheus warns of": (
+        "tests/adapter/metrics/readings/test_answers.py::test_a_partial_answer_is_an_error_and_not_a_number",
+    ),
     "a metric selector with `!=`": (f"{_CASES}/walkthrough.py::WALKTHROUGH",),
     "a metric is 404 until its first series": (f"{_CASES}/naming.py::NEVER_SEEN",),
     "one failing look-up": (f"{_DISCOVERY}::test_a_rule_that_cannot_be_looked_up_keeps_its_metrics_and_harms_nobody",),
@@ -78,33 +84,36 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_DISCOVERY}::test_a_metric_whose_series_vanished_stays_for_its_time_of_grace",
     ),
     "an API without a rule": (
-        "tests/apis/discovery/test_lists.py::test_without_metrics_the_list_is_empty_and_not_null",
+        "tests/adapter/metrics/apis/discovery/test_lists.py::test_without_metrics_the_list_is_empty_and_not_null",
         f"{_CASES}/chart.py::CHART",
     ),
     "metrics on cluster-scoped kinds": (f"{_CASES}/kinds.py::CLUSTER_SCOPED",),
     "all objects of a cluster-scoped kind": (
         f"{_CASES}/kinds.py::CLUSTER_SCOPED",
-        "tests/apis/test_narrowed.py::test_all_of_them_are_not_to_be_had_within_a_namespace",
+        "tests/adapter/metrics/apis/test_narrowed.py::test_all_of_them_are_not_to_be_had_within_a_namespace",
     ),
     "answers in protobuf": (
-        "tests/apis/test_handler.py::test_who_takes_neither_json_nor_yaml_gets_406",
-        "tests/web/test_negotiation.py::test_json_or_yaml_or_neither",
+        "tests/adapter/metrics/apis/test_handler.py::test_who_takes_neither_json_nor_yaml_gets_406",
+        "tests/adapter/foundation/web/test_negotiation.py::test_json_or_yaml_or_neither",
     ),
     "a sample without the container's label": (
-        "tests/readings/samples/test_object_reading_builder.py::test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other",
-        "tests/readings/asking/test_usage_left_out.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
+        "tests/adapter/metrics/readings/samples/test_object_reading_builder.py::test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other",
+        "tests/adapter/metrics/readings/asking/test_usage_left_out.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
+    ),
+    "a generic rule, such as a default one": (
+        "tests/adapter/metrics/rulebook/test_discover.py::test_only_a_rule_that_names_them_serves_series_of_tidewatch",
     ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
     "an external rule that is namespaced": (
-        "tests/rulebook/parsing/test_parse.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
+        "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
     ),
     "kinds are looked up once": (
-        "tests/rulebook/parsing/test_parse.py::test_a_resource_that_comes_later_heals_its_rule",
+        "tests/adapter/metrics/rulebook/parsing/test_parse.py::test_a_resource_that_comes_later_heals_its_rule",
     ),
     "the file is read once": (
-        "tests/commands/test_configuration.py::test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not",
+        "tests/adapter/commands/test_configuration.py::test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not",
     ),
-    "an empty name": ("tests/rulebook/test_discover.py::test_a_name_with_a_slash_is_passed_by",),
+    "an empty name": ("tests/adapter/metrics/rulebook/test_discover.py::test_a_name_with_a_slash_is_passed_by",),
     "Prometheus cannot be reached": (f"{_COMPATIBILITY}::test_failures",),
     "pods cannot be listed": (f"{_COMPATIBILITY}::test_failures",),
     "what is not found": (f"{_COMPATIBILITY}::test_a_metric_that_is_not_there", f"{_COMPATIBILITY}::test_failures"),
@@ -121,13 +130,28 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_CASES}/walkthrough.py::WALKTHROUGH",
         f"{_CASES}/external.py::NAMESPACED",
     ),
-    "a metric selector whose key": (f"{_ANSWERS}::test_what_cannot_be_asked_is_400",),
+    "a metric selector whose key": (
+        f"{_ANSWERS}::test_what_cannot_be_asked_is_400",
+        f"{_CASES}/external.py::NAMESPACED",
+    ),
     "a selector that is given twice": (
         f"{_COMPATIBILITY}::test_a_request_that_cannot_be_read_is_400_with_both",
-        "tests/apis/values/test_parameters.py::test_parameters_that_decide_and_cannot_be_told_are_400",
+        "tests/adapter/metrics/apis/values/test_parameters.py::test_parameters_that_decide_and_cannot_be_told_are_400",
     ),
     "a namespaced external metric": (f"{_CASES}/external.py::NAMESPACED",),
-    "an unknown path": ("tests/apis/test_handler_documents.py::test_unknown_paths_are_404_for_every_method",),
+    "a selector that cannot be decoded": (
+        "tests/adapter/metrics/apis/values/test_parameters.py::test_parameters_that_decide_and_cannot_be_told_are_400",
+    ),
+    "a `timeout` that passes": (
+        "tests/adapter/metrics/apis/values/test_parameters.py::test_what_is_passed_over_may_have_any_value_of_its_form",
+    ),
+    "all objects (`*`) of a kind": (f"{_COMPATIBILITY}::test_objects_of_a_kind_that_is_not_there_cannot_be_listed",),
+    "callers without credentials": (
+        "tests/adapter/commands/test_identity.py::test_forged_headers_without_a_certificate_are_401_everywhere",
+    ),
+    "an unknown path": (
+        "tests/adapter/metrics/apis/test_handler_documents.py::test_unknown_paths_are_404_for_every_method",
+    ),
     "a slow query": (f"{_OUTAGES}::test_prometheus_hangs_and_only_those_who_ask_for_something_new_notice",),
     "a namespace may ask": (
         f"{_ANSWERS}::test_a_namespace_that_asks_for_too_much_is_429_and_others_are_served",
@@ -135,17 +159,26 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "each list is a query": (f"{_USAGE}::test_who_asks_and_how_often_costs_prometheus_nothing",),
     "a pod of which CPU or memory": (f"{_CASES}/resources.py::RESOURCES",),
-    "a container of which": (f"{_CASES}/resources.py::RESOURCES",),
+    "a container of which": (
+        f"{_CASES}/resources.py::RESOURCES",
+        "tests/adapter/metrics/readings/asking/test_usage_left_out.py::test_a_container_that_has_ended_is_left_out_as_long_as_its_cpu_lingers",
+        "tests/adapter/metrics/readings/asking/test_usage_left_out.py::test_a_container_without_a_sample_of_memory_is_never_taken_for_one_that_has_ended",
+    ),
     "NaN and what is below zero": (f"{_USAGE}::test_a_pod_without_a_value_is_not_found_and_never_zero",),
     "where a query fails": (f"{_USAGE}::test_prometheus_killed_ages_answers_and_then_fails_them",),
+    "who asks for metadata alone": (
+        "tests/adapter/metrics/apis/values/test_resource.py::test_who_asks_for_metadata_alone_gets_the_whole_objects",
+    ),
     "pods count by their phase": (f"{_CASES}/resources.py::RESOURCES",),
     "ready at once": (
-        "tests/commands/test_readiness.py::test_the_series_of_all_rules_are_waited_for_and_not_for_long",
-        "tests/commands/test_cluster.py::test_before_the_first_list_requests_for_pods_are_503_and_others_are_served",
+        "tests/adapter/commands/test_readiness.py::test_the_series_of_all_rules_are_waited_for_and_not_for_long",
+        "tests/adapter/commands/test_cluster.py::test_before_the_first_list_requests_for_pods_are_503_and_others_are_served",
     ),
     "needs Prometheus": (f"{_OUTAGES}::test_prometheus_is_not_there_at_the_start",),
-    "its own metrics": ("tests/commands/test_values.py::test_own_metrics_tell_of_requests_and_queries",),
-    "a token file": ("tests/sources/prometheus/test_credentials.py::test_a_changed_token_is_used_a_second_later",),
+    "its own metrics": ("tests/adapter/commands/test_values.py::test_own_metrics_tell_of_requests_and_queries",),
+    "a token file": (
+        "tests/adapter/foundation/sources/prometheus/test_credentials.py::test_a_changed_token_is_used_a_second_later",
+    ),
 }
 """How a row begins, and what holds it."""
 
@@ -171,7 +204,7 @@ def test_every_row_says_whether_the_old_answer_can_be_had_back() -> None:
 @pytest.mark.parametrize("held_by", sorted({name for names in HELD_BY.values() for name in names}))
 def test_what_holds_a_row_is_there(held_by: str) -> None:
     path, _, name = held_by.partition("::")
-    assert name in names_in(ROOT / path)
+    assert name in names_in(CHECKOUT / path)
 
 
 @cache

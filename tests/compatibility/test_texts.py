@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.documents.load import load_documents
-from adapter.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.objects.selectors import EVERYTHING, Selector, parse_selector
-from adapter.readings.catalogue.catalogue import narrowed
-from adapter.rulebook.model import Api
-from adapter.rulebook.parsing.parse import parse_rulebook
-from adapter.rulebook.rendering.render import exact_query
-from adapter.rulebook.requests import Asked
+from adapter.foundation.documents.load import load_documents
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.foundation.objects.selectors import EVERYTHING, Selector, parse_selector
+from adapter.metrics.readings.catalogue.catalogue import narrowed
+from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from adapter.metrics.rulebook.rendering import exact_query
+from adapter.metrics.rulebook.requests import Asked
 from tests.compatibility.cluster import OBJECTS
 from tests.compatibility.form import Custom, External
 from tests.compatibility.worlds import WORLDS
@@ -24,7 +24,7 @@ from tests.support.metrics import merge_metrics, metrics_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.rulebook.model import Metric
+    from adapter.metrics.rulebook.model import Metric
     from tests.compatibility.form import Case
 
 TOPICS = Resource("messaging.example.com", "v1beta2", "kafkatopics", "kafkatopic", "KafkaTopic", namespaced=True)

@@ -74,7 +74,7 @@ def test_the_api_stays_available_while_prometheus_is_not__prometheus_adapter_597
 ) -> None:
     """An APIService that is away blocks the deletion of namespaces (kubernetes 83332, kube-prometheus 275).
 
-    `tests/e2e/test_outages.py` deletes a namespace meanwhile.
+    `tests/e2e/metrics_apis/test_outages.py` deletes a namespace meanwhile.
     """
     caller: Caller = request.getfixturevalue(state)
     accept = ("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
@@ -132,7 +132,7 @@ def test_an_unreachable_source_is_told_and_not_passed_over__keda_8056(killed: Ca
     assert (refused.status, refused.document["reason"]) == (503, "ServiceUnavailable")
     assert "Connection refused" in refused.message
     assert own_adapter.metric("tidewatch_adapter_prometheus_queries_total", result="unreachable") >= 1
-    assert own_adapter.wait_for("Prometheus fails; answers are served until they are 4 s old")
+    assert own_adapter.wait_for("queries to Prometheus fail; answers are served until they are 4 s old")
 
 
 def test_no_stand_in_hides_that_prometheus_is_away__keda_6659(killed: Caller, own_adapter: Adapter) -> None:

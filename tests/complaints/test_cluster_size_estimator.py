@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.cluster.predicates.filters import PodFilter
-from adapter.cluster.predicates.snapshot import Snapshot
-from adapter.cluster.scheduling.constraints import HOSTNAME_LABEL, PodScheduling, PodTerm
-from adapter.objects.selectors import parse_selector
-from recommender.cluster_size.estimator.equivalence import pod_groups
-from recommender.cluster_size.estimator.estimate import estimate
-from recommender.cluster_size.model.groups import NodeTemplate
-from tests.cluster_size.builders import node, pod
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, PodTerm
+from adapter.foundation.objects.selectors import parse_selector
+from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
+from recommender.kinds.cluster_size.estimator.estimate import estimate
+from recommender.kinds.cluster_size.model.groups import NodeTemplate
+from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from tests.recommender.kinds.cluster_size.builders import node, pod
 
 if TYPE_CHECKING:
     import pytest
 
-    from adapter.cluster.predicates.snapshot import NodeInfo
-    from adapter.cluster.state import ClusterPod
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo
 
 
 def copies(first: ClusterPod, count: int) -> list[ClusterPod]:

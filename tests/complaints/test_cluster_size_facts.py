@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.cluster.files import read_contents, state_of
-from adapter.cluster.state import ClusterNeeds, ClusterState, Observed
-from tests.cluster.scheduling.objects import api_object, claim
-from tests.cluster.test_files import NOW, written
+from adapter.foundation.cluster.files.reading import read_contents, state_of
+from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterState, Observed
+from tests.adapter.foundation.cluster.scheduling.objects import api_object, claim
+from tests.adapter.foundation.cluster.test_files import NOW, written
 from tests.support.cluster_objects import Json, node_object, pod_object
 
 if TYPE_CHECKING:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from adapter.cluster.scheduling.workloads import WorkloadFacts
-from adapter.objects.selectors import parse_selector
-from recommender.cluster_size.future.forecasts import PredictedReplicas, forecast_pods
-from recommender.cluster_size.future.headroom import headroom_at, headroom_pods
-from recommender.cluster_size.model.settings import (
+from adapter.foundation.cluster.values.workloads import WorkloadFacts
+from adapter.foundation.objects.selectors import parse_selector
+from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.future.bounds import ForecastBounds
+from recommender.kinds.cluster_size.future.forecasts import forecast_pods
+from recommender.kinds.cluster_size.future.headroom import headroom_at, headroom_pods
+from recommender.kinds.cluster_size.future.predictions import PredictedReplicas
+from recommender.kinds.cluster_size.model.size_settings import (
     ClusterApiGroups,
     HeadroomSchedule,
     NodeGroupSources,
     StaticGroup,
 )
-from recommender.cluster_size.node_groups.discover import node_groups
-from recommender.decisions.record import TargetReference
-from tests.cluster_size.builders import node, pod
-from tests.cluster_size.node_groups.cluster_api_objects import cluster, machines_of, scalable, state
+from recommender.kinds.cluster_size.node_groups.discover import node_groups
+from tests.recommender.kinds.cluster_size.builders import node, pod
+from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import cluster, machines_of, scalable, state
 
 
 def test_a_reserve_is_a_share_of_what_is_requested_without_balloon_pods__autoscaler_148_735_3213_4384_2369() -> None:
@@ -39,7 +41,10 @@ def test_nodes_are_sized_for_pods_that_are_not_pending_yet__autoscaler_31_6230()
         pod(f"web-5d-{number}", node="n1", controller="web-5d", labels={"pod-template-hash": "5d"})
         for number in range(2)
     )
-    assert len(forecast_pods([PredictedReplicas("web", target, 6)], [web], running).pods) == 4
+    assert (
+        len(forecast_pods([PredictedReplicas("web", target, 6, max_growth=3.0)], [web], running, ForecastBounds()).pods)
+        == 4
+    )
 
 
 def test_a_size_that_the_topology_controller_writes_back_is_not_written__autoscaler_7382() -> None:
@@ -47,7 +52,7 @@ def test_a_size_that_the_topology_controller_writes_back_is_not_written__autosca
     owned, machines = machines_of("workers", "n1")
     group = scalable(labels={"topology.cluster.x-k8s.io/deployment-name": "md-0"})
     world = state(group, owned, *machines, cluster(topology=topology), nodes=(node("n1"),))
-    (found,) = node_groups(NodeGroupSources(cluster_api=ClusterApiGroups()), world, 0.0).groups
+    (found,) = node_groups(NodeGroupSources(cluster_api=ClusterApiGroups(("capi",))), world, 0.0).groups
     assert found.paused == (
         "its Cluster prod states spec.topology.workers.machineDeployments[md-0].replicas, which the topology "
         "controller writes back: remove replicas there"

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.cluster.predicates.filters import PodFilter
-from adapter.cluster.predicates.snapshot import Snapshot
-from adapter.cluster.scheduling.constraints import (
+from adapter.foundation.cluster.values.constraints import (
     HOSTNAME_LABEL,
     NodeSelectorTerm,
     PodScheduling,
     PodTerm,
     SpreadConstraint,
 )
-from adapter.cluster.scheduling.storage import Storage, StorageClassFacts, Volume, VolumeClaim
-from adapter.cluster.state import Observed
-from adapter.objects.requirements import Operator, Requirement
-from adapter.objects.selectors import parse_selector
+from adapter.foundation.cluster.values.state import Observed
+from adapter.foundation.cluster.values.storage import Storage, StorageClassFacts, Volume, VolumeClaim
+from adapter.foundation.objects.requirements import Operator, Requirement
+from adapter.foundation.objects.selectors import parse_selector
+from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from tests.support.scheduling import node, pod
 
 ZONE = "topology.kubernetes.io/zone"

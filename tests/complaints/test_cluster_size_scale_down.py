@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.cluster.scheduling.constraints import HOSTNAME_LABEL, PodScheduling, SpreadConstraint
-from adapter.objects.selectors import parse_selector
-from recommender.cluster_size.model.answer import ScaleUp
-from recommender.cluster_size.model.groups import GroupOptions, NodeTemplate
-from recommender.cluster_size.model.memory import ClusterSizeMemory
-from recommender.cluster_size.model.settings import ScaleDownSettings
-from tests.cluster_size.builders import controller, node, pod
-from tests.cluster_size.scale_down.world import NOW, World, due, group, kept, waits
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, SpreadConstraint
+from adapter.foundation.objects.selectors import parse_selector
+from recommender.kinds.cluster_size.model.answer import ScaleUp
+from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeTemplate
+from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings
+from tests.recommender.kinds.cluster_size.builders import controller, node, pod
+from tests.recommender.kinds.cluster_size.scale_down.world import NOW, World, due, group, kept, waits
 
 SMALL = NodeTemplate(node("small-template", "4", "16Gi"))
 
@@ -67,7 +67,7 @@ def test_a_removal_that_spreading_forbids_would_make_a_pending_pod_and_is_not_ma
 def test_the_removal_of_a_node_is_simulated_and_explained__karpenter_711() -> None:
     bare = pod("debug", node="a", namespace="shop")
     decision = World((node("a"), node("b")), (bare,), (group("g", ["a"]),)).decide()
-    assert decision.kept[0].reason == "NotReplicated: shop/debug has no controller that would make it again"
+    assert decision.kept[0].reason == "NotReplicated: shop/debug has no controller that would recreate it"
     assert str(decision.kept[0].pod) == "shop/debug"
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.cluster.scheduling.constraints import PodScheduling
-from recommender.cluster_size.expanders.chain import expander_problems
-from recommender.cluster_size.expanders.priorities import PrioritiesError, parse_priorities
-from recommender.cluster_size.model.memory import ClusterSizeMemory, RequestedNodes
-from tests.cluster_size.builders import controller, pod
-from tests.cluster_size.options import group, template
-from tests.cluster_size.scale_up.worlds import NOW, decided, situation
+from adapter.foundation.cluster.values.constraints import PodScheduling
+from recommender.kinds.cluster_size.expanders.chain import expander_problems
+from recommender.kinds.cluster_size.expanders.priorities import PrioritiesError, parse_priorities
+from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, RequestedNodes
+from tests.recommender.kinds.cluster_size.builders import controller, pod
+from tests.recommender.kinds.cluster_size.options import group, template
+from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, decided, situation
 
 if TYPE_CHECKING:
-    from adapter.cluster.state import ClusterPod
+    from adapter.foundation.cluster.values.state import ClusterPod
 
 PENDING = [pod(f"web-{number}", "1", "1Gi", controller="web") for number in range(12)]
 ZONES = [template(labels={"topology.kubernetes.io/zone": zone, "eks.amazonaws.com/nodegroup": zone}) for zone in "xy"]
@@ -39,7 +39,7 @@ def test_groups_whose_nodes_do_not_come_are_passed_over_at_once__autoscaler_2075
     its = situation(groups, pods=PENDING, memory=memory, writes_sizes=True)
     answer = decided(its, expanders=("priority",), priorities={20: ("spot",), 10: ("on-demand",)})
     assert answer.increases == {"spot": -3, "on-demand": 3}
-    assert "so the size is put right; it backs off until" in answer.reasons["spot"]
+    assert "so the size is corrected; it is backing off until" in answer.reasons["spot"]
 
 
 def test_groups_without_a_priority_are_named_and_the_highest_of_several_counts__autoscaler_3026_4098() -> None:
@@ -47,7 +47,7 @@ def test_groups_without_a_priority_are_named_and_the_highest_of_several_counts__
     priorities = {50: ("big",), 10: ("big|small",)}
     answer = decided(situation(groups, pods=PENDING), expanders=("priority",), priorities=priorities)
     assert answer.increases == {"big": 3}
-    assert "without a priority and so left out: other" in answer.steps[0].detail
+    assert "left out, because they have no priority: other" in answer.steps[0].detail
 
 
 def test_broken_priorities_do_not_keep_pods_pending__autoscaler_5246() -> None:

@@ -72,7 +72,7 @@ def test_a_changed_configmap_is_taken_in_without_a_restart__prometheus_adapter_1
         eventually(lambda: caller.external("queue_depth").status == 200)
         assert caller.pods("connections", **WEB).status == 200
     assert reloading.worker == worker
-    assert reloading.metric("tidewatch_adapter_config_last_reload_successful") == 1
+    eventually(lambda: reloading.metric("tidewatch_adapter_config_last_reload_successful") == 1)
 
 
 def test_a_broken_change_is_refused_and_what_was_good_stays__prometheus_adapter_104_678(
@@ -82,7 +82,7 @@ def test_a_broken_change_is_refused_and_what_was_good_stays__prometheus_adapter_
         mount(mounted, "broken", "rules: [")
         reloading.wait_for(r" ERROR .*config\.yaml:[0-9]+: .*the last good rules stay in force")
         assert caller.pods("connections", **WEB).status == 200
-    assert reloading.metric("tidewatch_adapter_config_last_reload_successful") == 0
+    eventually(lambda: reloading.metric("tidewatch_adapter_config_last_reload_successful") == 0)
 
 
 def test_a_rule_that_breaks_in_a_change_serves_on_as_it_was__prometheus_adapter_104_225(
@@ -100,8 +100,8 @@ def test_a_rule_that_breaks_in_a_change_serves_on_as_it_was__prometheus_adapter_
         assert answer.values == before.values
         assert "its last good version is used" in (answer.header("Warning") or "")
         assert caller.pods("connections", **WEB).header("Warning") is None
-    assert reloading.said(r" ERROR .*config\.yaml:[0-9]+: .*code=bad-template")
-    assert reloading.metric("tidewatch_adapter_rules", state="retained") == 1
+    reloading.wait_for(r" ERROR .*config\.yaml:[0-9]+: .*code=bad-template")
+    eventually(lambda: reloading.metric("tidewatch_adapter_rules", state="retained") == 1)
 
 
 def test_file_and_flags_of_the_old_program_are_taken_as_they_are__prometheus_adapter_701(

@@ -9,21 +9,21 @@ from itertools import pairwise
 import numpy as np
 
 from recommender.decisions.loads.inputs import PodConnections
-from recommender.predictive.forecast import ForecastTask
-from recommender.predictive.history import of_one_series
-from recommender.predictive.models.polynomial import POLYNOMIAL
-from recommender.predictive.policy.memory import PolicyMemory
-from recommender.predictive.policy.situation import LoadForecast, LoadSituation
-from recommender.predictive.policy.sizing import size_of
-from recommender.predictive.settings import Connections, PredictiveSettings, ScaleDown
-from recommender.predictive.simulation.connections import (
+from recommender.kinds.predictive.forecast import ForecastTask
+from recommender.kinds.predictive.history import of_one_series
+from recommender.kinds.predictive.models.polynomial import POLYNOMIAL
+from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
+from recommender.kinds.predictive.policy.memory import PolicyMemory
+from recommender.kinds.predictive.policy.sizing import size_of
+from recommender.kinds.predictive.predictive_settings import Connections, ModelName, PredictiveSettings, ScaleDown
+from recommender.kinds.predictive.simulation.connections import (
     SessionSettings,
     measure_connections,
     open_connections,
     simulate_connections,
 )
-from recommender.predictive.simulation.serving import FleetSettings
-from tests.recommender.predictive.simulation.policy_in_the_loop import decided_by_policy
+from recommender.kinds.predictive.simulation.serving import FleetSettings
+from tests.recommender.kinds.predictive.simulation.policy_in_the_loop import decided_by_policy
 
 NOW = 1_800_000_000.0
 CHAT = PredictiveSettings(
@@ -104,7 +104,7 @@ def test_a_missing_metric_of_a_pod_freezes_nothing__kubernetes_61007() -> None:
 
 def test_noise_does_not_double_the_fleet__websocket_hpa_45680() -> None:
     # The article's own way: five samples at 10 s through a parabola, 120 s ahead.
-    article = PredictiveSettings(load_per_replica=1000, horizon_seconds=120.0)
+    article = PredictiveSettings(load_per_replica=1000, horizon_seconds=120.0, model=ModelName.POLYNOMIAL)
     situation = LoadSituation(21_700.0, LoadForecast(45_680.0, 45_680.0, "polynomial"))
     capped = size_of(replace(article, max_growth=1.5), situation, PolicyMemory(), NOW)
     assert (capped.replicas, capped.binding) == (33, "maxGrowth")

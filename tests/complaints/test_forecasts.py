@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recommender.predictive.history import LoadHistory
-from recommender.predictive.models.holt_winters import HOLT_WINTERS
-from recommender.predictive.models.seasonal import SEASONAL
-from recommender.predictive.models.table import MODELS, lacks
-from recommender.predictive.targets import targets
+from recommender.kinds.predictive.forecast_targets import targets
+from recommender.kinds.predictive.history import LoadHistory
+from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS
+from recommender.kinds.predictive.models.seasonal import SEASONAL
+from recommender.kinds.predictive.models.table import MODELS, lacks
 from tests.support.load import TASK, daily_load, history_of
 
 STEP_SECONDS = 1800.0

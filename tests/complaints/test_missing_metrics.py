@@ -65,7 +65,7 @@ def test_one_bad_rule_takes_no_other_metric_away__prometheus_adapter_225(flawed_
         assert len(caller.external("queue_depth").items) == 1
         assert "no_such_function" in caller.pods("refused_by_prometheus", **WEB).message
     for line, code in ((4, "bad-regex"), (6, "missing-key"), (9, "missing-key")):
-        assert flawed_adapter.said(rf" ERROR .*/rules\.yaml:{line}: .*code={code}")
+        flawed_adapter.wait_for(rf" ERROR .*/rules\.yaml:{line}: .*code={code}")
 
 
 def test_a_look_up_that_fails_is_told_with_rule_and_cause__prometheus_adapter_99_298(flawed_adapter: Adapter) -> None:
@@ -78,8 +78,8 @@ def test_a_metric_that_is_not_there_is_404_with_a_hint__prometheus_adapter_500_5
     for answer, hint in (
         (caller.pods("queue_depth", **WEB), "a metric of this name is served as external metric"),
         (caller.external("connections"), "a metric of this name is served for"),
-        (caller.pods("found_missing", **WEB), "rules[1] would make it from the series found_missing"),
-        (caller.pods("connections_per_second", **WEB), "no rule gives a metric of this name"),
+        (caller.pods("found_missing", **WEB), "rules[1] would provide it from the series found_missing"),
+        (caller.pods("connections_per_second", **WEB), "no rule provides a metric of this name"),
         (caller.pods("connections", labelSelector="app=nobody"), "no pods in namespace 'shop' match the selector"),
         (caller.get(f"{CUSTOM}/v1beta2/namespaces/shop/pods/idle-0/connections"), "Prometheus has no sample for it"),
     ):
@@ -129,7 +129,7 @@ def test_the_label_that_was_expected_and_those_that_came_are_told__prometheus_ad
     one = caller.get(f"{CUSTOM}/v1beta2/namespaces/shop/pods/web-0/without_the_label")
     for answer in (caller.pods("without_the_label", **WEB), one):
         assert (answer.status, words in answer.message) == (404, True), answer.message
-    assert adapter.said(rf"pods/without_the_label \(rules\[3\]\): a sample {words}")
+    adapter.wait_for(rf"pods/without_the_label \(rules\[3\]\): a sample {words}")
     assert words in explain(files, prometheus, "pods/without_the_label").out
 
 
@@ -186,14 +186,17 @@ def test_an_empty_list_after_an_installation_has_its_reason__kube_prometheus_156
     """Whoever asks is told, and `check` tells it rule by rule (also helm/charts 22152)."""
     with empty_adapter.caller() as caller:
         answer = caller.pods("nothing_at_all", **WEB)
-        assert "rules[0] would make it from the series nothing_at_all, but found none" in answer.message
+        assert "rules[0] would provide it from the series nothing_at_all, but found none" in answer.message
     (tmp_path / "rules.yaml").write_text(RULES.replace("^found_", "^nothing_"))
     ended = run("check", f"--config={tmp_path / 'rules.yaml'}", f"--prometheus-url={prometheus.url}")
     assert "warning[no-series]" in ended.out
 
 
 def test_what_every_client_downloads_stays_short_however_many_metrics__cma_150(adapter: Adapter) -> None:
-    """Nor does it warn (CMA 146). `tests/e2e/test_large_discovery.py` does it with 5,000 metrics and a real kubectl."""
+    """Nor does it warn (CMA 146).
+
+    `tests/e2e/metrics_apis/test_large_discovery.py` does it with 5,000 metrics and a real kubectl.
+    """
     with adapter.caller() as caller:
         answer = caller.get("/apis", [AGGREGATED])
         assert len(caller.listed()) >= 8

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from adapter.cluster.pods.facts import pod_of
-from adapter.cluster.pods.forms import PodForm
-from adapter.cluster.pods.store import PodStore
+from adapter.foundation.cluster.facts.pods import pod_of
+from adapter.foundation.cluster.forms.pods import PodForm
+from adapter.foundation.cluster.stores.pods import PodStore
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.settings import SchedulingSettings
+from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.placement.columns import ColumnsBuilder
-from tests.nodes.placement.objects import END, a_node, loads, predicted
+from tests.adapter.nodes.placement.objects import END, a_node, loads, predicted
 from tests.support.cluster_objects import pod_object
 
 NODES = (a_node("a"),)

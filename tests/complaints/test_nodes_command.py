@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.cluster.state import ClusterState, Unknown
 from adapter.commands.nodes.flags import NODES
-from adapter.commands.nodes.settings import nodes_settings
+from adapter.commands.nodes.nodes_settings import nodes_settings
+from adapter.foundation.cluster.values.state import ClusterState, Unknown
+from adapter.foundation.service.flags.parsing import UsageError, parse_flags
+from adapter.foundation.sources.prometheus.credentials import Credentials
 from adapter.nodes.board.cluster_facts import node_facts
 from adapter.nodes.configuration.reading import SchedulingFileError, read_scheduling
-from adapter.service.flags.parsing import UsageError, parse_flags
-from adapter.sources.prometheus.credentials import Credentials
-from tests.nodes.board.test_keeper import Script, averages
+from tests.adapter.nodes.board.test_keeper import Script, averages
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.sources.prometheus.settings import PrometheusSettings
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 HEAD = "apiVersion: tidewatch.io/v1alpha1\nkind: SchedulingConfiguration\n"
 

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
+from adapter.foundation.web.http import Request
 from adapter.nodes.extender.handlers import Extender
 from adapter.nodes.hotspots.debounce import HeatState, advance
 from adapter.nodes.hotspots.hot import hot_nodes
 from adapter.nodes.hotspots.page import hotspots_routes
-from adapter.nodes.hotspots.query import query_routes
-from adapter.nodes.hotspots.selector import METRIC
+from adapter.nodes.hotspots.query import METRIC, query_routes
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.settings import FilterSettings, HotspotSettings, PolicyName, SchedulingSettings
+from adapter.nodes.model.scheduling_settings import FilterSettings, HotspotSettings, PolicyName, SchedulingSettings
 from adapter.nodes.watcher.document import NodePlaces
 from adapter.nodes.watcher.prepared import prepare_watcher
-from adapter.objects.pod_requests import ContainerResources, PodResources
-from adapter.web.http import Request
-from tests.nodes.extender.boards import GIB, NAN, WINDOW_END, board
-from tests.nodes.hotspots.pods import MIB, pod
+from tests.adapter.nodes.extender.boards import GIB, NAN, WINDOW_END, board
+from tests.adapter.nodes.hotspots.pods import MIB, pod
 from tests.support.trimaran_client import decoded_document, mean_and_deviation
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def asked(current: Board, path: str, body: bytes, settings: SchedulingSettings) 
 
 def queried(current: Board, resource: str) -> tuple[int, dict[str, float]]:
     """Return the status and what the descheduler receives for each node."""
-    (route,) = query_routes(lambda: current, lambda: WINDOW_END)
+    (route,) = query_routes(lambda: current, lambda: WINDOW_END, HotspotSettings())
     query = f'query={METRIC}{{resource="{resource}",window="15m",stat="avg"}}'
     response = route.handle(Request("POST", "/api/v1/query", body=query.encode()))
     samples = json.loads(response.body).get("data", {"result": []})["result"]
@@ -82,7 +81,7 @@ def refreshed(*boards: Board) -> HeatState:
 
 
 def test_many_nodes_are_names_and_an_answer_is_no_longer_than_they_are__kubernetes_72634_121527() -> None:
-    """The time went into whole Node objects: 6 MB for 500 nodes. `tests/nodes/extender/test_over_http.py` has 5,000."""
+    """The time went into whole Node objects: 6 MB for 500 nodes. `extender/test_over_http.py` has 5,000."""
     names = [f"node-{number + 1}" for number in range(500)]
     body = request_of(names)
     settings = SchedulingSettings(filter=FilterSettings({CPU: 0.8}))
@@ -146,8 +145,9 @@ def test_all_readers_get_the_measured_number_whatever_pods_request__descheduler_
         assert mean_and_deviation(metrics, kind).mean == pytest.approx(100 * measured)
 
 
-def test_prometheus_mode_gets_every_node_or_no_answer__descheduler_1646() -> None:
-    assert queried(board({"cpu": [0.83, NAN]}), "cpu") == (503, {})
+def test_prometheus_mode_gets_the_measured_nodes_and_never_an_empty_answer__descheduler_1646() -> None:
+    assert queried(board({"cpu": [0.83, NAN]}), "cpu") == (200, {"node-1": 0.83})
+    assert queried(board({"cpu": [NAN, NAN]}), "cpu") == (503, {})
 
 
 @pytest.mark.parametrize("resource", ["cpu", "memory"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-FILES = Path(__file__).resolve().parents[2] / "helm" / "tidewatch" / "files"
+from tests.support.checkout import CHECKOUT
+
+FILES = CHECKOUT / "helm" / "tidewatch" / "files"
 
 
 def read(name: str) -> dict[str, Any]:

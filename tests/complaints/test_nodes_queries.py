@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from adapter.cluster.state import NodeAddress
+from adapter.foundation.cluster.values.state import NodeAddress
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.settings import SchedulingSettings
+from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.names.mapping import series_mapper
 from adapter.nodes.queries.refresher import SampleRefresher
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.settings import PrometheusSettings
-from tests.nodes.names.cluster_nodes import cluster_node, internal
-from tests.nodes.queries.exporters import NodeExporter, text_of
+from tests.adapter.nodes.names.cluster_nodes import cluster_node, internal
+from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +67,9 @@ def test_addresses_of_the_helm_chart_s_exporters_are_mapped_to_nodes__scheduler_
     result: RefreshResult,
 ) -> None:
     assert not np.isnan(samples(result, "worker-2")).any()
-    assert [one.instance for one in result.unmapped] == ["10.0.0.3:9100"]
+    assert [one.instance for one in result.unmapped if not one.refused_for] == ["10.0.0.3:9100"]
+    # The same exporter scraped by a second job is not averaged with the first.
+    assert [dict(one.labels)["job"] for one in result.unmapped if one.refused_for] == ["twice"]
 
 
 def test_an_instance_that_is_an_address_needs_no_relabeling__helm_charts_4360(result: RefreshResult) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adapter.nodes.model.board import Board
-from adapter.nodes.model.settings import (
+from adapter.nodes.model.scheduling_settings import (
     GpuPackingArgs,
     LoadVariationRiskBalancingArgs,
     PolicyArgs,
@@ -19,7 +19,7 @@ from adapter.nodes.model.settings import (
     TargetLoadPackingArgs,
 )
 from adapter.nodes.scores.table import score_request
-from tests.nodes.scores.builder import CPU, GPU, Node, columns, pod
+from tests.adapter.nodes.scores.builder import CPU, GPU, Node, columns, pod
 
 if TYPE_CHECKING:
     from adapter.nodes.model.columns import PendingPod

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.web.http import Request, Response
 from adapter.nodes.model.loads import LoadResource, LoadSnapshot, NodeVerdict, UnmappedSeries
 from adapter.nodes.watcher.document import NodePlaces
 from adapter.nodes.watcher.handlers import watcher_routes
 from adapter.nodes.watcher.prepared import prepare_watcher
-from adapter.timing.clock import Clock
-from adapter.web.http import Request, Response
-from tests.nodes.watcher.snapshots import NAN, WINDOW_END, Measured, snapshot_of
+from tests.adapter.nodes.watcher.snapshots import NAN, WINDOW_END, Measured, snapshot_of
 from tests.support.trimaran_client import decoded_document, mean_and_deviation
 
 CPU, MEMORY = LoadResource.CPU, LoadResource.MEMORY

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.objects.resources import Resource
+from adapter.foundation.objects.resources import Resource
 from tests.complaints.world import BIG, COMPLAINTS, CONNECTIONS_RULE, MANY, OBJECTS
 from tests.support.caller import CUSTOM, PATIENCE_SECONDS, Answer, Caller
 from tests.support.fake_apiserver import FakeApiServer
@@ -170,7 +170,7 @@ def counted_adapter(
 def test_three_hundred_autoscalers_cost_prometheus_no_more_than_one__keda_2282_3670_5624(
     counted_adapter: Adapter, prometheus: PrometheusProcess
 ) -> None:
-    """`tests/e2e/test_many_autoscalers.py` and `make bench` do it with real autoscalers, and with 10,000."""
+    """`tests/e2e/hpa/test_many_autoscalers.py` and `make bench` do it with real autoscalers, and with 10,000."""
     with counted_adapter.caller() as caller:
         for number in range(AUTOSCALERS):
             answer = caller.pods("connections", labelSelector=f"app in (web,of-{number})")
@@ -196,7 +196,7 @@ def test_when_prometheus_is_queried_is_counted__prometheus_adapter_506(
 def test_values_are_renewed_within_seconds_without_an_annotation__kube_metrics_adapter_161_214(
     counted_adapter: Adapter,
 ) -> None:
-    """By default flags; `tests/e2e/test_hpa_kubectl.py` sees a real autoscaler follow its metric."""
+    """By default flags; `tests/e2e/hpa/test_hpa_kubectl.py` sees a real autoscaler follow its metric."""
     with counted_adapter.caller() as caller:
         first = caller.pods("connections", labelSelector="app=web").evaluated_at
 

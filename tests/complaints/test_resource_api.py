@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.adapter.metrics.identity.certificates.keeping_world import SERVICE, apiservice
 from tests.complaints.world import COMPLAINTS
 from tests.helm.chart import default_values
-from tests.identity.certificates.keeping_world import SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
 from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
@@ -69,7 +69,7 @@ def test_what_pods_of_all_namespaces_use_is_one_query_a_resource__openshift_enha
 def test_without_resource_rules_no_use_is_told_and_no_api_taken_over__prometheus_adapter_561_310(
     caller: Caller,
 ) -> None:
-    """It stays metrics-server's. `tests/e2e/test_chart.py` has the chart refuse to take it over.
+    """It stays metrics-server's. `tests/e2e/install/test_chart.py` has the chart refuse to take it over.
 
     Discovery answers nevertheless: an APIService that still points here must not become unavailable.
     """

@@ -11,9 +11,9 @@ import pytest
 
 from demo.machine.certificates import Authority
 from demo.machine.files import replace_file
+from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, apiservice
 from tests.complaints.world import CONNECTIONS_RULE, OBJECTS
 from tests.helm.chart import CHART
-from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
 from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
@@ -64,7 +64,7 @@ def asked_by_adapter(
 def test_tls_is_verified_and_no_token_goes_to_strangers__prometheus_adapter_681(
     tmp_path: Path, trust: Trust, tls: ssl.SSLContext
 ) -> None:
-    """`tests/e2e/test_chart_installed.py` has a real API server verify the adapter in turn."""
+    """`tests/e2e/install/test_chart_installed.py` has a real API server verify the adapter in turn."""
     with asked_by_adapter(tmp_path, trust, tls) as (stranger, adapter), adapter.caller() as caller:
         answer = caller.pods("connections", **WEB)
         assert answer.status == 503

@@ -69,7 +69,10 @@ def test_a_negative_value_stays_what_it_is__prometheus_adapter_394(caller: Calle
 def test_two_replicas_give_the_same_lists_and_values__prometheus_adapter_320_397(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, caller: Caller
 ) -> None:
-    """One that has just started included. `tests/e2e/test_replicas.py` takes one of two away under load."""
+    """One that has just started included.
+
+    `tests/e2e/metrics_apis/test_replicas.py` takes one of two away under load.
+    """
     with (
         COMPLAINTS.adapter(tmp_path, trust, prometheus) as replica,
         replica.caller() as other,

@@ -1,78 +1,11 @@
-"""The demo itself, shortened: the same processes and the same judgement as `make demo`."""
+"""The demo itself: the same processes as `make demo`. Whole days are judged by `make e2e` (`tests/e2e/demo`)."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-
-
-def run_demo(out: Path, *arguments: str) -> tuple[int, str, dict[str, Any]]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("DEMO_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "demo", "--out", str(out), *arguments],
-        cwd=CHECKOUT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-    )
-    printed = done.stdout + done.stderr
-    assert (out / "summary.json").exists(), printed
-    return done.returncode, printed, json.loads((out / "summary.json").read_text())
-
-
-@pytest.mark.timeout(170)
-def test_every_value_and_decision_of_a_short_day_is_right_and_the_fleet_follows(tmp_path: Path) -> None:
-    status, printed, summary = run_demo(tmp_path, "--seconds", "45")
-    for fleet, metrics in ((summary, 2), (summary["predictive"], 3)):
-        assert fleet["answers_wrong"] == fleet["decisions_wrong"] == 0, printed
-        assert fleet["decisions_checked"] >= 30
-        assert fleet["answers_checked"] >= 30 * metrics
-        assert fleet["connections_lost"] > 0
-        assert fleet["replicas_max"] >= 3 * fleet["replicas_min"], printed
-        assert fleet["replicas_last"] <= fleet["replicas_min"] + 1, printed
-    assert summary["predictive"]["rounds_without_a_forecast"] == 0, printed
-    # The judgement and the exit status are one: a crowded machine may refuse some connections more in a short day.
-    assert (status == 0) == (summary["verdict"] == "held") == (not summary["objections"]), printed
-    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.timeout(170)
-def test_without_the_hpa_the_demo_fails(tmp_path: Path) -> None:
-    status, printed, summary = run_demo(tmp_path, "--seconds", "20", "--no-hpa")
-    assert status == 1
-    assert summary["verdict"] == "not held"
-    assert "NOT HELD" in printed
-    assert summary["replicas_max"] == summary["replicas_min"] == 2
-    assert summary["predictive"]["replicas_max"] == 2
-    assert summary["decisions_checked"] == summary["predictive"]["decisions_checked"] == 0
-
-
-@pytest.mark.timeout(170)
-def test_the_day_is_held_although_the_recommender_is_killed_half_way(tmp_path: Path) -> None:
-    demo = started(tmp_path, "--seconds", "36")
-    printed = read_until(demo, r"^1\d:\d\d  predictive")
-    (recommender,) = [pid for pid in children_of(demo.pid) if "tidewatch-recommender" in command_of(pid)][:1]
-    os.killpg(os.getpgid(recommender), signal.SIGKILL)
-    printed += demo.communicate(timeout=150)[0]
-    predictive = json.loads((tmp_path / "summary.json").read_text())["predictive"]
-    assert predictive["rounds_without_a_forecast"] >= 10, printed
-    assert predictive["answers_wrong"] == predictive["decisions_wrong"] == 0, printed
-    # Nothing shrinks because a metric is missing, and the other metrics still let it grow.
-    assert predictive["replicas_last"] == predictive["replicas_max"], printed
-    # A crowded machine may refuse some connections more in a short day; nothing else may be wrong.
-    assert not [each for each in predictive["objections"] if "were refused (" not in each], printed
+from tests.support.demos import children_of, read_until, started
 
 
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
@@ -85,40 +18,3 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     assert demo.returncode == 1
     assert "no process is left running" in printed
     assert not [pid for pid in children if Path(f"/proc/{pid}").exists()], printed
-
-
-def started(out: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-u", "-m", "demo", "--out", str(out), *arguments],
-        cwd=CHECKOUT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def read_until(demo: subprocess.Popen[str], pattern: str) -> str:
-    assert demo.stdout is not None
-    printed = ""
-    while not re.search(pattern, printed, re.MULTILINE):
-        line = demo.stdout.readline()
-        assert line, printed
-        printed += line
-    return printed
-
-
-def command_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-
-
-def children_of(pid: int) -> list[int]:
-    """Return all descendants of a process."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = stat.read_text()
-        except OSError:
-            continue
-        parents[int(stat.parent.name)] = int(text.rpartition(")")[2].split()[1])
-    found = [child for child, parent in parents.items() if parent == pid]
-    return found + [grandchild for child in found for grandchild in children_of(child)]

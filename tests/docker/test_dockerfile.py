@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from adapter.commands.nodes.flags import NODES
 from adapter.commands.readiness import READINESS
 from adapter.commands.serve.flags import SERVE
-from adapter.service.flags.parsing import parse_flags
-from adapter.service.server.addresses import Address
+from adapter.foundation.service.flags.parsing import parse_flags
+from adapter.foundation.service.server.addresses import Address
+from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parents[2]
-PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
 
 
 def instructions() -> Iterator[tuple[str, str]]:
     """Yield each instruction and what stands behind it, on one line."""
-    text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^\s*#.*\n", "", (CHECKOUT / "Dockerfile").read_text(), flags=re.MULTILINE)
     for line in re.sub(r"\\\n\s*", " ", text).splitlines():
         name, _, rest = line.strip().partition(" ")
         if name:
@@ -53,23 +54,26 @@ def copied() -> list[str]:
 
 def ignored(name: str) -> bool:
     """Whether .dockerignore keeps it out of the build: the last line that fits counts."""
-    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
+    lines = [
+        line for line in (CHECKOUT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")
+    ]
     fitting = [line for line in lines if fnmatch(name, line.removeprefix("!"))]
     return bool(fitting) and not fitting[-1].startswith("!")
 
 
 def test_all_that_is_copied_is_there_and_not_ignored() -> None:
     assert copied()
-    assert [name for name in copied() if not (ROOT / name).exists() or ignored(name)] == []
+    assert [name for name in copied() if not (CHECKOUT / name).exists() or ignored(name)] == []
 
 
 def test_nothing_else_is_sent_to_the_build() -> None:
-    assert sorted(path.name for path in ROOT.iterdir() if not ignored(path.name)) == sorted(copied())
+    assert sorted(path.name for path in CHECKOUT.iterdir() if not ignored(path.name)) == sorted(copied())
 
 
 def test_all_that_makes_the_wheel_is_copied() -> None:
-    project, packages = PROJECT["project"], PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    needed = {"pyproject.toml", project["readme"], *project["license-files"], *packages}
+    project, wheel = PROJECT["project"], PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    shared = {Path(source).parts[0] for source in wheel["shared-data"]}
+    needed = {"pyproject.toml", project["readme"], *project["license-files"], *wheel["packages"], *shared}
     assert needed <= set(copied())
 
 
@@ -83,11 +87,11 @@ def test_packages_come_by_their_hash_and_as_wheels() -> None:
 
 def test_the_lock_of_the_build_is_of_what_pyproject_asks_for() -> None:
     assert PROJECT["dependency-groups"]["build"] == PROJECT["build-system"]["requires"]
-    assert re.search(r"^hatchling==", (ROOT / "requirements-build.lock").read_text(), flags=re.MULTILINE)
+    assert re.search(r"^hatchling==", (CHECKOUT / "requirements-build.lock").read_text(), flags=re.MULTILINE)
 
 
 def test_it_runs_as_the_user_of_the_chart_and_not_as_root() -> None:
-    values = yaml.safe_load((ROOT / "helm" / "tidewatch" / "values.yaml").read_text())
+    values = yaml.safe_load((CHECKOUT / "helm" / "tidewatch" / "values.yaml").read_text())
     user = values["runAsUser"]
     assert [rest for name, rest in final_stage() if name == "USER"] == [f"{user}:{user}"]
     assert user > 0
@@ -102,11 +106,11 @@ def test_the_ports_are_those_that_the_programs_open() -> None:
     flags = parse_flags(SERVE, ["--config=rules"], {})
     plain = flags.address("plain-bind-address")
     assert plain
-    recommender = yaml.safe_load((ROOT / "helm" / "tidewatch" / "values.yaml").read_text())["recommender"]
+    recommender = yaml.safe_load((CHECKOUT / "helm" / "tidewatch" / "values.yaml").read_text())["recommender"]
     ports = [flags.integer("secure-port"), plain.port, recommender["metricsPort"], recommender["page"]["port"]]
     listen = READINESS.by_name["listen"].default
     assert isinstance(listen, Address)
-    ports.append(listen.port)
+    ports += [listen.port, parse_flags(NODES, ["--prometheus-url=http://prometheus:9090"], {}).integer("port")]
     assert all_of("EXPOSE") == [" ".join(map(str, ports))]
 
 

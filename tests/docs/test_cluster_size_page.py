@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from recommender.cluster_size.expanders.chain import expander_problems
-from recommender.cluster_size.reading import node_groups, options, settings
-from recommender.cluster_size.scale_down.reasons import BlockingPodReason, KeepReason, WaitReason
 from recommender.commands.main import main
 from recommender.configuration.reading import read_configuration
-from recommender.decisions.printed import size_document
+from recommender.kinds.cluster_size.expanders.chain import expander_problems
+from recommender.kinds.cluster_size.reading import cluster_size_reader as settings
+from recommender.kinds.cluster_size.reading import node_groups, options
+from recommender.kinds.cluster_size.scale_down.reasons import BlockingPodReason, KeepReason, WaitReason
+from recommender.kinds.cluster_size.shown import document as size_document
+from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+    from adapter.foundation.documents.sections import Section
+
+DOCS = CHECKOUT / "docs"
 PAGE = (DOCS / "cluster-size.md").read_text()
 EXAMPLE = DOCS / "examples" / "cluster-size"
-PREDICTIVE = """
-- name: web-load
-  predictive:
-    load: sum(requests)
-    loadPerReplica: 10
-    horizon: 120s
-  targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]
-"""
 PEERS_FLAGS = """
 scan-interval max-nodes-total cores-total memory-total gpu-total expander estimator balance-similar-node-groups
 balancing-ignore-label balancing-label max-nodes-per-scaleup max-nodegroup-binpacking-duration max-binpacking-time
@@ -63,16 +58,17 @@ def unnamed(names: Iterable[str], text: str) -> list[str]:
 
 
 def test_every_key_has_a_row() -> None:
-    assert unnamed((*settings.KEYS, *options.SCALE_DOWN_KEYS), first_cells("## Configuration")) == []
+    names = [each.key for each in (*settings.CLUSTER_SIZE.keys, *options.SCALE_DOWN.keys)]
+    assert unnamed(names, first_cells("## Configuration")) == []
 
 
 @pytest.mark.parametrize(
-    "keys",
-    [node_groups._STATIC, node_groups._CLUSTER_API, node_groups._BY_LABEL, node_groups._PLUGIN, options.OPTION_KEYS],
+    "keys_of",
+    [node_groups._STATIC, node_groups._CLUSTER_API, node_groups._BY_LABEL, node_groups._PLUGIN, options.OPTIONS],
 )
-def test_the_section_on_node_groups_has_every_key(keys: tuple[str, ...]) -> None:
+def test_the_section_on_node_groups_has_every_key(keys_of: Section[object]) -> None:
     section = PAGE.partition("\n## Node groups\n")[2].partition("\n## ")[0]
-    assert [key for key in keys if not re.search(rf"\b{key}\b", section)] == []
+    assert [each.key for each in keys_of.keys if not re.search(rf"\b{each.key}\b", section)] == []
 
 
 def test_every_key_of_the_json_has_a_row() -> None:
@@ -80,7 +76,7 @@ def test_every_key_of_the_json_has_a_row() -> None:
 
 
 def test_every_reason_to_keep_a_node_or_to_wait_is_explained() -> None:
-    section = PAGE.partition("\n## Which nodes may go\n")[2].partition("\n## ")[0]
+    section = PAGE.partition("\n## Which nodes can be removed\n")[2].partition("\n## ")[0]
     assert unnamed((*KeepReason, *WaitReason, *BlockingPodReason), section) == []
 
 
@@ -119,5 +115,5 @@ def test_the_other_configurations_are_valid() -> None:
     ]
     assert len(entries) == len(blocks) == 5
     header = "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\nprometheus: {url: http://p:9090}\n"
-    text = f"{header}recommendations:\n{PREDICTIVE.lstrip()}" + "\n".join(entries)
+    text = f"{header}recommendations:\n" + "\n".join(entries)
     assert [str(problem) for each in read_configuration(text, "f").refused for problem in each.problems] == []

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "what-users-complained-of.md").read_text()
-MODULES = sorted((ROOT / "tests" / "complaints").glob("test_*.py"))
+from tests.support.checkout import CHECKOUT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = (CHECKOUT / "docs" / "what-users-complained-of.md").read_text()
+MODULES = sorted((CHECKOUT / "tests" / "complaints").glob("test_*.py"))
 
 
 def names_in(module: Path) -> list[str]:
@@ -32,11 +36,11 @@ def test_the_heavier_tests_that_are_named_exist() -> None:
     named = {path for module in MODULES for path in re.findall(r"`(tests/[a-z0-9_/]+(?:\.py|/))`", module.read_text())}
     named |= set(re.findall(r"`((?:tests|docs|benchmarks)/[a-z0-9_/]+(?:\.py|/))`", PAGE))
     assert named
-    assert [path for path in named if not (ROOT / path).exists()] == []
+    assert [path for path in named if not (CHECKOUT / path).exists()] == []
 
 
 def test_the_tests_of_other_folders_that_the_page_names_exist() -> None:
     named = {name for name in re.findall(r"`(test_\w+)`", PAGE) if "__" not in name}
     assert named
-    known = {name for module in (ROOT / "tests").rglob("test_*.py") for name in names_in(module)}
+    known = {name for module in (CHECKOUT / "tests").rglob("test_*.py") for name in names_in(module)}
     assert named - known == set()

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import ast
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-READINGS_ROOMS = ("samples", "catalogue", "asking", "explain")
-"""The inner folders of `adapter/readings`; each may import those before it."""
+from tests.support.checkout import CHECKOUT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def module_name(path: Path) -> str:
-    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    name = ".".join(path.relative_to(CHECKOUT).with_suffix("").parts)
     return name.removesuffix(".__init__")
 
 
 def import_graph() -> dict[str, set[str]]:
     """Return all modules of the product, and which others each of them imports."""
     paths = {
-        module_name(path): path for package in ("adapter", "recommender") for path in (ROOT / package).rglob("*.py")
+        module_name(path): path for package in ("adapter", "recommender") for path in (CHECKOUT / package).rglob("*.py")
     }
     graph: dict[str, set[str]] = {}
     for name, path in paths.items():
@@ -58,12 +59,3 @@ def test_a_circle_is_found() -> None:
 
 def test_no_modules_import_each_other_in_a_circle(graph: dict[str, set[str]]) -> None:
     assert circle_in(graph) == []
-
-
-@pytest.mark.parametrize("room", READINGS_ROOMS)
-def test_a_folder_of_readings_imports_only_folders_before_it(room: str, graph: dict[str, set[str]]) -> None:
-    later = READINGS_ROOMS[READINGS_ROOMS.index(room) + 1 :]
-    own = f"adapter.readings.{room}."
-    imported = {target for source, targets in graph.items() if source.startswith(own) for target in targets}
-    forbidden = tuple(f"adapter.readings.{other}." for other in later)
-    assert [target for target in sorted(imported) if target.startswith(forbidden)] == []

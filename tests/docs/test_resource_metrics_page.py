@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from pathlib import Path
 
-from adapter.documents.load import load_documents
-from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.rulebook.model import PlanKind
-from adapter.rulebook.parsing.parse import parse_rulebook
-from adapter.rulebook.plans import plan_of
-from adapter.rulebook.report import rulebook_report
+from adapter.foundation.documents.load import load_documents
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from adapter.metrics.rulebook.plans import plan_of
+from adapter.metrics.rulebook.report import rulebook_report
+from tests.support.checkout import CHECKOUT
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "resource-metrics.md"
+PAGE = CHECKOUT / "docs" / "resource-metrics.md"
 
 
 def test_the_rules_of_the_page_hold_and_are_asked_widely() -> None:

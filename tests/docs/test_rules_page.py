@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import re
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.objects.selectors import EVERYTHING
-from adapter.readings.errors import SampleTooOldError
-from adapter.rulebook.rendering.render import exact_query
-from adapter.rulebook.requests import Asked
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.metrics.readings.errors import SampleTooOldError
+from adapter.metrics.rulebook.rendering import exact_query
+from adapter.metrics.rulebook.requests import Asked
+from tests.support.checkout import CHECKOUT
 from tests.support.plan_trials import external_metric
 from tests.support.readings import FakeClock, MadeUpObjects, RealAnswers, make_house, rulebook_of
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.support.prometheus import ScrapedPrometheus
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "rules.md"
+PAGE = CHECKOUT / "docs" / "rules.md"
 STEP = 15
 GUARDED = """
 externalRules:

@@ -13,12 +13,14 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.e2e import browser, toolchain, worker
-from tests.e2e.asking import SOURCE as ORACLE
+from tests.e2e import toolchain, worker
 from tests.e2e.controlplane import network, programs
 from tests.e2e.controlplane.building import build
 from tests.e2e.durations import RECORD
-from tests.e2e.judging import SOURCE as JUDGE
+from tests.e2e.judge.judging import SOURCE as JUDGE
+from tests.e2e.metrics_apis.thanos import WITH_THANOS
+from tests.e2e.oracle.asking import SOURCE as ORACLE
+from tests.e2e.support import browser
 
 FOLDER: Final = Path(__file__).parent
 CHECKOUT: Final = FOLDER.parents[1]
@@ -57,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e", description=__doc__)
     parser.add_argument("--kubernetes", metavar="1.N", help="a pinned version other than the newest")
     parser.add_argument("--prometheus-3", action="store_true", help="build the pinned Prometheus 3 and take it")
+    parser.add_argument(
+        "--thanos", action="store_true", help="build the pinned Thanos, and run the module that needs it"
+    )
     parser.add_argument("--build-only", action="store_true", help="build what is needed, and run nothing")
     parser.add_argument(
         "--workers",
@@ -85,6 +90,9 @@ def _prepare(options: argparse.Namespace) -> None:
     build(programs.DESCHEDULER)
     if options.prometheus_3:
         os.environ["PROMETHEUS_BINARY"] = str(build(programs.PROMETHEUS) / "prometheus")
+    if options.thanos:
+        os.environ[WITH_THANOS] = "1"
+        build(programs.THANOS)
     _put_on_the_path("helm")
     browser.find()
     # Fetches what these are made of; their fixtures build them anew, from what is kept then.

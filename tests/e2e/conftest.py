@@ -1,16 +1,16 @@
 """Fixtures and hooks of the end-to-end suite. Without Go's tool chain its tests fail; they are not skipped.
 
-`oracle` belongs to test_oracle.py. What stands up a control plane lives beside this file in `controlplane/`.
+`oracle` belongs to oracle/test_oracle.py. What stands up a control plane lives beside this file in `controlplane/`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from tests.e2e import durations, toolchain
-from tests.e2e.asking import SOURCE, Oracle
 from tests.e2e.controlplane.fixtures import (
     add_marker,
     cluster,
@@ -24,7 +24,9 @@ from tests.e2e.controlplane.fixtures import (
     report_what_was_not_run,
     start_cluster,
 )
-from tests.e2e.figures import stated_in
+from tests.e2e.metrics_apis.thanos import WITH_THANOS
+from tests.e2e.oracle.asking import SOURCE, Oracle
+from tests.e2e.support.figures import stated_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +42,9 @@ __all__ = [
     "pytest_runtest_setup",
     "start_cluster",
 ]
+
+collect_ignore: Final = [] if WITH_THANOS in os.environ else ["metrics_apis/test_thanos.py"]
+"""Thanos is built on request only; without it there is nothing that this module could test."""
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.durations import TABLE, longest_first, read_table
+from tests.e2e.durations import TABLE, longest_first, name_of, read_table
 from tests.e2e.worker import MODULE
 
 _HOLD = """
@@ -63,7 +63,8 @@ def test_the_order_of_tests_within_a_module_is_kept() -> None:
     assert longest_first(modules, {"a": 1.0, "b": 2.0}) == [1, 3, 0, 2]
 
 
-def test_the_table_names_modules_that_are_there() -> None:
-    table = read_table()
-    assert table
-    assert [name for name in table if not (TABLE.parent / name).is_file()] == []
+def test_the_table_names_every_module_and_none_that_is_gone() -> None:
+    modules = {name_of(path) for path in TABLE.parent.rglob("test_*.py")}
+    table = set(read_table())
+    assert table - modules == set(), "gone"
+    assert modules - table == set(), "not recorded: python -m tests.e2e --record-durations MODULE"

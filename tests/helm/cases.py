@@ -57,6 +57,7 @@ CASES: Final[dict[str, dict[str, Any]]] = {
         "prometheus": {
             "url": "https://{{ .Release.Name }}-prom",
             "path": "/p",
+            "matchers": 'cluster="eu-1",region=~"a|b"',
             "credentials": {"secret": "c"} | CREDENTIALS,
         },
         "metrics": {"serviceMonitor": {"enabled": True, "labels": {"release": "prom"}}},
@@ -72,6 +73,7 @@ CASES: Final[dict[str, dict[str, Any]]] = {
         "affinity": {"nodeAffinity": {}},
         "nodeSelector": {"kubernetes.io/os": "linux"},
     },
+    "no rules": {"rules": {"shipped": []}},
     "basic auth": {"prometheus": {"port": 0, "credentials": {"secret": "c", "username": "u", "password": "p"}}},
     "cert-manager": {"certificates": {"mode": "certManager"}},
     "cert-manager, a company's issuer": {

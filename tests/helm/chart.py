@@ -10,24 +10,24 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import yaml
 
 from adapter.commands.serve.flags import SERVE
-from adapter.documents.load import load_documents, problems_within
-from adapter.service.flags.parsing import parse_flags
+from adapter.foundation.documents.load import load_documents, problems_within
+from adapter.foundation.service.flags.parsing import parse_flags
+from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from adapter.service.flags.table import FlagValues
+    from adapter.foundation.service.flags.table import FlagValues
 
 Object: TypeAlias = "dict[str, Any]"
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-CHART: Final = ROOT / "helm" / "tidewatch"
+CHART: Final = CHECKOUT / "helm" / "tidewatch"
 NAMESPACE: Final = "monitoring"
 NAME: Final = "tidewatch-adapter"
 """Of most objects, for a release of the name tidewatch."""

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from matplotlib.figure import Figure
 
 from helm.tidewatch.dashboards.texts import DASHBOARDS
-from tests.helm.chart import ROOT
 from tests.helm.scraped import SCRAPED, as_sent
+from tests.support.checkout import CHECKOUT
+from tests.support.waiting import rounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,11 +36,9 @@ def main() -> None:
     """Draw all dashboards."""
     for name in DASHBOARDS:
         with tempfile.TemporaryDirectory() as folder, SCRAPED[name](Path(folder)) as (prometheus, work):
-            started, number = time.time(), 0
-            while time.time() < started + SECONDS:
-                number += 1
+            started = time.time()
+            for number in rounds(0.2, SECONDS):
                 work(number)
-                time.sleep(0.2)
             draw(name, prometheus, started + _SKIPPED_SECONDS, time.time())
 
 
@@ -53,7 +52,7 @@ def draw(name: str, prometheus: ScrapedPrometheus, start: float, end: float) -> 
         DRAWING.get(panel["type"], draw_lines)(axis, panel, prometheus, start, end)
     for axis in axes[len(panels) :]:
         axis.set_axis_off()
-    figure.savefig(ROOT / "docs" / "images" / f"dashboard-{name}.png", dpi=70)
+    figure.savefig(CHECKOUT / "docs" / "images" / f"dashboard-{name}.png", dpi=70)
 
 
 def draw_lines(axis: Axes, panel: dict[str, Any], prometheus: ScrapedPrometheus, start: float, end: float) -> None:

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.commands.nodes.world import node
+from tests.adapter.commands.nodes.world import node
 from tests.support.serving import listed
 from tests.support.worlds import moments, samples
 

@@ -50,6 +50,9 @@ _SWITCHES: Final[dict[str, Any]] = {
 }
 _VALUES: Final[dict[str, dict[str, Any]]] = {
     "loads": {},
+    "open": {"nodes": {"closed": False}, "networkPolicy": {"nodes": False}},
+    "open to Trimaran": {"nodes": {"openWatcher": True}, "networkPolicy": {"nodesFrom": []}},
+    "a second scheduler that is open": {"nodes": {"closed": False, "scheduler": {"enabled": True}}},
     "loads alone": {"adapter": {"enabled": False}},
     "everything": _SWITCHES | {"nodes": _EVERYTHING},
     "a text": {"nodes": {"config": "# With a comment.\n" + yaml.safe_dump(CONFIGURATION)}},

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from recommender.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, PodName, Removal, UnschedulablePods
 from recommender.decisions.record import Record, Status, Step
+from recommender.kinds.cluster_size.model.answer import (
+    ClusterSizeAnswer,
+    GroupSize,
+    PodName,
+    Removal,
+    UnschedulablePods,
+)
 
 _MOST: Final = 12
 _PRICE: Final = 0.4
@@ -30,4 +36,4 @@ def sized_record(now: float, number: int) -> Record:
         pending_pods=len(left) + 10,
     )
     steps = (Step("round/1", recommended, "general"),)
-    return Record("workers", "clusterSize", now, Status.OK, "", steps=steps, binding="round/1", size=answer)
+    return Record("workers", "clusterSize", now, Status.OK, "", steps=steps, binding="round/1", details=answer)

@@ -8,21 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from adapter.service.children import ChildLimits, Children
-from adapter.sources.kubernetes.telemetry import LeaseMetrics
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
+from recommender.child_processes.parent import ChildLimits, Children
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import (
-    PredictedLoad,
-    Prediction,
-    Record,
-    Status,
-    TargetAction,
-    TargetOutcome,
-    TargetReference,
-)
+from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
+from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.running.loads.histories import Coverage
-from recommender.running.loads.telemetry import LoadTelemetry
+from recommender.running.loads.load_telemetry import LoadTelemetry
 
 if TYPE_CHECKING:
     from demo.machine.exporter import Exporter
@@ -40,7 +34,7 @@ class PredictionsAtWork:
     def __init__(self, exporter: Exporter) -> None:
         self._exporter = exporter
         self._registry = CollectorRegistry(auto_describe=True)
-        self._metrics = RecommendationMetrics(lambda: True)
+        self._metrics = RecommendationMetrics(lambda: True, all_kinds())
         LeaseMetrics(self._registry, "tidewatch_recommender").show(lambda: True)
         self._loads = LoadTelemetry(self._registry)
         self._children = Children(self._registry, "tidewatch_recommender", most=1)
@@ -78,8 +72,8 @@ def _record(now: float, number: int) -> Record:
         status=Status.OK,
         message="",
         replicas=replicas,
-        targets=(TargetOutcome(_TARGET, present, TargetAction.METRIC),),
-        prediction=Prediction(
+        targets=(TargetOutcome(_TARGET, present, TargetAction.METRIC, recommended_replicas=replicas),),
+        details=Prediction(
             PredictedLoad(load, upper, now + PREDICTED_SECONDS, {"0.5": median, "0.95": upper}),
             model,
             "made up",

@@ -53,7 +53,13 @@ PARAMETERS: Final[dict[str, Any]] = {
 }
 PREDICTED: Final[dict[str, Any]] = {
     "name": "chat",
-    "predictive": {"load": "sum(connections)", "loadPerReplica": 25000, "horizon": "2m", "model": "linear"},
+    "predictive": {
+        "load": "sum(connections)",
+        "loadPerReplica": 25000,
+        "horizon": "2m",
+        "model": "linear",
+        "maxReplicas": 40,
+    },
     "targets": [GATEWAY | {"name": "chat"}],
     "outputs": ["scale"],
 }
@@ -63,6 +69,7 @@ EACH: Final[dict[str, Any]] = {
         "load": "sum by (namespace, app) (connections)",
         "loadPerReplica": "1k",
         "horizon": "2m",
+        "maxReplicas": 40,
         "forEach": {"namespace": "namespace", "name": "app"},
     },
     "outputs": ["metric", "scale"],
@@ -75,7 +82,7 @@ EACH_WATCHED: Final = {
 STATIC_GROUPS: Final = [{"name": "general", "max": 20, "selector": {"pool": "general"}}]
 SCALED_NODES: Final[dict[str, Any]] = {
     "name": "machines",
-    "clusterSize": {"nodeGroups": {"clusterAPI": {"namespace": "default", "markMachines": True}}},
+    "clusterSize": {"nodeGroups": {"clusterAPI": {"namespaces": ["default"], "markMachines": True}}},
     "outputs": ["metric", "scale"],
 }
 SIZED: Final[dict[str, Any]] = configuration(
@@ -91,17 +98,22 @@ SIZED: Final[dict[str, Any]] = configuration(
         "capacityBuffer": {"namespace": "kube-node-lease", "name": "reserve"},
     },
 )
-SIZES_OF_ALL_NAMESPACES: Final[dict[str, Any]] = configuration(
+AHEAD: Final[dict[str, Any]] = {
+    "name": "ahead",
+    "clusterSize": {"nodeGroups": STATIC_GROUPS, "forecasts": ["chat"]},
+}
+SIZES_OF_TWO_NAMESPACES: Final[dict[str, Any]] = configuration(
     {
         "name": "all",
         "clusterSize": {
-            "nodeGroups": {"clusterAPI": {"markMachines": False}, "static": STATIC_GROUPS},
+            "nodeGroups": {"clusterAPI": {"namespaces": ["default", "kube-public"]}, "static": STATIC_GROUPS},
+            "autoscalerNamespaces": ["kube-node-lease"],
             "expander": ["priority", "least-waste"],
         },
         "outputs": ["scale"],
     },
     # Machines are marked only where sizes are written.
-    {"name": "other", "clusterSize": {"nodeGroups": {"clusterAPI": None}}},
+    {"name": "other", "clusterSize": {"nodeGroups": {"clusterAPI": {"namespace": "default", "markMachines": True}}}},
     {
         "name": "labels",
         "clusterSize": {
@@ -123,7 +135,8 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "everything": EVERYTHING,
     "predictions": configuration(PREDICTED, EACH, EACH_WATCHED, prometheus=PROMETHEUS),
     "cluster sizes": SIZED,
-    "cluster sizes of all namespaces": SIZES_OF_ALL_NAMESPACES,
+    "cluster sizes ahead of predictions": configuration(PREDICTED, AHEAD, prometheus=PROMETHEUS),
+    "cluster sizes of all namespaces": SIZES_OF_TWO_NAMESPACES,
     "metrics of nothing": configuration(LINEAR | {"targets": [], "outputs": ["metric"]}),
     "no recommendation yet": configuration(),
     "without a Lease": WITHOUT_LEASE,
@@ -167,8 +180,9 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
     "metrics of nothing": {"adapter": {"enabled": False}} | SWITCHES,
     "predictions": {},
     "cluster sizes": {},
+    "cluster sizes ahead of predictions": {},
     # As a text, in which a key without a value stays.
-    "cluster sizes of all namespaces": {"recommender": {"config": yaml.safe_dump(SIZES_OF_ALL_NAMESPACES)}},
+    "cluster sizes of all namespaces": {"recommender": {"config": yaml.safe_dump(SIZES_OF_TWO_NAMESPACES)}},
     "no recommendation yet": {"metrics": {"podMonitor": {"enabled": True}}},
     "without a Lease": {"recommender": {"replicas": 1}},
     "a Lease elsewhere": {"fullnameOverride": "metrics"},
@@ -222,7 +236,7 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
                 "configMaps": [{"namespace": "kube-public", "name": "order"}],
                 "nodes": False,
                 "clusterSizes": [
-                    {"scale": True, "clusterAPI": {"namespace": "default", "markMachines": True}},
+                    {"scale": True, "clusterAPI": {"namespaces": ["default"], "markMachines": True}},
                     {"capacityBuffer": {"namespace": "kube-node-lease", "name": "reserve"}},
                 ],
             },

@@ -14,25 +14,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from adapter.sources.kubernetes.telemetry import LeaseMetrics
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
 from demo.machine.exporter import running_exporter
 from demo.machine.files import replace_file
 from demo.machine.prometheus import running_prometheus
 from helm.tidewatch.dashboards.texts import DASHBOARDS
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
+from recommender.kinds.proportional.sizes import ContainerSizes
+from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
+from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.telemetry import RecommenderTelemetry
-from tests.commands.nodes.world import POD, running_nodes
+from tests.adapter.commands.nodes.world import POD, running_nodes
+from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
 from tests.helm import loading
-from tests.helm.chart import ROOT
 from tests.helm.nodes_sized import sized_record
 from tests.helm.predicting import PREDICTED_SECONDS, PredictionsAtWork
-from tests.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
 from tests.support.backfill import backfill
 from tests.support.caller import Caller
+from tests.support.checkout import CHECKOUT
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.prometheus import ScrapedPrometheus
 from tests.support.serving import Trust, running_adapter
@@ -60,7 +62,7 @@ TARGET: Final = TargetReference("apps/v1", "Deployment", "kube-system", "coredns
 def scraped_adapter(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
     """Run an adapter whose metrics are scraped; yield the Prometheus, and what sends it the Nth request."""
     trust = Trust.made_in(folder / "trust")
-    rules = ROOT / "rules" / "adapter" / "websocket.yaml"
+    rules = CHECKOUT / "rules" / "adapter" / "websocket.yaml"
     with ObjectApiServer() as cluster, _scraping(folder) as (prometheus, file):
         cluster.put("pods", "shop", "web-0", {"app": "web"})
         cluster.objects.put(APISERVICES, "", CUSTOM, apiservice(CUSTOM))
@@ -163,7 +165,7 @@ class _Recommending:
     def __init__(self, exporter: Exporter) -> None:
         self._exporter = exporter
         self._registry = CollectorRegistry(auto_describe=True)
-        self._metrics = RecommendationMetrics(lambda: True)
+        self._metrics = RecommendationMetrics(lambda: True, all_kinds())
         LeaseMetrics(self._registry, "tidewatch_recommender").show(lambda: True)
         self._telemetry = RecommenderTelemetry(self._registry)
         self._telemetry.scale_output_added("coredns")
@@ -182,7 +184,8 @@ class _Recommending:
             replicas=replicas,
             steps=(Step("linear/nodes", replicas, "ceil(nodes / 16)"), Step("linear/cores", 2.0, "ceil(32 / 16)")),
             binding="linear/nodes",
-            targets=(TargetOutcome(TARGET, present, action, "HorizontalPodAutoscaler coredns"),),
+            details=ContainerSizes({"coredns": {"requests": {"cpu": "150m", "memory": "68Mi"}}}),
+            targets=(TargetOutcome(TARGET, present, action, "HorizontalPodAutoscaler coredns", "", replicas),),
         )
         now = time.time()
         records = (record, sized_record(now, number))

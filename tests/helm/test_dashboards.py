@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from helm.tidewatch.dashboards.texts import DASHBOARDS, text_of
-from tests.helm.chart import CHART, ROOT
+from tests.helm.chart import CHART
 from tests.helm.scraped import SCRAPED, TOGETHER, queries
+from tests.support.checkout import CHECKOUT
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def test_no_panel_is_empty(names: tuple[str, ...], tmp_path: Path) -> None:
 
 
 def test_the_page_explains_every_panel_and_no_other() -> None:
-    page = (ROOT / "docs" / "dashboards.md").read_text()
+    page = (CHECKOUT / "docs" / "dashboards.md").read_text()
     rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
     titles = {panel["title"] for build in DASHBOARDS.values() for panel in build()["panels"] if panel["type"] != "row"}
     assert {row for row in rows if row != "panel"} == titles

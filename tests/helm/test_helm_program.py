@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.helm.chart import ROOT
+from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PINNED = re.search(r"^\thelm\.sh/helm/v3 (v\S+)", (ROOT / "tests/helm/go/go.mod").read_text(), flags=re.MULTILINE)
+PINNED = re.search(r"^\thelm\.sh/helm/v3 (v\S+)", (CHECKOUT / "tests/helm/go/go.mod").read_text(), flags=re.MULTILINE)
 
 
 def program(folder: Path, version: str) -> Path:
@@ -29,7 +29,7 @@ def found(cache: Path, path: str = "", binary: str = "") -> subprocess.Completed
     """Run it where there is no Go, so that nothing can be built."""
     environ = {"PATH": f"{path}:/usr/bin:/bin", "XDG_CACHE_HOME": str(cache), "GO": "/nowhere/go", "HOME": os.devnull}
     environ |= {"HELM_BINARY": binary} if binary else {}
-    command = ["/bin/bash", str(ROOT / ".ci" / "helm")]
+    command = ["/bin/bash", str(CHECKOUT / ".ci" / "helm")]
     return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
 
 

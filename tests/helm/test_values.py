@@ -11,16 +11,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from adapter.documents.load import load_documents
+from adapter.foundation.documents.load import load_documents
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.nodes.configuration.reading import read_scheduling
-from adapter.nodes.hotspots.selector import UtilizationSelector, parse_query
+from adapter.nodes.hotspots.query import UtilizationSelector, parse_query
 from adapter.nodes.model.loads import AVG, LoadResource
-from adapter.nodes.model.settings import DEFAULT_ARGS, LowRiskOverCommitmentArgs, PolicyName, SchedulingSettings
-from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.nodes.model.scheduling_settings import (
+    DEFAULT_ARGS,
+    LowRiskOverCommitmentArgs,
+    PolicyName,
+    SchedulingSettings,
+)
 from recommender.configuration.reading import read_configuration
 from tests.helm.cases import RULE, resource_rules
-from tests.helm.chart import CHART, ROOT, default_values
+from tests.helm.chart import CHART, default_values
+from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,9 +107,9 @@ def test_the_adapter_takes_every_rule_that_the_chart_brings(path: Path) -> None:
 
 
 SOURCES = {
-    "rules": ROOT / "rules" / "adapter",
-    "alerts": ROOT / "rules" / "alerts",
-    "recording": ROOT / "rules" / "recording",
+    "rules": CHECKOUT / "rules" / "adapter",
+    "alerts": CHECKOUT / "rules" / "alerts",
+    "recording": CHECKOUT / "rules" / "recording",
 }
 
 
@@ -114,7 +120,8 @@ def test_what_ships_is_what_the_repository_has(folder: str) -> None:
 
 
 def test_every_rule_file_that_ships_can_be_chosen() -> None:
-    names = SCHEMA["properties"]["rules"]["properties"]["shipped"]["items"]["enum"]
+    _, listed = SCHEMA["properties"]["rules"]["properties"]["shipped"]["oneOf"]
+    names = listed["items"]["enum"]
     assert sorted(names) == sorted(path.stem for path in SOURCES["rules"].glob("*.yaml"))
 
 
@@ -160,7 +167,6 @@ def test_the_recommenders_of_the_readme_are_taken() -> None:
     types = [[each.policy.type for each in one.recommendations] for one in read]
     assert types == [["proportional"], ["clusterSize"]]
     assert [one.refused for one in read] == [(), ()]
-    assert given[0]["rules"]["shipped"] == ["recommendations"]
 
 
 def test_the_scheduling_configuration_that_ships_is_taken() -> None:
@@ -174,12 +180,13 @@ def test_the_scheduling_configuration_that_ships_is_taken() -> None:
     assert settings.hotspots == SchedulingSettings().hotspots
 
 
-def test_the_query_of_the_descheduler_s_policy_is_answered() -> None:
-    (profile,) = yaml.safe_load((CHART / "files" / "descheduler" / "policy.yaml").read_text())["profiles"]
+@pytest.mark.parametrize(("file", "resource"), [("policy.yaml", LoadResource.CPU), ("policy-any.yaml", None)])
+def test_the_query_of_the_descheduler_s_policy_is_answered(file: str, resource: LoadResource | None) -> None:
+    (profile,) = yaml.safe_load((CHART / "files" / "descheduler" / file).read_text())["profiles"]
     (arguments,) = [each["args"] for each in profile["pluginConfig"] if each["name"] == "LowNodeUtilization"]
     # The window of scores, so that what is hot for the one is hot for the other.
     query = parse_query(arguments["metricsUtilization"]["prometheus"]["query"])
-    assert query == UtilizationSelector(LoadResource.CPU, window=0, stat=AVG)
+    assert query == UtilizationSelector(resource, window=0, stat=AVG)
 
 
 def test_the_readme_names_values_that_exist() -> None:
@@ -199,12 +206,12 @@ def test_the_readme_names_values_that_exist() -> None:
 
 def test_the_chart_is_of_the_project_s_version() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     assert chart["version"] == chart["appVersion"] == project["version"]
 
 
 def test_helm_is_pinned_with_its_sum() -> None:
-    module = ROOT / "tests" / "helm" / "go"
+    module = CHECKOUT / "tests" / "helm" / "go"
     version = re.search(r"^\thelm\.sh/helm/v3 (v\S+)", (module / "go.mod").read_text(), flags=re.MULTILINE)
     assert version
     assert f"helm.sh/helm/v3 {version[1]} h1:" in (module / "go.sum").read_text()

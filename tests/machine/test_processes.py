@@ -13,11 +13,12 @@ import pytest
 from demo.machine.processes import ManagedProcess, ProcessFailedError, start
 from tests.support.waiting import until
 
+ENDLESS = ["tail", "-f", os.devnull]
 # Says when it stands, and ends on a signal in its own way.
-STUBBORN = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+STUBBORN = "import signal; signal.signal(15, signal.SIG_IGN); print('up', flush=True); signal.pause()"
 PARENT_OF_TWO = (
-    "import subprocess, sys, time; child = subprocess.Popen(['sleep', '600']);"
-    "print(child.pid, flush=True); time.sleep(600)"
+    "import signal, subprocess; child = subprocess.Popen(['tail', '-f', '/dev/null']);"
+    "print(child.pid, flush=True); signal.pause()"
 )
 
 
@@ -48,7 +49,7 @@ def test_a_child_runs_with_its_environment_and_folder_and_its_output_is_kept(tmp
 
 
 def test_a_child_ends_when_asked(tmp_path: Path) -> None:
-    with start(["sleep", "600"], log_path=tmp_path / "log") as child:
+    with start(ENDLESS, log_path=tmp_path / "log") as child:
         assert child.is_running
         assert child.stop() == -signal.SIGTERM
         assert child.stop() == -signal.SIGTERM
@@ -62,7 +63,7 @@ def test_a_child_that_does_not_listen_is_killed_after_the_time(tmp_path: Path) -
 
 
 def test_a_paused_child_can_be_stopped(tmp_path: Path) -> None:
-    with start(["sleep", "600"], log_path=tmp_path / "log") as child:
+    with start(ENDLESS, log_path=tmp_path / "log") as child:
         child.pause()
         assert child.stop() == -signal.SIGTERM
 
@@ -80,13 +81,13 @@ def test_children_of_the_child_end_with_it(tmp_path: Path) -> None:
 
 def test_a_child_dies_with_its_parent_even_when_that_is_killed(tmp_path: Path) -> None:
     program = f"""
-import time
+import signal
 from pathlib import Path
 from demo.machine.processes import start
-child = start(["sleep", "600"], log_path=Path({str(tmp_path / "log")!r}))
-child.wait_until(lambda: Path(f"/proc/{{child.pid}}/comm").read_text() == "sleep\\n", 20)
+child = start({ENDLESS}, log_path=Path({str(tmp_path / "log")!r}))
+child.wait_until(lambda: Path(f"/proc/{{child.pid}}/comm").read_text() == "tail\\n", 20)
 print(child.pid, flush=True)
-time.sleep(600)
+signal.pause()
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
@@ -115,7 +116,7 @@ def test_a_child_that_ends_early_is_told_with_its_last_words(tmp_path: Path) -> 
 
 
 def test_waiting_for_a_child_is_bounded(tmp_path: Path) -> None:
-    with start(["sleep", "600"], log_path=tmp_path / "log") as child:
+    with start(ENDLESS, log_path=tmp_path / "log") as child:
         with pytest.raises(ProcessFailedError, match=r"is not ready after 0\.1 s"):
             child.wait_until(lambda: False, 0.1)
         with pytest.raises(ProcessFailedError, match=r"still runs after 0\.1 s"):
@@ -123,6 +124,6 @@ def test_waiting_for_a_child_is_bounded(tmp_path: Path) -> None:
 
 
 def test_each_child_has_a_group_of_its_own(tmp_path: Path) -> None:
-    with start(["sleep", "600"], log_path=tmp_path / "log") as child:
+    with start(ENDLESS, log_path=tmp_path / "log") as child:
         assert os.getpgid(child.pid) == child.pid
         assert os.getpgid(0) != child.pid

@@ -103,6 +103,17 @@ def test_an_exporters_text_can_be_swapped() -> None:
         urllib.request.urlopen(url, timeout=10)
 
 
+def test_stamped_samples_carry_the_time_of_the_scrape() -> None:
+    with running_exporter('# TYPE one gauge\none 1\ntwo{a="#"} 2\n', stamped=True) as exporter:
+        before = int(1000 * time.time())
+        with urllib.request.urlopen(f"http://{exporter.target}/metrics", timeout=10) as response:
+            comment, *samples = response.read().decode().splitlines()
+        after = int(1000 * time.time())
+    assert comment == "# TYPE one gauge"
+    assert [sample.rpartition(" ")[0] for sample in samples] == ["one 1", 'two{a="#"} 2']
+    assert all(before <= int(sample.rpartition(" ")[2]) <= after for sample in samples)
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_free_port_can_be_listened_on(host: str) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

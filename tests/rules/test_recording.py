@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -13,8 +12,12 @@ import yaml
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import ACCOUNTED_RULE, RULES, rate_function, value_parts
 from demo.machine.prometheus import program
+from tests.support.checkout import CHECKOUT
 
-RECORDING = Path(__file__).parents[2] / "rules" / "recording"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORDING = CHECKOUT / "rules" / "recording"
 FILE = RECORDING / "nodes.yaml"
 NODE = 'instance="10.0.0.1:9100"'
 

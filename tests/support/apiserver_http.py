@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from adapter.objects.resources import Resource
+from adapter.foundation.objects.resources import Resource
 from tests.support.apiserver_discovery import aggregated, legacy_root, legacy_version
 from tests.support.apiserver_reviews import PATHS
 from tests.support.apiserver_store import (
@@ -40,6 +40,7 @@ _PARAMETERS: dict[str, set[str]] = {
     "watch": {"watch", "resourceVersion", "allowWatchBookmarks", "timeoutSeconds", "labelSelector", "fieldSelector"},
     "discover": set(),
 }
+_PARAMETERS["stream"] = _PARAMETERS["watch"] | {"sendInitialEvents", "resourceVersionMatch"}
 _PARTIAL = {"list": "PartialObjectMetadataList", "watch": "PartialObjectMetadata"}
 _DISCOVERY_V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _HANG_SECONDS = 60.0
@@ -54,8 +55,8 @@ class Fault:
     """Something that goes wrong with the next requests of a verb.
 
     Attributes:
-        verb: `list`, `watch`, `discover`, the plural of a kind of review; of single objects `get`, `create`, `update`,
-            `patch`, `delete`.
+        verb: `list`, `watch`, `stream` (a watch that begins with the present objects), `discover`, the plural of a kind
+            of review; of single objects `get`, `create`, `update`, `patch`, `delete`.
         what: `status`: an error answer; `cut`: the connection is lost in the middle of the answer; `hang`: no answer at
             all, and nothing is done; `silence`: headers, then nothing, as on a connection that died; `garbage`: `body`
             as the answer; of single objects also `lost`: done, and the connection is lost before the answer; `drip`:
@@ -135,7 +136,7 @@ class Handler(BaseHTTPRequestHandler):
         query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
         fake = self.server.fake
         found = self._collection(path)
-        verb = "discover" if found is None else "watch" if query.get("watch") in {"true", "1"} else "list"
+        verb = "discover" if found is None else _verb_of_collection(query)
         fake.requests.append(Asked(verb, path, query, dict(self.headers.items())))
         fault = fake.take_fault(verb)
         if fault is not None and fault.what in {"status", "hang", "garbage"}:
@@ -214,6 +215,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         resource, _namespace = found
         only = self.server.fake.only_named.get(resource.plural)
+        verb = "watch" if verb == "stream" else verb
         if (
             not scheme
             or (verb, resource.plural) in self.server.fake.forbidden
@@ -231,6 +233,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send_text(404, "404 page not found\n")
         elif verb == "list":
             self._list(*found, query, fault)
+        elif verb == "stream" and not self.server.fake.streams:
+            raise RefusedError(422, "Invalid", "sendInitialEvents is forbidden unless the feature gate is enabled")
         else:
             self._watch(found[0], found[1], query, fault)
 
@@ -272,12 +276,18 @@ class Handler(BaseHTTPRequestHandler):
         bookmarks = query.get("allowWatchBookmarks") in {"true", "1"}
         bookmark_at = time.monotonic() + fake.bookmark_seconds
         expiries = store.expiries
+        end_of_present = query.get("sendInitialEvents") in {"true", "1"}
         while True:
             for change in changes:
                 version = change.version
                 yield change
                 if change.type == "ERROR":
                     return
+            if end_of_present:
+                end_of_present = False
+                bookmark = object_of(resource, "", "", {}, version)
+                bookmark["metadata"]["annotations"] = {"k8s.io/initial-events-end": "true"}
+                yield Change(version, resource, "BOOKMARK", bookmark)
             if time.monotonic() >= end or self.server.ended.is_set():
                 return
             if bookmarks and time.monotonic() >= bookmark_at:
@@ -383,11 +393,19 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
 
+def _verb_of_collection(query: Mapping[str, str]) -> str:
+    if query.get("watch") not in {"true", "1"}:
+        return "list"
+    return "stream" if query.get("sendInitialEvents") in {"true", "1"} else "watch"
+
+
 def _check_parameters(verb: str, query: Mapping[str, str]) -> None:
     unknown = query.keys() - _PARAMETERS[verb]
     if unknown:
         raise RefusedError(400, "BadRequest", f"parameters that {verb} has no use for: {sorted(unknown)}")
-    for name in ("watch", "allowWatchBookmarks"):
+    if verb == "stream" and (query.get("resourceVersionMatch") != "NotOlderThan" or "allowWatchBookmarks" not in query):
+        raise RefusedError(422, "Invalid", "sendInitialEvents needs resourceVersionMatch=NotOlderThan and bookmarks")
+    for name in ("watch", "allowWatchBookmarks", "sendInitialEvents"):
         if query.get(name, "true") not in {"true", "false", "1", "0"}:
             raise RefusedError(400, "BadRequest", f"{name} is not a boolean: {query[name]!r}")
 

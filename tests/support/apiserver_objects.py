@@ -22,8 +22,8 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from adapter.sources.kubernetes.errors import ErrorStatus, FencedError, error_of_status
-from adapter.sources.kubernetes.writing import Fence, Reply
+from adapter.foundation.sources.kubernetes.errors import ErrorStatus, FencedError, error_of_status
+from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from tests.support.apiserver_store import Json, RefusedError
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from adapter.objects.selectors import parse_selector
+from adapter.foundation.objects.selectors import parse_selector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.objects.resources import Resource
+    from adapter.foundation.objects.resources import Resource
 
 Json: TypeAlias = "dict[str, Any]"
 

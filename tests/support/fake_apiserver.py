@@ -24,9 +24,9 @@ What it keeps to, and a client must get right:
 - Values of parameters are checked. A parameter that the verb has no use for is refused with 400: the real server would
   ignore it, and a spelling mistake would go unseen.
 
-Attributes to turn: `tokens`, `metadata_only`, `aggregated` (discovery in two documents), `stale` (groups whose own
-server is away), `bookmark_seconds`. `stop()` and `start()` take it away and bring it back on the same port, with its
-state.
+Attributes to turn: `tokens`, `metadata_only`, `streams` (a watch may begin with the present objects), `aggregated`
+(discovery in two documents), `stale` (groups whose own server is away), `bookmark_seconds`. `stop()` and `start()` take
+it away and bring it back on the same port, with its state.
 An exception inside of the server fails the test when the `with` block ends.
 """
 
@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import yaml
 
-from adapter.objects.resources import BUILT_IN, Resource
+from adapter.foundation.objects.resources import BUILT_IN, Resource
 from tests.support.apiserver_http import Asked, Fault, Listener
 from tests.support.apiserver_reviews import Reviews, TokenUser
 from tests.support.apiserver_store import Store
@@ -61,6 +61,7 @@ class FakeApiServer:
         self.tokens = {TOKEN}
         self.metadata_only = True
         self.aggregated = True
+        self.streams = False
         self.stale: set[str] = set()
         self.bookmark_seconds = 60.0
         self.faults: list[Fault] = []

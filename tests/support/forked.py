@@ -1,4 +1,4 @@
-"""Short runs of the program, each in a process of its own that is forked from one which has imported everything.
+"""Short runs of the programs, each in a process of its own that is forked from one which has imported everything.
 
 Importing takes most of the time of a command such as `check`. Everything else is as in `tests.support.serving.run`,
 which starts the installed program itself: arguments, environment, standard streams and exit status.
@@ -7,31 +7,39 @@ which starts the installed program itself: arguments, environment, standard stre
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import socket
 import subprocess
 import sys
 import tempfile
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.support.serving import PROGRAM, Ended
+from adapter.foundation.service.flags.program import run_program
+from adapter.foundation.service.runtime.printing import run_until_nobody_reads
+from tests.support.checkout import CHECKOUT
+from tests.support.serving import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from adapter.foundation.service.flags.program import Program
+
+ADAPTER = "tidewatch-adapter"
+RECOMMENDER = "tidewatch-recommender"
 _SECONDS = 60.0
 _LONGEST_REQUEST = 1 << 20
-_CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-def run(*arguments: str, environment: Mapping[str, str] | None = None) -> Ended:
-    """Run the program until it ends by itself. Raises TimeoutError."""
+def run(*arguments: str, environment: Mapping[str, str] | None = None, program: str = ADAPTER) -> Ended:
+    """Run a program until it ends by itself. Raises TimeoutError."""
     request = json.dumps([arguments, {**os.environ, **(environment or {})}, str(Path.cwd())]).encode()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
-        server = _server()
+        server = _server(program)
         socket.send_fds(server, [request], [out.fileno(), error.fileno()])
         try:
             code = int(server.recv(64))
@@ -45,13 +53,13 @@ def run(*arguments: str, environment: Mapping[str, str] | None = None) -> Ended:
 
 
 @cache
-def _server() -> socket.socket:
+def _server(program: str) -> socket.socket:
     """Start the process that forks. It ends when its socket is closed: with this process, however that ends."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.settimeout(_SECONDS)
     with its:
-        command = [sys.executable, "-m", "tests.support.forked", str(its.fileno())]
-        process = subprocess.Popen(command, pass_fds=[its.fileno()], cwd=_CHECKOUT)
+        command = [sys.executable, "-m", "tests.support.forked", str(its.fileno()), program]
+        process = subprocess.Popen(command, pass_fds=[its.fileno()], cwd=CHECKOUT)
     atexit.register(_end, ours, process)
     return ours
 
@@ -63,7 +71,7 @@ def _end(server: socket.socket, process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _next_arguments(requests: socket.socket) -> Sequence[str] | None:
+def _next_arguments(requests: socket.socket, program: str) -> Sequence[str] | None:
     """Return the arguments of the next run, in a process made for it; None in this process, at the end."""
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, _LONGEST_REQUEST, 2)
@@ -83,22 +91,33 @@ def _next_arguments(requests: socket.socket) -> Sequence[str] | None:
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(folder)
-        sys.argv = [PROGRAM, *arguments]
+        sys.argv = [str(Path(sys.executable).with_name(program)), *arguments]
         found: Sequence[str] = arguments
         return found
 
 
-def _fork_for(descriptor: int) -> None:
-    from adapter.commands.check import command as _check  # noqa: F401, PLC0415 - imported for all runs
-    from adapter.commands.doctor import command as _doctor  # noqa: F401, PLC0415 - likewise
-    from adapter.commands.explain import command as _explain  # noqa: F401, PLC0415 - likewise
-    from adapter.commands.main import main  # noqa: PLC0415 - not in the process of the tests
-    from adapter.commands.serve import command as _serve  # noqa: F401, PLC0415 - imported for all runs
-
-    arguments = _next_arguments(socket.socket(fileno=descriptor))
+def _fork_for(descriptor: int, name: str) -> None:
+    program = _program(name)
+    for command in program.commands:
+        program.load(command)
+    # Access to a cluster imports it where it is needed.
+    import_module("kubernetes.config")
+    # A collection, above all at the end of each run, would otherwise copy the memory of all that was imported.
+    gc.freeze()
+    arguments = _next_arguments(socket.socket(fileno=descriptor), name)
     if arguments is not None:
-        main(arguments)
+        run_until_nobody_reads(partial(run_program, program, arguments, os.environ))
+
+
+def _program(name: str) -> Program:
+    if name == ADAPTER:
+        from adapter.commands.main import COMMANDS  # noqa: PLC0415 - not in the process of the tests
+
+        return COMMANDS
+    from recommender.commands.main import COMMANDS as RECOMMENDERS  # noqa: PLC0415 - likewise
+
+    return RECOMMENDERS
 
 
 if __name__ == "__main__":
-    _fork_for(int(sys.argv[1]))
+    _fork_for(int(sys.argv[1]), sys.argv[2])

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.e2e.asking import Refused
-from tests.e2e.comparisons import COMPARISONS
+from tests.e2e.oracle.asking import Refused
+from tests.e2e.oracle.comparisons import COMPARISONS
 
 if TYPE_CHECKING:
     from pathlib import Path

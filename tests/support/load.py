@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.predictive.forecast import ForecastTask
-from recommender.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.forecast import ForecastTask
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 
 if TYPE_CHECKING:
-    from recommender.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.arrays import FloatArray
 
 TASK = ForecastTask(lead_seconds=600, window_seconds=600)
 MONDAY_SECONDS = 4 * DAY_SECONDS

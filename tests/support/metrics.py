@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.rulebook.discover import SeriesShapes, metrics_by_name
+from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.objects.resources import ResolveResource
-    from adapter.rulebook.model import Metric, Rule
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.metrics.rulebook.model import Metric, Rule
 
 
 def metrics_of(rule: Rule, series: Iterable[Mapping[str, str]], resolve: ResolveResource) -> list[Metric]:

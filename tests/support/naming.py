@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.rulebook.naming import Naming, parse_expansion
+from adapter.metrics.rulebook.naming import Naming, parse_expansion
 
 if TYPE_CHECKING:
-    from adapter.objects.regex import Pattern
+    from adapter.foundation.objects.regex import Pattern
 
 
 def expand(pattern: Pattern, template: str, text: str) -> str | None:

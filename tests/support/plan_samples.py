@@ -15,7 +15,7 @@ from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING
 
-from adapter.rulebook.requests import Row
+from adapter.metrics.rulebook.requests import Row
 from demo.machine.prometheus import running_prometheus
 from tests.support.backfill import backfill
 

@@ -9,22 +9,22 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from adapter.objects.resources import Resource
-from adapter.objects.selectors import EVERYTHING, parse_selector
-from adapter.rulebook.model import Api, Metric, PlanKind, Rule
-from adapter.rulebook.naming import make_naming
-from adapter.rulebook.plans import fold_rows, plan_of, planned_query, select_rows
-from adapter.rulebook.rendering.matchers import RenderError
-from adapter.rulebook.rendering.template import parse_query_template
-from adapter.rulebook.requests import Asked
-from adapter.rulebook.resources import ResourceMapping
+from adapter.foundation.objects.resources import Resource
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.metrics.rulebook.model import Api, Metric, PlanKind, Rule
+from adapter.metrics.rulebook.naming import make_naming
+from adapter.metrics.rulebook.plans import fold_rows, plan_of, planned_query, select_rows
+from adapter.metrics.rulebook.requests import Asked
+from adapter.metrics.rulebook.resources import ResourceMapping
+from adapter.metrics.rulebook.templates.matchers import RenderError
+from adapter.metrics.rulebook.templates.template import parse_query_template
 from tests.support.promql_generator import EXTERNAL_WORDS, NODE_WORDS, POD_WORDS, TemplateGenerator, Words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from random import Random
 
-    from adapter.rulebook.model import Plan
+    from adapter.metrics.rulebook.model import Plan
     from tests.support.plan_samples import AskedPrometheus
 
 _PODS = Resource("", "v1", "pods", "pod", "Pod", namespaced=True)

@@ -69,17 +69,25 @@ def reload(prometheus: PrometheusProcess) -> None:
 
 @contextmanager
 def scraped_prometheus(
-    folder: Path, text: str = "", *, history: str = "", interval: str = "2s", extra_flags: Sequence[str] = ()
+    folder: Path,
+    text: str = "",
+    *,
+    history: str = "",
+    interval: str = "2s",
+    extra_flags: Sequence[str] = (),
+    stamped: bool = False,
 ) -> Iterator[ScrapedPrometheus]:
     """Run an exporter with this text and a Prometheus that scrapes it; `history` is there from the start (`backfill`).
 
     Samples of the past are the better choice for tests of one moment: Prometheus takes about five seconds to its first
-    scrape, and a scrape that takes longer than the interval, on a busy machine, leaves a gap.
+    scrape, and a scrape that takes longer than the interval, on a busy machine, leaves a gap: for some seconds there
+    is no series at all. Samples that are `stamped` leave none; they stay for five minutes when they are exported no
+    more.
     """
     if history:
         backfill(folder, history)
     with (
-        running_exporter(text) as exporter,
+        running_exporter(text, stamped=stamped) as exporter,
         running_prometheus(
             folder, scrape_configs=[exporter.scrape_config(interval=interval)], extra_flags=extra_flags
         ) as prometheus,

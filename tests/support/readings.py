@@ -11,29 +11,29 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from adapter.documents.load import load_documents
-from adapter.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.objects.selectors import EVERYTHING
-from adapter.readings.readings import Readings
-from adapter.readings.settings import ReadingSettings
-from adapter.readings.telemetry import ReadingsTelemetry
-from adapter.rulebook.parsing.parse import parse_rulebook
-from adapter.sources.objects import ObjectsNotSyncedError
-from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, SeriesAnswer, read_instant
-from adapter.sources.prometheus.errors import QueryRefusedError
-from adapter.sources.prometheus.runtime import Started
-from adapter.timing.clock import Clock
-from adapter.timing.pace import UNPACED
+from adapter.foundation.documents.load import load_documents
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.objects import ObjectsNotSyncedError
+from adapter.foundation.sources.prometheus.decoding import AnswerLimits, InstantAnswer, SeriesAnswer, read_instant
+from adapter.foundation.sources.prometheus.errors import QueryRefusedError
+from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.readings.readings import Readings
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from tests.support.answers import read_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from adapter.objects.selectors import Selector
-    from adapter.readings.prometheus import Prometheus
-    from adapter.rulebook.model import Metric, Rulebook
-    from adapter.sources.objects import ObjectSource
-    from adapter.sources.prometheus.errors import PrometheusError
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.rulebook.model import Metric, Rulebook
 
 START = 1_800_000_000.25
 """Wall clock of a fake clock at its beginning."""

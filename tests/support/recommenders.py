@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = str(Path(sys.executable).with_name("tidewatch-recommender"))
 _LISTENING_SECONDS: Final = 30.0
+_ANSWER_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Recommender:
     def get(self, path: str, *, plain: bool = False) -> tuple[int, str, dict[str, str]]:
         """Return status, text and headers of an answer."""
         try:
-            with urllib.request.urlopen(f"http://{self.address(plain=plain)}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://{self.address(plain=plain)}{path}", timeout=_ANSWER_SECONDS) as answer:
                 return answer.status, answer.read().decode(), dict(answer.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode(), dict(error.headers)

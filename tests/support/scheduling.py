@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.cluster.scheduling.constraints import NO_CONSTRAINTS, PodScheduling
-from adapter.cluster.state import ClusterNode, ClusterPod, SchedulingFacts, Taint
-from adapter.objects.pod_requests import PodResources
-from adapter.objects.quantities import parse_quantity
+from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS, PodScheduling
+from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod, SchedulingFacts, Taint
+from adapter.foundation.objects.pod_requests import PodResources
+from adapter.foundation.objects.quantities import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
 
@@ -26,3 +27,13 @@ def until(condition: Callable[[], T], seconds: float = 20.0) -> T:
         time.sleep(pause)
         pause = min(1.3 * pause, _LONGEST_PAUSE_SECONDS)
     return result
+
+
+def rounds(pause_seconds: float, seconds: float = math.inf) -> Iterator[int]:
+    """Yield 1, 2 and so on, with a pause after each, until the time is over: for what is looked at or tried anew."""
+    number, end = 1, time.monotonic() + seconds
+    yield number
+    while time.monotonic() < end:
+        time.sleep(pause_seconds)
+        number += 1
+        yield number

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -19,6 +18,7 @@ from tests.e2e.controlplane.client import ApiClient, ApiError, Credentials, Docu
 from tests.e2e.controlplane.control_plane import ControlPlane
 from tests.e2e.controlplane.kubelet.settings import Image, Settings
 from tests.e2e.controlplane.network import API_SERVICE_ADDRESS
+from tests.support.waiting import rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -127,9 +127,8 @@ class Cluster:
         An API server that is away, and an object that is not there, are results that are not true yet. Raises
         AssertionError when time is up, and at once when the node's program has ended by itself.
         """
-        end = time.monotonic() + seconds
-        while True:
-            last: object
+        last: object = None
+        for _ in rounds(_POLL_SECONDS, seconds):
             try:
                 if result := condition():
                     return result
@@ -137,9 +136,7 @@ class Cluster:
             except (ApiError, urllib3.exceptions.HTTPError) as e:
                 last = e
             assert self._kubelet.is_running, f"the stand-in for the kubelet has ended:\n{self._kubelet.log_tail()}"
-            if time.monotonic() > end:
-                raise AssertionError(f"{what}: not within {seconds:g} s; last: {why_not() if why_not else last!r}")
-            time.sleep(_POLL_SECONDS)
+        raise AssertionError(f"{what}: not within {seconds:g} s; last: {why_not() if why_not else last!r}")
 
     def wait_until_ready(self, namespace: str, deployment: str, seconds: float = PATIENCE_SECONDS) -> list[Document]:
         """Wait until a Deployment has all its pods, Ready and of its newest template; return them.

@@ -8,8 +8,8 @@ from typing import Final
 
 from tests.e2e.controlplane import programs
 from tests.e2e.controlplane.kubelet.settings import Image
+from tests.support.checkout import CHECKOUT
 
-CHECKOUT: Final = Path(__file__).resolve().parents[3]
 ADAPTER: Final = "tidewatch"
 EXTENSION: Final = "e2e-extension"
 DESCHEDULER: Final = "descheduler"

@@ -46,6 +46,8 @@ class Module:
     """Build tags."""
     release: tuple[str, str] = ("^", "")
     """Where a module's version is not its release's: a regular expression of it, and what stands in its place."""
+    built_by: str = "make e2e"
+    """The command that builds it."""
 
     @property
     def folder(self) -> Path:
@@ -113,6 +115,15 @@ DESCHEDULER: Final = Module(
     ("sigs.k8s.io/descheduler/pkg/version.version={version}",),
 )
 
+THANOS: Final = Module(
+    "thanos-0.40",
+    "github.com/thanos-io/thanos",
+    {"thanos": "github.com/thanos-io/thanos/cmd/thanos"},
+    # Its releases have this tag: Thanos takes labels to be slices.
+    tags="slicelabels",
+    built_by="make e2e thanos=1",
+)
+
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return where built programs are kept."""
@@ -129,7 +140,7 @@ def find(module: Module, environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of the module's programs, which must have been built; raises ProgramsError."""
     if folder := built(module, environ):
         return folder
-    raise ProgramsError(f"{module.name} {module.version} has not been built: run `make e2e`")
+    raise ProgramsError(f"{module.name} {module.version} has not been built: run `{module.built_by}`")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ AROUND = Surroundings(
     services=[],
     config_map=OBJECTS.get,
     secret={"keys": {"token": "t"}}.get,
+    hosts=lambda: "",
 )
 
 

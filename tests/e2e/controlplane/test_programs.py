@@ -13,10 +13,12 @@ from tests.e2e.controlplane.programs import (
     CONTROL_PLANE,
     PINNED,
     PROMETHEUS,
+    THANOS,
     Module,
     ProgramsError,
     cache_folder,
     control_plane,
+    find,
     kubernetes,
 )
 
@@ -92,6 +94,8 @@ def test_a_failed_build_says_why_and_leaves_nothing(environ: dict[str, str]) -> 
 def test_missing_programs_are_named_with_the_way_to_get_them(environ: dict[str, str]) -> None:
     with pytest.raises(ProgramsError, match="run `make e2e`"):
         control_plane(environ=environ)
+    with pytest.raises(ProgramsError, match="run `make e2e thanos=1`"):
+        find(THANOS, environ)
 
 
 def test_kubebuilder_assets_go_before_what_was_built(environ: dict[str, str], tmp_path: Path) -> None:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from adapter.service.children import Children
 from recommender.backtest.options import BacktestOptions
+from recommender.backtest.recorded.resampling import Missing, resampled
+from recommender.backtest.recorded.trace import of_samples
 from recommender.backtest.replay import replay
-from recommender.backtest.resampling import Missing, resampled
-from recommender.backtest.trace import of_samples
-from recommender.predictive.models.table import MODELS
+from recommender.child_processes.parent import Children
+from recommender.kinds.predictive.models.table import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.backtest.report import BacktestReport
-    from recommender.predictive.arrays import FloatArray
-    from recommender.predictive.forecast import Model
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.forecast import Model
 
 LIGHT = tuple(model for model in MODELS if not model.is_heavy)
 AT = 1_767_225_600.0

@@ -9,9 +9,23 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from adapter.foundation.hpa import (
+    AverageValue,
+    Behaviour,
+    ExternalMetric,
+    HpaHistory,
+    HPASpec,
+    HpaWorkload,
+    PastRecommendation,
+    Totals,
+    Unavailable,
+    evaluate,
+    totals,
+)
+from adapter.foundation.hpa.arithmetic import Tolerances
 from recommender.backtest.hpa_actuator import METRIC_AGE_SECONDS, SYNC_SECONDS, first_size, through_hpa
-from recommender.hpa import AverageValue, Behaviour, ExternalMetric, HPASpec, Totals, Workload, evaluate
-from recommender.predictive.simulation.serving import FleetSettings
+from recommender.backtest.hpa_rule import average_value_replicas
+from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 
 def settings_of(step: float, *, most: int | None = None, startup: float = 180.0) -> FleetSettings:
@@ -19,19 +33,22 @@ def settings_of(step: float, *, most: int | None = None, startup: float = 180.0)
 
 
 def every_look(sizes: list[float], settings: FleetSettings) -> list[tuple[float, int]]:
-    """Return the size after each look, all of which are evaluated."""
+    """Return the size after each look of the whole HPA."""
     spec = HPASpec(
         (ExternalMetric("recommended_replicas", AverageValue(1000)),),
         settings.max_replicas or 2**31 - 1,
         settings.min_replicas,
         Behaviour(),
     )
-    replicas, history, now, found = first_size(np.array(sizes), settings), None, 0.0, []
+    replicas, now, found = first_size(np.array(sizes), settings), 0.0, []
+    history = HpaHistory((PastRecommendation(replicas, 0.0),))
     while now < len(sizes) * settings.step_seconds:
         over = math.floor((now - METRIC_AGE_SECONDS) / settings.step_seconds + 1e-9) - 1
         if over >= 0:
-            milli = math.ceil(sizes[over] * 1000 - 1e-6)
-            decision = evaluate(spec, Workload(replicas, replicas), [Totals((milli,))], history, now=now)
+            seen = (
+                Unavailable("no metric") if math.isnan(sizes[over]) else Totals((math.ceil(sizes[over] * 1000 - 1e-6),))
+            )
+            decision = evaluate(spec, HpaWorkload(replicas, replicas), [seen], history, now=now)
             replicas, history = decision.desired, decision.history
         found.append((now, replicas))
         now += SYNC_SECONDS
@@ -40,13 +57,11 @@ def every_look(sizes: list[float], settings: FleetSettings) -> list[tuple[float,
 
 @examples(max_examples=40)
 @given(
-    st.lists(st.tuples(st.integers(0, 60), st.integers(1, 6)), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(0, 60) | st.just(math.nan), st.integers(1, 6)), min_size=1, max_size=8),
     st.sampled_from([10.0, 15.0, 60.0, 90.0, 600.0]),
     st.sampled_from([None, 17]),
 )
-def test_looks_that_are_passed_over_would_have_decided_the_same(
-    runs: list[tuple[int, int]], step: float, most: int | None
-) -> None:
+def test_each_look_decides_as_the_whole_hpa_does(runs: list[tuple[float, int]], step: float, most: int | None) -> None:
     sizes = [float(size) for size, times in runs for _ in range(times)]
     settings = settings_of(step, most=most, startup=0.0)
     fleet = through_hpa(np.array(sizes), settings)
@@ -89,3 +104,9 @@ def test_pods_that_start_do_not_serve_yet() -> None:
 def test_the_fleet_begins_with_the_first_size(sizes: list[float], expected: int) -> None:
     fleet = through_hpa(np.array(sizes), settings_of(60.0))
     assert set(fleet.asked) == {expected}
+
+
+@given(st.integers(0, 200), st.integers(0, 2**53) | st.integers(0, 10**6), st.integers(1, 10**6))
+def test_the_rule_is_that_of_the_whole_hpa(replicas: int, usage: int, target: int) -> None:
+    expected = totals.average_value_replicas(replicas, usage, target, Tolerances()).replicas
+    assert average_value_replicas(replicas, usage, target) == expected

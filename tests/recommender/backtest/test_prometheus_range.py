@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.sources.prometheus.settings import PrometheusSettings
-from recommender.backtest import prometheus_range
+from adapter.foundation.promql.narrowing import Matchers
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from recommender.backtest.errors import BacktestError
-from recommender.backtest.prometheus_range import CHUNK_STEPS, LoadRange, read_range
-from recommender.backtest.range_cache import CachedSteps, RangeCache
+from recommender.backtest.recorded import prometheus_range
+from recommender.backtest.recorded.prometheus_range import CHUNK_STEPS, LoadRange, read_range
+from recommender.backtest.recorded.range_cache import CachedSteps, RangeCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,9 +66,9 @@ def test_a_real_prometheus_gives_the_load_at_each_step(url: str, tmp_path: Path)
     [
         ("odd", "the query has 3 series, and a backtest replays one"),
         ('odd{kind="minus"}', r"the value at .* is -3, and load is 0 or more"),
-        ('odd{kind="nan"}', "the query has no value in this range"),
-        ('odd{kind="inf"}', "the query has no value in this range"),
-        ("nothing", "the query has no value in this range"),
+        ('odd{kind="nan"}', "the query has no value from"),
+        ('odd{kind="inf"}', "the query has no value from"),
+        ("nothing", "the query has no value from"),
         ("sum(", "parse error"),
     ],
 )
@@ -79,7 +80,7 @@ def test_an_answer_that_cannot_be_replayed_is_refused(url: str, tmp_path: Path, 
 
 def test_a_range_without_a_step_is_refused(tmp_path: Path) -> None:
     what = asked("http://127.0.0.1:9", "load", 5, 4)
-    with pytest.raises(BacktestError, match="hold 0 steps of 60 s"):
+    with pytest.raises(BacktestError, match="covers 0 steps of 60 s"):
         read_range(what, cache_of(tmp_path, what), NOW)
 
 
@@ -142,7 +143,7 @@ def test_a_cache_that_is_broken_or_cannot_be_written_is_not_needed(tmp_path: Pat
     assert len(server.ranges) == 3
 
 
-def test_another_query_step_server_or_tenant_has_another_cache(tmp_path: Path) -> None:
+def test_another_query_step_server_tenant_or_cluster_has_another_cache(tmp_path: Path) -> None:
     plain = PrometheusSettings("http://127.0.0.1:9")
     caches = {
         RangeCache.of(tmp_path, plain, "load", 60).key,
@@ -150,8 +151,9 @@ def test_another_query_step_server_or_tenant_has_another_cache(tmp_path: Path) -
         RangeCache.of(tmp_path, plain, "other", 60).key,
         RangeCache.of(tmp_path, PrometheusSettings("http://127.0.0.1:8"), "load", 60).key,
         RangeCache.of(tmp_path, PrometheusSettings(plain.url, headers=(("X-Scope-OrgID", "a"),)), "load", 60).key,
+        RangeCache.of(tmp_path, PrometheusSettings(plain.url, matchers=Matchers.read('cluster="a"')), "load", 60).key,
     }
-    assert len(caches) == 5
+    assert len(caches) == 6
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=5))

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from recommender.backtest.document import backtest_document
 from recommender.backtest.options import BacktestOptions
 from recommender.backtest.replay import default_load_per_replica
 from recommender.backtest.report import Actuator
-from recommender.backtest.table import report_text
-from recommender.predictive.forecast import Forecasts, ForecastTask, Model
-from recommender.predictive.settings import PredictiveSettings
+from recommender.backtest.reports.document import backtest_document
+from recommender.backtest.reports.table import report_text, sentence
+from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model
+from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from tests.recommender.backtest.replays import LIGHT, daily_load, replayed
 
 if TYPE_CHECKING:
     from recommender.backtest.report import BacktestReport
-    from recommender.predictive.arrays import FloatArray, IntArray
-    from recommender.predictive.history import LoadHistory
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.history import LoadHistory
 
 SHORT = {"one row": [5.0], "two rows": [5.0, 5.0], "zeros": [0.0] * 50, "constant": [7.0] * 50}
 
@@ -35,6 +35,23 @@ def test_there_is_a_verdict_in_any_case(load: list[float], actuator: Actuator) -
     backtest_document(report)
 
 
+@pytest.mark.parametrize(
+    ("often", "much", "words"),
+    [
+        (0.28, 0.31, "runs short 72 % less often, and by 69 % less."),
+        (0.004, 0.5, "runs short 99.6 % less often, and by 50 % less."),
+        (1.12, 2.5, "runs short 12 % more often, and by 2.5 times as much."),
+        (None, 0.9, "runs short just as often, and by 10 % less."),
+        (1.0, 1.0, "and is short as often and by as much as that headroom."),
+    ],
+)
+def test_the_verdict_compares_shortages_in_percent(often: float | None, much: float, words: str) -> None:
+    report = replayed(SHORT["constant"])
+    auto = report.policy("model:auto")
+    comparison = replace(auto.comparison, tau_under_versus_headroom=often, theta_under_versus_headroom=much)
+    assert sentence(replace(report, policies=(replace(auto, comparison=comparison),))).endswith(words)
+
+
 def test_models_with_too_little_history_take_no_part_and_say_what_they_lack() -> None:
     report = replayed(daily_load(352, 10.0), step_seconds=10.0)
     assert [policy.name for policy in report.policies] == [
@@ -46,7 +63,7 @@ def test_models_with_too_little_history_take_no_part_and_say_what_they_lack() ->
         "model:polynomial",
         "model:auto",
     ]
-    assert any("seasonal takes no part: it needs 2 days of history, and" in note for note in report.notes)
+    assert any("seasonal does not take part: it needs 2 days of history, and" in note for note in report.notes)
 
 
 @pytest.mark.parametrize(("days", "warm_up_days"), [(20, 8), (10, 5), (1, 0.5)])
@@ -115,7 +132,7 @@ def test_a_forecast_that_knows_is_better_than_headroom_and_is_best_in_hindsight(
 def test_a_fit_that_fails_keeps_the_last_parameters_and_is_counted() -> None:
     broken = Model("broken", 86_400.0, failing_fit, present, is_heavy=True)
     report = replayed(daily_load(24 * 2, 3600.0), step_seconds=3600.0, models=[*LIGHT, broken])
-    assert any("broken takes no part: none of its fits succeeded" in note for note in report.notes)
+    assert any("broken does not take part: none of its fits succeeded" in note for note in report.notes)
 
 
 def failing_fit(_history: LoadHistory, _task: ForecastTask) -> object:

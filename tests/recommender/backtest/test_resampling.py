@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.backtest.errors import BacktestError
-from recommender.backtest.resampling import Missing, resampled
-from recommender.backtest.trace import of_samples
+from recommender.backtest.recorded.resampling import Missing, resampled
+from recommender.backtest.recorded.trace import of_samples
 
 NAN = math.nan
 

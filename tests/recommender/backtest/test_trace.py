@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.backtest import trace as module
 from recommender.backtest.errors import BacktestError
-from recommender.backtest.trace import of_samples, read_trace
+from recommender.backtest.recorded import trace as module
+from recommender.backtest.recorded.trace import of_samples, read_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,16 +60,22 @@ HEAD = "timestamp,value\n2026-01-01T00:00:00Z,1\n\n"
         ("time,value\n1,2\n", ":1", r"no column 'timestamp' \(found: time, value\)"),
         ("timestamp,value,value\n1,2,3\n", ":1", "two columns 'value'"),
         (HEAD + "2026-01-01T00:01:00Z,-1\n", ":4", "the value -1 is negative"),
-        (HEAD + "2026-01-01T00:01:00Z,-inf\n", ":4", "'-inf' is no number"),
-        (HEAD + "2026-01-01T00:01:00Z,Inf\n", ":4", "'Inf' is no number"),
-        (HEAD + "2026-01-01T00:01:00Z,12 req\n", ":4", "'12 req' is no number"),
-        (HEAD + "2026-13-01T00:01:00Z,1\n", ":4", "'2026-13-01T00:01:00Z' is no time: write RFC 3339"),
-        (HEAD + "2026-01-01T00:01:00 CET,1\n", ":4", "is no time"),
-        (HEAD + ",5\n", ":4", "'' is no time"),
-        (HEAD + "99999-01-01T00:00:00Z,1\n", ":4", "is no time"),
-        ("timestamp,value\n1e300,1\n", ":2", "'1e300' is no time"),
+        (HEAD + "2026-01-01T00:01:00Z,-inf\n", ":4", "'-inf' is not a number"),
+        (HEAD + "2026-01-01T00:01:00Z,Inf\n", ":4", "'Inf' is not a number"),
+        (HEAD + "2026-01-01T00:01:00Z,12 req\n", ":4", "'12 req' is not a number"),
+        (HEAD + "2026-13-01T00:01:00Z,1\n", ":4", "'2026-13-01T00:01:00Z' is not a time: write RFC 3339"),
+        (HEAD + "2026-01-01T00:01:00 CET,1\n", ":4", "is not a time"),
+        (HEAD + ",5\n", ":4", "'' is not a time"),
+        (HEAD + "99999-01-01T00:00:00Z,1\n", ":4", "is not a time"),
+        ("timestamp,value\n1e300,1\n", ":2", "'1e300' is not a time"),
+        ("timestamp;value\n1;2\n", ":1", "the fields are separated by ';': separate fields by a comma"),
+        ("timestamp;value\n1;2,5\n", ":1|:2", "separate fields by a comma and decimals by a point"),
+        ("timestamp\tvalue\n1\t2\n", ":1", "the fields are separated by"),
+        ("timestamp,value\n1767225600;2\n", ":2", "'1767225600;2' is not a time: separate fields by a comma"),
+        ("timestamp,value\n1767225600,2,5\n1767225660,2,6\n", ":2", "the rows have more fields than the header"),
+        (HEAD + "2026-01-01T00:01:00Z,1,5\n", "", "is not CSV: Expected 2 fields in line 4, saw 3"),
         (b"timestamp,value\n\xff\xfe,1\n", "", "not UTF-8"),
-        ('timestamp,value\n"2026,1\n', "", "is not CSV|is no time"),
+        ('timestamp,value\n"2026,1\n', "", "is not CSV|is not a time"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_with_its_line(
@@ -78,7 +84,7 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(
     path = written(tmp_path, text)
     with pytest.raises(BacktestError, match=message) as error:
         read_trace(path)
-    assert str(error.value).startswith(f"{path}{line}: ")
+    assert str(error.value).startswith(tuple(f"{path}{each}: " for each in line.split("|")))
     assert "\n" not in str(error.value)
 
 
@@ -95,7 +101,7 @@ def test_lines_are_counted_over_pieces(tmp_path: Path, monkeypatch: pytest.Monke
     found = read_trace(written(tmp_path, "timestamp,value\n" + "\n".join(rows)))
     assert found.values.tolist() == list(range(35))
     rows[31] = f"{AT:.0f},x"
-    with pytest.raises(BacktestError, match=r"load\.csv:33: 'x' is no number"):
+    with pytest.raises(BacktestError, match=r"load\.csv:33: 'x' is not a number"):
         read_trace(written(tmp_path, "timestamp,value\n" + "\n".join(rows)))
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from adapter.objects.resources import Resource
+    from adapter.foundation.objects.resources import Resource
     from tests.support.apiserver_store import Json
 
 NAMESPACE = "kube-system"

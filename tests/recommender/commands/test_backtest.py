@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recommender.commands.backtest import backtest
+from recommender.commands.backtest.command import backtest
 from tests.recommender.backtest.replays import LIGHT, daily_load
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ POLICY_KEYS = {
     "tau_under_versus_headroom",
     "theta_under_versus_headroom",
 }
+NOWHERE = ("--query", "sum(x)", "--prometheus-url", "http://127.0.0.1:9")
+"""A query to an address where no Prometheus listens."""
 
 
 @pytest.fixture(autouse=True)
 def light_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fits of heavy models have tests of their own."""
-    monkeypatch.setattr("recommender.commands.backtest.MODELS", LIGHT)
+    monkeypatch.setattr("recommender.commands.backtest.command.MODELS", LIGHT)
 
 
 @pytest.fixture
@@ -118,12 +120,34 @@ def test_a_configuration_needs_its_load_alone(trace: Path, tmp_path: Path, capsy
     assert "no predictive recommendation 'chet': did you mean chat?" in capsys.readouterr().err
 
 
+def test_a_range_that_ends_before_its_beginning_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\nprometheus: {url: http://127.0.0.1:9}\n"
+        "recommendations:\n- name: chat\n  predictive: {load: sum(x)}\n"
+    )
+    assert run("--config", config, "--start", "2026-11-02T00:00:00Z", "--end", "2026-11-01T00:00:00Z") == 2
+    expected = "--start 2026-11-02T00:00:00Z is after --end 2026-11-01T00:00:00Z: swap them"
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rows", ["0,5", "0,5\n60,", "0,5\n0,6"])
+def test_one_sample_gives_no_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: str) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text(f"timestamp,value\n{rows}\n")
+    assert run("--trace", path) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"{path}: the load of only one step of 60 s is known, so nothing can be replayed" in printed.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no load is named: write --trace FILE.csv, or --prometheus-url URL --start T --end T"),
+        ([], "no load is named: write --trace FILE.csv, or --query PROMQL --prometheus-url URL --last 14d"),
         (["--trace", "nothing.csv"], "nothing.csv: there is no such file"),
         (["--trace", "TRACE", "--step", "1m"], "a step of 60 s is finer than the samples, whose median step is 600 s"),
+        (["--trace", "TRACE", "--step", "10d"], "the load of only one step of 864000 s is known"),
         (["--trace", "TRACE", "--step", "0"], "--step must be above 0"),
         (["--trace", "TRACE", "--startup-seconds", "soon"], "'soon' is not a duration"),
         (["--trace", "TRACE", "--startup-seconds", "2d"], "--startup-seconds of 172800 s"),
@@ -131,9 +155,24 @@ def test_a_configuration_needs_its_load_alone(trace: Path, tmp_path: Path, capsy
         (["--trace", "TRACE", "--load-per-replica", "0"], "--load-per-replica must be above 0"),
         (["--trace", "TRACE", "--missing", "guess"], "'guess' is not one of gap, zero"),
         (["--trace", "TRACE", "--recommendation", "chat"], "--recommendation needs --config"),
-        (["--trace", "TRACE", "--start", "2026-01-01T00:00:00Z"], "--trace and --start exclude each other"),
+        (["--trace", "TRACE", "--start", "2026-01-01T00:00:00Z"], "--trace and --start cannot be combined"),
         (["--trace", "TRACE", "--plot", "/no/such/folder/x.png"], "--plot: /no/such/folder/x.png cannot be written"),
-        (["--prometheus-url", "http://127.0.0.1:9"], "--prometheus-url needs --config"),
+        (["--trace", "TRACE", "--query", "sum(x)"], "--trace and --query cannot be combined"),
+        (["--trace", "TRACE", "--last", "14d"], "--trace and --last cannot be combined"),
+        (["--trace", "TRACE", "--example"], "--trace and --example cannot be combined"),
+        (["--example", "--query", "sum(x)"], "--example and --query cannot be combined"),
+        (["--prometheus-url", "http://127.0.0.1:9"], "there is no query for Prometheus: write --query PROMQL"),
+        (["--query", "sum(x)"], "--prometheus-url is missing: write its address"),
+        (["--query", " ", "--prometheus-url", "http://127.0.0.1:9"], "--query is empty"),
+        (["--query", "sum(x)", "--prometheus-url", "127.0.0.1"], "--prometheus-url: "),
+        ([*NOWHERE, "--start", "-2d", "--last", "2d"], "--start and --last cannot be combined"),
+        ([*NOWHERE, "--last", "0"], "--last must be above 0"),
+        ([*NOWHERE, "--last", "290y"], "the load would begin before 1970"),
+        ([*NOWHERE, "--start", "14d"], "--start: '14d' is not a time: write 2026-11-21T06:00:00Z, a date"),
+        ([*NOWHERE, "--end", ""], "--end: '' is not a time"),
+        ([*NOWHERE, "--start", "-1d", "--end", "-2d"], "--start -1d is after --end -2d: swap them"),
+        ([*NOWHERE, "--start", "9999-01-01"], "--start 9999-01-01 is after now, which is the end without --end"),
+        ([*NOWHERE, "--last", "1h"], "http://127.0.0.1:9: sum(x): query /api/v1/query_range: no connection"),
     ],
 )
 def test_wrong_usage_ends_with_one_line(

@@ -6,8 +6,8 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from recommender.cluster_size.model.memory import ClusterSizeMemory
 from recommender.decisions.memory import Memory
+from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, remembered
 from recommender.running.memory.folder import FolderMemoryStore
 from tests.recommender.commands.test_recommend_cluster_size import GROUPS, node, pod, workload
 from tests.recommender.configuration.files import entry, whole
@@ -37,7 +37,7 @@ def test_a_timer_at_nine_of_ten_minutes_survives_a_kill(tmp_path: Path) -> None:
     arguments = ("run", f"--config={tmp_path}/r.yaml", f"--objects={tmp_path}/objects")
     store = FolderMemoryStore(tmp_path / "state")
     since = time.time() - NINE_MINUTES
-    begun = Memory(cluster_size=ClusterSizeMemory(unneeded_since={"a0": since, SECOND: since}))
+    begun = Memory(own=ClusterSizeMemory(unneeded_since={"a0": since, SECOND: since}))
     assert store.save("workers", begun, urgent=True)
 
     first = started(tmp_path / "recommender.log", *arguments)
@@ -47,12 +47,12 @@ def test_a_timer_at_nine_of_ten_minutes_survives_a_kill(tmp_path: Path) -> None:
     stored = FolderMemoryStore(tmp_path / "state").load("workers")
     assert set(waiting.values()) == {False}
     assert stored is not None
-    assert stored.cluster_size is not None
-    assert {stored.cluster_size.unneeded_since[name] for name in waiting} == {since}
+    own = remembered(stored.memory.own)
+    assert {own.unneeded_since[name] for name in waiting} == {since}
 
     # As if the process had been away for the minute that is left.
     past = dict.fromkeys(waiting, since - 60.0)
-    store.save("workers", Memory(cluster_size=ClusterSizeMemory(unneeded_since=past)), urgent=True)
+    store.save("workers", Memory(own=ClusterSizeMemory(unneeded_since=past)), urgent=True)
     second = started(tmp_path / "second.log", *arguments)
     with second.process:
         assert until(lambda: any(removals(second).values()))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.reports.lines import CheckStatus, Line
-from adapter.service.flags.parsing import parse_flags
-from adapter.sources.kubernetes.access import from_kubeconfig
-from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from adapter.foundation.reports.lines import CheckStatus, Line
+from adapter.foundation.service.flags.parsing import parse_flags
+from adapter.foundation.sources.kubernetes.access import from_kubeconfig
+from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from recommender.commands.doctor.command import DOCTOR, doctor_settings, examined
 from recommender.commands.doctor.leader import judge_lease
-from recommender.commands.doctor.prometheus import judge_series
+from recommender.commands.doctor.series import ExportedSeries, judge_series
 from recommender.commands.main import main
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.memory import LastValue, Memory
@@ -45,6 +45,7 @@ SERIES = (
     'target_namespace="kube-system"}'
 )
 DRIVEN = "proportional: {drivers: {query: {expr: %s, perReplica: 10}}}"
+OF_OTHER = 'recommendation="other",target_kind="Deployment",target_name="coredns",target_namespace="kube-system"'
 FOR_EACH = ", forEach: {namespace: namespace, name: app}"
 MEMORY = Memory(last=LastValue(3, 1.0, 2.0))
 
@@ -113,8 +114,11 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
     """One that scraped the recommendation of CoreDNS ten seconds ago, and `load` of two pods."""
     now = time.time() - 10.0
     samples = [f"{SERIES} 3 {now:.3f}", *(f'load{{pod="{pod}"}} {pod} {now:.3f}' for pod in (1, 2))]
-    kinds = ["# TYPE tidewatch_recommended_replicas gauge", samples[0], "# TYPE load gauge", *samples[1:], "# EOF", ""]
-    running = start_prometheus(history="\n".join(kinds))
+    kinds = ["# TYPE tidewatch_recommended_replicas gauge", samples[0]]
+    for metric, labels in (("replicas", OF_OTHER), ("resources", OF_OTHER), ("nodes", 'recommendation="other"')):
+        kinds += [f"# TYPE tidewatch_recommended_{metric} gauge"] if metric != "replicas" else []
+        kinds += [f"tidewatch_recommended_{metric}{{{labels}}} 3 {now:.3f}"]
+    running = start_prometheus(history="\n".join([*kinds, "# TYPE load gauge", *samples[1:], "# EOF", ""]))
     running.wait_for(SERIES)
     return running
 
@@ -304,10 +308,40 @@ def test_the_load_of_one_prediction_is_looked_at_like_any_query(
     [(10.0, OK, "10 s old"), (200.0, WARNING, "200 s old"), (None, ERROR, "has no tidewatch_recommended_replicas")],
 )
 def test_series_must_be_fresh(age: float | None, status: CheckStatus, message: str) -> None:
-    labels = ("coredns", "kube-system", "Deployment", "coredns")
-    found = judge_series("coredns", COREDNS, {} if age is None else {labels: 1000.0 - age}, 1000.0)
+    labels = {"recommendation": "coredns", "target_name": "coredns"}
+    exported = ExportedSeries("series/coredns", "tidewatch_recommended_replicas", labels)
+    scraped = [({"recommendation": "coredns", "target_name": "other"}, 1000.0)]
+    scraped += [] if age is None else [(labels | {"target_kind": "Deployment"}, 1000.0 - age)]
+    found = judge_series(exported, scraped, 1000.0)
     assert found.status is status
     assert message in found.message
+
+
+SIZES = "proportional: {resources: {dns: {requests: {cpu: {base: 100m, step: 1m, nodesPerStep: 1}}}}}"
+BOTH = SIZES.replace("{resources", "{linear: {nodesPerReplica: 1}, resources")
+
+
+@pytest.mark.parametrize(
+    ("kind", "series"),
+    [
+        (SIZES, {f"/{COREDNS}/resources": "resources"}),
+        (BOTH, {f"/{COREDNS}": "replicas", f"/{COREDNS}/resources": "resources"}),
+        ("clusterSize: {nodeGroups: {byLabel: {key: pool}}}", {"": "nodes"}),
+        (f"predictive: {{load: load, loadPerReplica: 1, horizon: 1m{FOR_EACH}}}", {"": "replicas"}),
+    ],
+    ids=["sizes", "both", "clusterSize", "forEach"],
+)
+def test_each_kind_of_entry_is_asked_for_what_it_exports(
+    installation: Installation, kind: str, series: dict[str, str]
+) -> None:
+    targets = [TARGETS] if kind in {SIZES, BOTH} else []
+    lines = installation.lines(entry("other", *targets, kind=kind), entry("new", *targets, kind=kind))
+    found = {name for name, line in lines.items() if name.startswith("series/") and line.status is OK}
+    assert found == {f"series/other{rest}" for rest in series}
+    for rest, metric in series.items():
+        line = lines[f"series/new{rest}"]
+        assert (line.status, line.message) == (ERROR, f"Prometheus has no tidewatch_recommended_{metric} for it")
+    assert (f"adapter/other/{COREDNS}" in lines) is (kind == BOTH)
 
 
 def test_a_prometheus_that_does_not_answer_is_an_error(installation: Installation) -> None:
@@ -367,7 +401,7 @@ def test_a_config_map_with_parameters_must_parse(
     [
         (memory("{}"), WARNING, "cool-downs and holds are lost"),
         (memory(encode_memory("other", MEMORY)), WARNING, "belongs to recommendation 'other'"),
-        (memory("", "somebody"), ERROR, "belongs to somebody else"),
+        (memory("", "somebody"), ERROR, "was not created by this program"),
     ],
 )
 def test_a_memory_must_load(

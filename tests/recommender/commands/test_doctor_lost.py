@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.reports.lines import CheckStatus
-from adapter.sources.kubernetes.access_rights import AccessRight, Subject
-from recommender.cluster_size.node_groups.kinds import CLUSTER_API_GROUP
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.reports.lines import CheckStatus
+from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject
 from recommender.commands.doctor.lost import lost_without
 from recommender.commands.doctor.rights import judge_right
 from recommender.configuration.reading import read_configuration
-from recommender.configuration.rights_of_sizes import rights_of_sizes
-from recommender.configuration.role_rules import GET, KEEP, WATCH, RoleRule
+from recommender.configuration.rights import rights_of
+from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP
+from recommender.kinds.role_rules import GET, KEEP, WATCH, RoleRule
+from recommender.running.memory.store import memory_object_name
 from tests.recommender.configuration.files import entry, whole
 
 if TYPE_CHECKING:
-    from recommender.configuration.model import Configuration
+    from recommender.configuration.recommender_configuration import Configuration
 
 CAPI = CLUSTER_API_GROUP
 INFRASTRUCTURE = f"infrastructure.{CAPI}"
@@ -25,7 +28,7 @@ ERROR, WARNING = CheckStatus.ERROR, CheckStatus.WARNING
 
 
 def everything() -> Configuration:
-    kind = "clusterSize: {nodeGroups: {clusterAPI: {markMachines: true}}}"
+    kind = "clusterSize: {nodeGroups: {clusterAPI: {namespaces: [capi], markMachines: true}}}"
     buffer = "capacityBuffer: {namespace: shop, name: reserve}"
     return read_configuration(
         whole(entry("nodes", "outputs: [metric, scale, capacityBuffer]", buffer, kind=kind)), "r.yaml"
@@ -36,9 +39,9 @@ def everything() -> Configuration:
     ("group", "resource", "verbs", "status", "lost"),
     [
         ("", "pods", WATCH, ERROR, "no cluster size is recommended"),
-        ("apps", "replicasets", WATCH, ERROR, "nodes with their pods are kept"),
-        ("batch", "jobs", WATCH, ERROR, "nodes with their pods are kept"),
-        ("policy", "poddisruptionbudgets", WATCH, ERROR, "no node goes"),
+        ("apps", "replicasets", WATCH, ERROR, "nodes with such pods are kept"),
+        ("batch", "jobs", WATCH, ERROR, "nodes with such pods are kept"),
+        ("policy", "poddisruptionbudgets", WATCH, ERROR, "no node is removed"),
         ("", "namespaces", WATCH, WARNING, "labels of namespaces"),
         ("storage.k8s.io", "csinodes", WATCH, ERROR, "limits of volumes"),
         ("scheduling.k8s.io", "priorityclasses", WATCH, WARNING, "priorities"),
@@ -47,10 +50,10 @@ def everything() -> Configuration:
         (CAPI, "machinepools", WATCH, ERROR, "the node groups of this kind"),
         (CAPI, "machinepools", GET, ERROR, "limits and pauses right before a write"),
         (CAPI, "machines", WATCH, ERROR, "which nodes belong to which node group"),
-        (CAPI, "machines", KEEP, ERROR, "marks of the Machines"),
+        (CAPI, "machines", KEEP, ERROR, "marks on the Machines"),
         (CAPI, "clusters", WATCH, ERROR, "pauses of whole clusters"),
         (INFRASTRUCTURE, "*", WATCH, WARNING, "have no node"),
-        ("autoscaling.x-k8s.io", "capacitybuffers", WATCH, ERROR, "what a chunk"),
+        ("autoscaling.x-k8s.io", "capacitybuffers", WATCH, ERROR, "the definition of a chunk"),
         ("autoscaling.x-k8s.io", "capacitybuffers", KEEP, ERROR, "keeps the one that it has"),
         ("example.com", "rockets", WATCH, ERROR, "what is counted or sized by this kind"),
         ("example.com", "rockets", GET, WARNING, "field managers"),
@@ -67,7 +70,9 @@ def test_a_missing_right_says_what_is_lost(
 
 def test_every_right_of_cluster_sizes_has_a_text_of_its_own() -> None:
     fallbacks = {lost_without(RoleRule("", "example.com", "rockets", "", verbs)) for verbs in (WATCH, GET)}
-    rights = tuple(rights_of_sizes(everything()))
+    rights = rights_of(
+        everything(), namespace="here", resolve=partial(find_resource, BUILT_IN), memory_name=memory_object_name
+    )
 
     assert len(rights) > 20
     assert [right for right in rights if lost_without(right) in fallbacks] == []
@@ -79,5 +84,5 @@ def test_the_line_names_the_right_what_is_lost_and_what_to_grant() -> None:
 
     line = judge_right(right, Subject(), missing)
 
-    assert line.message.endswith("lost without it: which pods may be evicted: no pod is moved, so no node goes")
+    assert line.message.endswith("lost without it: which pods may be evicted: no pod is moved, so no node is removed")
     assert line.fix == "grant list, watch on poddisruptionbudgets.policy by a ClusterRole, as the chart does"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.reports.lines import CheckStatus
-from adapter.sources.kubernetes.access_rights import AccessRight, Subject
+from adapter.foundation.reports.lines import CheckStatus
+from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject
 from recommender.commands.doctor.rights import judge_right
-from recommender.configuration.role_rules import GET, KEEP, WATCH, RoleRule
+from recommender.kinds.role_rules import GET, KEEP, WATCH, RoleRule
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from recommender.configuration.role_rules import GET, KEEP, WATCH, RoleRule
         (RoleRule("", "policy", "poddisruptionbudgets", "", WATCH), "which pods may be evicted: no pod is moved"),
         (
             RoleRule("kube-system", "", "configmaps", "", WATCH, ("status",)),
-            "which of them Cluster Autoscaler has in its charge",
+            "which of them Cluster Autoscaler manages",
         ),
         (RoleRule("kube-system", "", "configmaps", "", GET, ("order",)), "parameters and memories"),
         (RoleRule("capi", "cluster.x-k8s.io", "machinesets", "scale", KEEP), "scale calls"),

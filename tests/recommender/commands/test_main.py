@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.commands.main import SUMMARIES, main
+from recommender.commands.main import COMMANDS, main
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
 def test_help_lists_the_commands(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     main(arguments)
     shown = capsys.readouterr().out
-    assert all(f"  {name} " in shown for name in SUMMARIES)
+    assert all(f"  {name} " in shown for name in COMMANDS.commands)
 
 
-@pytest.mark.parametrize("name", SUMMARIES)
+@pytest.mark.parametrize("name", COMMANDS.commands)
 def test_each_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main([name, "--help"])

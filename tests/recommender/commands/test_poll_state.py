@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.cluster.state import Unknown
+from adapter.foundation.cluster.values.state import Unknown
 from recommender.commands.proportional.poll_state import PollState
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
+from recommender.decisions.policy_settings import Owners
 from recommender.decisions.record import TargetReference
-from recommender.decisions.settings import Owners
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import ScaleOutcome
 from recommender.outputs.wishes import Wish
@@ -61,7 +61,7 @@ def test_a_poll_with_a_decision_from_fresh_inputs_is_none_that_failed(
 ) -> None:
     state.polled([good])
     state.polled([good])
-    assert state.answer("").status == 200
+    assert state.answer().status == 200
     assert given_up == []
 
 
@@ -71,7 +71,7 @@ def test_a_poll_with_a_decision_from_fresh_inputs_is_none_that_failed(
         (record(inputs(), fails_with(CalculationError("no ConfigMap"))), b"no ConfigMap"),
         (record(inputs(), fails_with(InputMissingError("no nodes"))), b"no nodes"),
         (record(inputs(), fails_with(InputMissingError("no nodes")), remembers(3)), b"no nodes"),
-        (record(inputs(None)), b"there is no Deployment kube-system/coredns"),
+        (record(inputs(None)), b"Deployment kube-system/coredns does not exist"),
         (record(unreadable()), b"the API server did not answer"),
     ],
     ids=["an error", "stale", "held without inputs", "no target", "a target that does not answer"],
@@ -80,7 +80,7 @@ def test_a_poll_without_fresh_inputs_or_without_its_target_has_failed(
     state: PollState, given_up: list[str], bad: Record, text: bytes
 ) -> None:
     state.polled([bad])
-    answer = state.answer("")
+    answer = state.answer()
     assert (answer.status, text in answer.body) == (500, True)
     assert given_up == []
     state.polled([bad])
@@ -98,10 +98,10 @@ def test_a_scale_call_that_fails_is_the_next_polls_failure_until_one_succeeds(st
     wish = Wish("coredns", TargetReference("apps/v1", "Deployment", "kube-system", "coredns"), 5, NOW)
     state.scaled(ScaleOutcome(wish, ScaleResult.ERROR, message="forbidden"))
     state.polled([record(inputs())])
-    assert state.answer("").status == 500
+    assert state.answer().status == 500
     state.scaled(ScaleOutcome(wish, ScaleResult.OK))
     state.polled([record(inputs())])
-    assert state.answer("").status == 200
+    assert state.answer().status == 200
 
 
 def test_a_scale_call_that_failed_and_is_not_wanted_any_more_is_no_failure(
@@ -111,5 +111,15 @@ def test_a_scale_call_that_failed_and_is_not_wanted_any_more_is_no_failure(
     state.scaled(ScaleOutcome(wish, ScaleResult.ERROR, message="forbidden"))
     for _ in range(3):
         state.polled([record(inputs(), asks_for(3))])
-    assert state.answer("").status == 200
+    assert state.answer().status == 200
     assert given_up == []
+
+
+def test_former_parameters_are_shown_and_end_no_process(state: PollState, given_up: list[str]) -> None:
+    for _ in range(3):
+        state.uses_former_parameters("the ConfigMap kube-system/dns does not exist")
+        state.polled([record(inputs())])
+    assert (state.answer().status, state.answer().body) == (500, b"the ConfigMap kube-system/dns does not exist\n")
+    assert given_up == []
+    state.uses_former_parameters("")
+    assert state.answer().status == 200

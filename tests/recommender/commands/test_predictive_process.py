@@ -36,7 +36,7 @@ TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, na
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
     now, lines = time.time(), ["# TYPE connections gauge"]
     for app, share in (("web", 0.9), ("chat", 0.1)):
-        for ago in range(SPAN_SECONDS, -300, -60):
+        for ago in range(SPAN_SECONDS, -300, -15):
             value = share * (5000 - RISE * ago)
             lines.append(f'connections{{namespace="shop",app="{app}"}} {value} {now - ago}')
     return start_prometheus(history="\n".join([*lines, "# EOF", ""]))

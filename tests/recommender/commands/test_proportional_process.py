@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from demo.machine.processes import start
 from tests.recommender.commands.cluster_world import NAMESPACE, cluster_server, put_nodes, replicas_of, running
 from tests.support.apiserver_objects import CONFIG_MAPS
+from tests.support.loaded_modules import LoadedModules
+from tests.support.recommenders import PROGRAM, Recommender
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.support.object_apiserver import ObjectApiServer
-    from tests.support.recommenders import Recommender
 
 DEFAULTS = {"linear": {"coresPerReplica": 256, "nodesPerReplica": 2}}
 GLOG = ("--logtostderr=true", "--v=2", "--stderrthreshold=0", "--alsologtostderr", "--log_dir=/tmp", "--vmodule=a=1")
@@ -85,9 +91,12 @@ def test_a_broken_config_map_keeps_the_last_good_parameters(proportional: Recomm
     until(lambda: "this is not JSON" in proportional.items()["dns"]["message"])
     put_nodes(server, 16)
     until(lambda: replicas_of(server) == 8)
+    until(lambda: proportional.get(LAST_POLL, plain=True)[0] == 500)
+    assert "this is not JSON" in proportional.get(LAST_POLL, plain=True)[1]
+    until(lambda: any(" WARNING " in line and "this is not JSON" in line for line in proportional.log.splitlines()))
     parameters(server, '{"nodesPerReplica": 4}')
     until(lambda: replicas_of(server) == 4)
-    assert "JSON" in proportional.log
+    until(lambda: proportional.get(LAST_POLL, plain=True)[0] == 200)
 
 
 def test_a_scale_call_that_fails_is_shown_by_last_poll(proportional: Recommender, server: ObjectApiServer) -> None:
@@ -117,3 +126,66 @@ def test_it_gives_up_with_status_1_after_so_many_failures(server: ObjectApiServe
     ) as recommender:
         assert recommender.process.wait(30) == 1
         assert "2 consecutive polls have failed" in recommender.log
+
+
+def test_a_first_list_of_no_nodes_makes_no_target_smaller(tmp_path: Path) -> None:
+    with cluster_server() as server:
+        command = (*flags(server, tmp_path, "dns"), f"--default-params={json.dumps(DEFAULTS)}")
+        with running("proportional", *command, log_path=tmp_path / "log") as recommender:
+            reason = "the first list since the start was empty, and Deployment kube-system/coredns has 2 replicas"
+            until(lambda: reason in recommender.get(LAST_POLL, plain=True)[1], 30)
+        assert replicas_of(server) == 2
+
+
+def test_it_is_one_process_with_one_port_and_loads_little(server: ObjectApiServer, tmp_path: Path) -> None:
+    parameters(server, '{"nodesPerReplica": 4}')
+    modules = LoadedModules(tmp_path / "modules")
+    environment = {**modules.environment, "no_proxy": "*"}
+    command = [PROGRAM, "proportional", *flags(server, tmp_path, "dns"), "--plain-bind-address=127.0.0.1:0"]
+    with start(command, log_path=tmp_path / "log", environment=environment, folder=tmp_path) as process:
+        lean = Recommender(process)
+        until(lambda: "\ntidewatch_recommended_replicas{" in lean.get("/metrics", plain=True)[1], 30)
+        pid = process.pid
+        assert Path(f"/proc/{pid}/task/{pid}/children").read_text() == ""
+        assert len(listening_sockets(pid)) == 1
+        assert process.stop(10) == 0
+    program = "import sys; print(*sys.modules)"
+    usual = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    ours = modules.packages() & set(packages_distributions())
+    ours -= {"adapter", "recommender", *(name.partition(".")[0] for name in usual.stdout.split())}
+    # The last two are those of the kubeconfig, and what msgspec looks for.
+    assert ours <= {"msgspec", "prometheus_client", "urllib3", "yaml", "typing_extensions"}
+    assert not {"sqlite3", "multiprocessing"} & modules.packages()
+
+
+def listening_sockets(pid: int) -> set[str]:
+    """Return the inodes of the TCP sockets of a process that listen."""
+    tables = [Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:] for name in ("tcp", "tcp6")]
+    listening = {fields[9] for table in tables for line in table if (fields := line.split())[3] == "0A"}
+    targets = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+    return listening & {target.removeprefix("socket:[").rstrip("]") for target in targets}
+
+
+def test_health_is_answered_before_a_cluster_is_there(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        config = tmp_path / "config"
+        cluster = {"server": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        content = {
+            "current-context": "a",
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "clusters": [{"name": "a", "cluster": cluster}],
+            "users": [{"name": "a", "user": {}}],
+        }
+        config.write_text(json.dumps(content))
+        known = (f"--namespace={NAMESPACE}", "--configmap=dns", "--target=deployment/coredns")
+        with running("proportional", *known, f"--kubeconfig={config}", log_path=tmp_path / "log") as recommender:
+            assert recommender.get("/healthz", plain=True)[:2] == (200, "ok\n")
+            assert recommender.process.stop(10) == 0
+
+
+def test_a_process_that_cannot_reach_any_cluster_ends_with_the_reason(tmp_path: Path) -> None:
+    known = (f"--namespace={NAMESPACE}", "--configmap=dns", "--target=deployment/coredns")
+    missing = f"--kubeconfig={tmp_path / 'missing'}"
+    with running("proportional", *known, missing, log_path=tmp_path / "log") as recommender:
+        assert recommender.process.wait(30) == 1
+        assert "tidewatch-recommender: kubeconfig " in recommender.log

@@ -116,7 +116,9 @@ def test_a_process_prints_json(world: World) -> None:
     assert item["inputs"] == {"nodes": 176, "schedulable_nodes": 176, "cores": 2816, "schedulable_cores": 2816}
     assert [step["step"] for step in item["steps"]] == ["linear/nodes", "linear/cores", "largest"]
     assert item["targets"] == [
-        COREDNS | {"namespace": "kube-system", "current_replicas": 3, "action": "scale", "owner": None, "message": None}
+        COREDNS
+        | {"namespace": "kube-system", "current_replicas": 3, "recommended_replicas": 11}
+        | {"action": "scale", "owner": None, "message": None}
     ]
 
 
@@ -150,7 +152,7 @@ def test_a_refused_entry_is_an_error_among_the_others(world: World, capsys: pyte
     assert code == 1
     broken, good = json.loads(out)["items"]
     assert (broken["name"], broken["status"], good["status"]) == ("broken", "error", "ok")
-    assert broken["message"].startswith(f"{world.config}:6: expected a number of replicas or a percentage")
+    assert broken["message"].startswith(f"{world.config}:6: 'x' is not a number of replicas or a percentage")
 
 
 def test_only_the_named_recommendations_are_shown(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,7 +167,7 @@ def test_a_file_without_nodes_says_what_to_add(world: World, capsys: pytest.Capt
     [item] = items(arguments, capsys)
     assert (item["status"], item["replicas"]) == ("stale", None)
     assert "kubectl get nodes -o json" in item["message"]
-    assert run(arguments, capsys)[0] == 0
+    assert run(arguments, capsys)[0] == 1
 
 
 @pytest.mark.parametrize(

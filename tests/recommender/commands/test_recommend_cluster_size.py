@@ -217,4 +217,4 @@ def test_what_is_wrong_with_the_configuration_is_not_hidden_by_objects(
 
     assert ended.value.code == 1
     printed = capsys.readouterr()
-    assert (printed.err, "'cheapest' is no expander" in printed.out) == ("", True)
+    assert (printed.err, "'cheapest' is not an expander" in printed.out) == ("", True)

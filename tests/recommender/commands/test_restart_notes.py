@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recommender.commands.run.worker import warn_of_restart
-from recommender.configuration.model import Configuration, LeaderElection, Listen
+from recommender.configuration.recommender_configuration import Configuration, LeaderElection, Listen
 
 START = Configuration()
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import closing
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +65,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 @pytest.fixture(scope="module")
 def recommender(folder: Folder) -> Iterator[Recommender]:
     found = started(
-        folder.root / "recommender.log", "run", f"--config={folder.configuration}", f"--objects={folder.objects}"
+        folder.root / "recommender.log",
+        "run",
+        f"--config={folder.configuration}",
+        f"--objects={folder.objects}",
+        "--allowed-hosts=page.example.com",
     )
     with found.process:
         until(found.items, 20)
@@ -85,7 +92,7 @@ def test_the_api_shows_each_step(recommender: Recommender) -> None:
 
 
 def test_the_recommendation_is_a_metric(recommender: Recommender) -> None:
-    assert recommender.metric(REPLICAS) == "3.0"
+    until(lambda: recommender.metric(REPLICAS) == "3.0")
     assert recommender.metric("tidewatch_leader") == "1.0"
     assert recommender.metric('tidewatch_recommendation_status{recommendation="coredns",status="ok"}') == "1.0"
 
@@ -109,6 +116,36 @@ def test_an_unknown_path_says_which_there_are(recommender: Recommender) -> None:
     assert "/api/v1/recommendations" in text
 
 
+@pytest.mark.parametrize(
+    ("host", "status"), [("localhost", 200), ("127.0.0.1:1", 200), ("page.example.com", 200), ("evil.example", 421)]
+)
+@pytest.mark.parametrize("path", ["/", "/api/v1/recommendations"])
+def test_the_page_answers_by_the_names_that_it_was_given(
+    recommender: Recommender, path: str, host: str, status: int
+) -> None:
+    connection = HTTPConnection(recommender.address(), timeout=20)
+    with closing(connection):
+        connection.request("GET", path, headers={"Host": host})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+    assert answer.status == status
+    assert ("add the name to --allowed-hosts or listen.allowedHosts" in text) is (status == 421)
+
+
+def test_a_fifo_in_place_of_a_memory_holds_up_no_other_recommendation(recommender: Recommender, folder: Folder) -> None:
+    os.mkfifo(folder.root / "state" / "tidewatch-recommender-blocked.json")
+    others = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: other}]"
+    folder.write_configuration(
+        entry("blocked", others, "outputs: [metric]"), entry("coredns", TARGETS, "outputs: [metric]")
+    )
+    until(lambda: "it is not a regular file: repair or remove it" in recommender.log, 20)
+    folder.write_nodes(70)
+    until(lambda: recommender.items()["coredns"]["replicas"] == 5, 20)
+    folder.write_configuration(entry("coredns", TARGETS, "outputs: [metric]"))
+    folder.write_nodes(40)
+    until(lambda: recommender.items()["coredns"]["replicas"] == 3, 20)
+
+
 def test_changed_objects_lead_to_another_value(recommender: Recommender, folder: Folder) -> None:
     folder.write_nodes(80)
     until(lambda: recommender.items()["coredns"]["replicas"] == 5)
@@ -128,16 +165,16 @@ def test_a_broken_entry_is_refused_alone_and_its_last_good_version_stays(
     assert items["other"]["replicas"] == 5
     assert items["coredns"]["replicas"] == 3
     assert "linaer" in items["coredns"]["message"]
-    assert recommender.metric("tidewatch_recommender_config_last_reload_successful") == "0.0"
+    until(lambda: recommender.metric("tidewatch_recommender_config_last_reload_successful") == "0.0")
 
     folder.write_configuration(entry("coredns", TARGETS))
     until(lambda: "other" not in recommender.items())
-    assert recommender.metric("tidewatch_recommender_config_last_reload_successful") == "1.0"
+    until(lambda: recommender.metric("tidewatch_recommender_config_last_reload_successful") == "1.0")
 
 
 def test_the_scale_calls_of_a_recommendation_are_counted_from_0(recommender: Recommender, folder: Folder) -> None:
     series = 'tidewatch_scale_calls_total{recommendation="scaled",result="ok"}'
-    assert recommender.metric(series) is None
+    until(lambda: recommender.metric(series) is None)
     folder.write_configuration(entry("coredns", TARGETS), entry("scaled", TARGETS, "outputs: [scale]"))
     assert until(lambda: recommender.metric(series)) == "0.0"
     folder.write_configuration(entry("coredns", TARGETS))
@@ -166,7 +203,8 @@ def test_a_cluster_size_that_a_reload_adds_reads_more_of_the_files(recommender: 
     until(lambda: recommender.items().get("workers", {}).get("status") == "ok")
     item = recommender.items()["workers"]
     assert (item["node_groups"][0]["current"], item["inputs"]["pods"]) == (40, 1)
-    assert recommender.metric('tidewatch_node_group_nodes{node_group="a",recommendation="workers"}') == "40.0"
+    series = 'tidewatch_node_group_nodes{node_group="a",recommendation="workers"}'
+    until(lambda: recommender.metric(series) == "40.0")
     assert "Node groups" in recommender.get("/")[1]
     folder.write_configuration(entry("coredns", TARGETS))
     until(lambda: "workers" not in recommender.items())

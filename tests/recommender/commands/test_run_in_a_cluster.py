@@ -60,7 +60,7 @@ def holder(server: ObjectApiServer) -> str:
 
 def test_the_leader_scales_and_remembers(leader: Recommender, server: ObjectApiServer) -> None:
     until(lambda: replicas_of(server) == 3)
-    assert leader.items()["coredns"]["replicas"] == 3
+    until(lambda: leader.items()["coredns"]["replicas"] == 3)
     assert server.objects.find(CONFIG_MAPS, "monitoring", "tidewatch-recommender-coredns")
     assert until(lambda: server.objects.listed(EVENTS, "kube-system"))
     assert leader.metric("tidewatch_leader") == "1.0"
@@ -75,7 +75,7 @@ def test_a_standby_names_the_leader_and_has_no_recommendations(
         assert (status, json.loads(text)["leader"]) == (503, holder(server))
         assert standby.metric("tidewatch_leader") == "0.0"
         assert standby.metric(REPLICAS) is None
-        assert leader.metric(REPLICAS) == "3.0"
+        until(lambda: leader.metric(REPLICAS) == "3.0")
 
 
 def test_without_the_api_server_the_leadership_and_the_value_end_and_both_come_back(
@@ -103,3 +103,19 @@ def test_a_dry_run_sends_no_write_of_any_kind(folder: Path) -> None:
             until(lambda: float(recommender.metric(polls) or 0) >= 2)
         assert {asked.verb for asked in server.requests} <= READS
         assert replicas_of(server) == 2
+
+
+def test_a_process_that_starts_with_a_list_of_no_nodes_goes_by_the_memory_of_the_one_before(
+    folder: Path, tmp_path: Path
+) -> None:
+    with cluster_server() as server:
+        put_nodes(server, 48)
+        command = flags(server, folder)
+        with running("run", *command, log_path=tmp_path / "before.log"):
+            until(lambda: replicas_of(server) == 3, 30)
+        put_nodes(server, 0)
+        with running("run", *command, log_path=tmp_path / "after.log") as recommender:
+            message = until(lambda: (recommender.items().get("coredns") or {}).get("message"), 30)
+            assert "the first list since the start was empty, and 48 nodes were known before" in str(message)
+            assert recommender.items()["coredns"]["status"] in {"held", "stale"}
+        assert replicas_of(server) == 3

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.cluster_size.model.settings import BufferSettings, ClusterSizeSettings
 from recommender.configuration.needs import config_maps_of, needs_of
 from recommender.configuration.reading import read_configuration
-from recommender.decisions.settings import Output
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.cluster_size.model.size_settings import BufferSettings, ClusterSizeSettings
 from tests.recommender.configuration.files import TARGET, entry, problems_of, whole
 
 STATIC = "clusterSize: {nodeGroups: [{name: a, max: 3, selector: {pool: a}}]}"
-CLUSTER_API = "clusterSize: {nodeGroups: {clusterAPI: {}}}"
+CLUSTER_API = "clusterSize: {nodeGroups: {clusterAPI: {namespaces: [capi]}}}"
 PREDICTIVE = "predictive: {load: l, loadPerReplica: 1, horizon: 1m}"
 PROMETHEUS = "prometheus: {url: 'http://p'}\n"
 
@@ -53,7 +53,7 @@ def test_what_does_not_go_together_is_refused(lines: tuple[str, ...], problem: s
 
 def test_scale_with_groups_of_a_plugin_alone_is_refused_since_a_plugin_is_only_read() -> None:
     plugin = "clusterSize: {nodeGroups: {plugin: {name: cloud}}}"
-    both = "clusterSize: {nodeGroups: {plugin: {name: cloud}, clusterAPI: {}}}"
+    both = "clusterSize: {nodeGroups: {plugin: {name: cloud}, clusterAPI: {namespaces: [capi]}}}"
 
     [problem] = problems_of(whole(entry("w", "outputs: [scale]", kind=plugin)))
 
@@ -82,7 +82,7 @@ def test_scale_with_groups_of_a_plugin_alone_is_refused_since_a_plugin_is_only_r
     ],
 )
 def test_forecasts_are_those_of_predictive_entries(other: str, problem: str | None) -> None:
-    kind = "clusterSize: {nodeGroups: {clusterAPI: {}}, forecasts: [chat]}"
+    kind = "clusterSize: {nodeGroups: {clusterAPI: {namespaces: [capi]}}, forecasts: [chat]}"
 
     found = problems_of(whole(other, entry("w", kind=kind), top=PROMETHEUS))
 

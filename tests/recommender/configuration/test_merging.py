@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.cluster.state import ClusterNeeds, CountQuery
+from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery
 from recommender.configuration.merging import with_last_good
 from recommender.configuration.needs import config_maps_of, needs_of, queries_of, targets_of
 from recommender.configuration.reading import read_configuration
@@ -13,7 +13,7 @@ from recommender.decisions.record import Record, Status, TargetReference
 from tests.recommender.configuration.files import TARGET, entry, whole
 
 if TYPE_CHECKING:
-    from recommender.configuration.model import Configuration
+    from recommender.configuration.recommender_configuration import Configuration
 
 DNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
 SCALES = (f"targets: [{TARGET}]", "outputs: [scale]")

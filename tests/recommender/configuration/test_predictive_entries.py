@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.cluster.state import ClusterNeeds
-from recommender.configuration.needs import has_queries, needs_of, queries_of
+from adapter.foundation.cluster.values.state import ClusterNeeds
+from recommender.configuration.needs import needs_of, needs_of_one, queries_of
 from recommender.configuration.reading import read_configuration
-from recommender.predictive.settings import PredictiveSettings
+from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from tests.recommender.configuration.files import TARGET, entry, problems_of, whole
 
 if TYPE_CHECKING:
-    from recommender.configuration.model import Configuration
+    from recommender.configuration.recommender_configuration import Configuration
 
 PROMETHEUS = "prometheus: {url: 'http://p'}\n"
-RUNNING = "load: sum(x), loadPerReplica: 10, horizon: 2m"
+RUNNING = "load: sum(x), loadPerReplica: 10, horizon: 2m, maxReplicas: 50"
 LEAST = f"predictive: {{{RUNNING}}}"
 EACH = f"predictive: {{{RUNNING}, forEach: {{namespace: ns, name: app}}}}"
 
@@ -30,7 +30,7 @@ def accepted(*entries: str, for_backtest: bool = False) -> Configuration:
 def test_a_prediction_is_a_kind_of_its_own() -> None:
     (found,) = accepted(entry("a", f"targets: [{TARGET}]", "outputs: [scale]", kind=LEAST)).recommendations
     assert found.policy.type == "predictive"
-    assert found.subject == PredictiveSettings("sum(x)", 10.0, 120.0)
+    assert found.subject == PredictiveSettings("sum(x)", 10.0, 120.0, max_replicas=50)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,15 @@ def test_a_prediction_is_a_kind_of_its_own() -> None:
             "predictive: {load: x, horizon: x}",
             [
                 "r.yaml:6: `predictive.loadPerReplica` is missing",
-                "r.yaml:6: 'x' is no duration",
-                "r.yaml:7: expected a",
+                "r.yaml:6: 'x' is not a duration: write numbers with units, such as 90s, 1h30m or 14d",
+                "r.yaml:7: 'x' is not a number of replicas or a percentage: write 1 or more, or a percentage such as ",
             ],
         ),
-        ((), "predictive: []", ["r.yaml:6: expected a mapping (`key: value` lines), found a list"]),
+        (
+            (),
+            "predictive: []",
+            ["r.yaml:6: `predictive` is not a mapping: write a mapping with load, loadPerReplica, horizon, hpaSync"],
+        ),
         (
             ("proportional: {linear: {nodesPerReplica: 1}}",),
             LEAST,
@@ -63,9 +67,13 @@ def test_a_prediction_is_a_kind_of_its_own() -> None:
         (
             (f"targets: [{TARGET}]",),
             EACH,
-            ["r.yaml:7: targets and forEach exclude each other: the series name the targets: remove targets, or forE"],
+            ["r.yaml:7: targets and forEach cannot be combined: the series name the targets: remove targets, or fo"],
         ),
-        (("targets: []",), EACH, ["r.yaml:7: targets and forEach exclude each other: the series name the targets"]),
+        (
+            ("targets: []",),
+            EACH,
+            ["r.yaml:7: targets and forEach cannot be combined: the series name the targets: remove targets, or fo"],
+        ),
         (("outputs: [scale]",), LEAST, ["r.yaml:5: the output scale has no targets: list them under targets"]),
         (
             (),
@@ -85,6 +93,17 @@ def test_an_error_refuses_the_entry(lines: tuple[str, ...], kind: str, problems:
 def test_series_may_name_the_targets_of_scale_calls() -> None:
     (found,) = accepted(entry("a", "outputs: [scale]", kind=EACH)).recommendations
     assert found.policy.targets == ()
+
+
+@pytest.mark.parametrize("outputs", ["[scale]", "[metric, scale]"])
+def test_sizes_are_not_written_without_a_largest_one(outputs: str) -> None:
+    kind = "predictive: {load: x, loadPerReplica: 1, horizon: 1m}"
+    lines = (f"targets: [{TARGET}]", f"outputs: {outputs}")
+    (problem,) = problems_of(whole(entry("a", *lines, kind=kind), top=PROMETHEUS))
+    assert problem.startswith("r.yaml:8: the output scale needs `maxReplicas`: nothing else limits the sizes")
+    assert problem.endswith("twice the most replicas that tidewatch-recommender backtest needs")
+    accepted(entry("a", *lines, kind=kind), for_backtest=True)
+    accepted(entry("a", f"targets: [{TARGET}]", kind=kind))
 
 
 def test_a_prediction_needs_prometheus() -> None:
@@ -125,7 +144,7 @@ def test_only_queries_with_one_value_are_asked_at_each_poll() -> None:
 )
 def test_prometheus_is_needed_for_queries(kind: str, *, expected: bool) -> None:
     (found,) = accepted(entry("a", kind=kind), for_backtest=True).recommendations
-    assert has_queries(found.subject) is expected
+    assert needs_of_one(found).has_queries is expected
 
 
 def test_a_prediction_needs_nothing_of_the_cluster_but_who_owns_its_targets() -> None:

@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-from adapter.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
-from recommender.configuration.role_rules import RoleRule
+from recommender.kinds.role_rules import RoleRule
 from recommender.running.memory.store import memory_object_name
 from tests.recommender.configuration.files import LINEAR, whole
 
@@ -36,7 +36,7 @@ OF_SERIES = {
     RoleRule("", "", "events", "", CREATE),
     RoleRule("", "autoscaling", "horizontalpodautoscalers", "", WATCH),
 }
-PREDICTIVE = "predictive: {load: x, loadPerReplica: 1, horizon: 1m"
+PREDICTIVE = "predictive: {load: x, loadPerReplica: 1, horizon: 1m, maxReplicas: 9"
 PROMETHEUS = "prometheus: {url: 'http://p'}\n"
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recommender.decisions.brakes import step_limit
 from recommender.decisions.calculation import CalculationError, InputMissingError
-from recommender.decisions.constraints import step_limit
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
+from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.record import Status
-from recommender.decisions.settings import Brakes, Direction, MaxStep, Pause
 from tests.recommender.decisions.world import NOW, asks_for, fails_with, inputs, policy
 
 sizes = st.integers(min_value=0, max_value=300)
@@ -113,8 +113,9 @@ def test_a_value_without_fresh_inputs_keeps_its_time_and_ends(brakes: Brakes, se
 def test_a_pause_of_decreases_never_lowers(brakes: Brakes, sequence: list[Poll]) -> None:
     pause = Brakes(Pause(Direction.DOWN), brakes.max_step, brakes.max_changes_per_hour)
     for _, _, before, decision in run(pause, sequence):
-        if before.last is not None and decision.record.replicas is not None:
-            assert decision.record.replicas >= before.last.replicas
+        last = None if before.last is None else before.last.replicas
+        if last is not None and decision.record.replicas is not None:
+            assert decision.record.replicas >= last
 
 
 @given(all_brakes, polls)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Status, TargetAction
-from tests.recommender.decisions.world import NOW, asks_for, braked, fails_with, inputs, policy, remembers
+from tests.recommender.decisions.world import DNS, NOW, asks_for, braked, fails_with, inputs, policy, remembers
+
+if TYPE_CHECKING:
+    from recommender.decisions.inputs import TargetState
+    from recommender.decisions.record import TargetReference
 
 MISSING = fails_with(InputMissingError("nodes cannot be listed"))
 
@@ -106,7 +113,7 @@ def test_a_calculation_error_has_no_value_and_keeps_the_memory() -> None:
 def test_any_other_fault_of_a_calculation_is_its_own_error() -> None:
     record = decide(policy(), fails_with(ZeroDivisionError("division by zero")), inputs(), Memory(), NOW).record
     assert record.status is Status.ERROR
-    assert record.message == "the calculation failed by a fault of the program: ZeroDivisionError: division by zero"
+    assert record.message == "the decision failed with an internal error (ZeroDivisionError: division by zero)"
 
 
 @pytest.mark.parametrize("replicas", [-1, 2**31])
@@ -144,14 +151,40 @@ def test_changes_of_the_future_count_as_made_now() -> None:
     ("problems", "message"),
     [
         ((), "linear/nodes: ceil(11 / 1)"),
-        (("Node n1 is left out",), "Node n1 is left out"),
-        (("Node n1 is left out", "Node n2 is left out"), "Node n1 is left out (and 1 more)"),
+        (("Node n1 is left out",), "linear/nodes: ceil(11 / 1); Node n1 is left out"),
+        (("n1", "n2", "n3"), "linear/nodes: ceil(11 / 1); n1; n2; n3"),
+        (("n1", "n2", "n3", "n4"), "linear/nodes: ceil(11 / 1); n1; n2 (and 2 more)"),
     ],
 )
-def test_objects_that_are_left_out_of_the_inputs_are_named(problems: tuple[str, ...], message: str) -> None:
+def test_objects_that_are_left_out_of_the_inputs_are_named_after_the_reason(
+    problems: tuple[str, ...], message: str
+) -> None:
     given = inputs()
     given = replace(given, cluster=replace(given.cluster, problems=problems))
     assert decide(policy(), asks_for(11), given, Memory(), NOW).record.message == message
+
+
+def test_what_only_the_placement_of_pods_depends_on_is_no_matter_of_this_decision() -> None:
+    given = inputs()
+    given = replace(given, cluster=replace(given.cluster, placement_problems=("the file holds no DaemonSets",)))
+    assert decide(policy(), asks_for(11), given, Memory(), NOW).record.message == "linear/nodes: ceil(11 / 1)"
+
+
+@pytest.mark.parametrize("outputs", [frozenset({Output.METRIC}), frozenset({Output.SCALE})])
+def test_a_target_that_does_not_exist_is_told(outputs: frozenset[Output]) -> None:
+    given = replace(inputs(), targets={DNS: Observed(None, NOW)})
+    record = decide(replace(policy(), outputs=outputs), asks_for(11), given, Memory(), NOW).record
+    absence = f"{DNS} does not exist: correct the target, or create it"
+    assert (record.status, record.message) == (Status.OK, f"linear/nodes: ceil(11 / 1); {absence}")
+    assert [(each.current_replicas, each.message) for each in record.targets] == [(None, absence)]
+
+
+def test_a_target_whose_size_is_not_known_is_not_called_absent() -> None:
+    states: list[dict[TargetReference, Observed[TargetState | None] | Unknown]]
+    states = [{}, {DNS: Unknown("forbidden")}, {DNS: Observed(None, NOW - 3600)}]
+    for known in states:
+        record = decide(policy(), asks_for(11), replace(inputs(), targets=known), Memory(), NOW).record
+        assert "does not exist" not in record.message
 
 
 def test_a_note_of_the_configuration_is_part_of_the_message() -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.cluster.state import ClusterState, Observed, Unknown
+from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
+from recommender.decisions.policy_settings import Owners
 from recommender.decisions.record import Status, TargetAction
-from recommender.decisions.settings import Owners
 from tests.recommender.decisions.world import (
     DNS,
     NOW,
@@ -26,10 +26,10 @@ from tests.recommender.decisions.world import (
 )
 
 if TYPE_CHECKING:
-    from adapter.cluster.state import Autoscaler
+    from adapter.foundation.cluster.values.state import Autoscaler
     from recommender.decisions.inputs import Inputs
+    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import Record, TargetOutcome
-    from recommender.decisions.settings import RecommendationPolicy
 
 KEDA = {"scaledobject.keda.sh/name": "dns"}
 
@@ -173,6 +173,32 @@ def test_hpas_that_are_not_known_yet_are_waited_for_in_any_case(
     assert outcome(given, policy(owners=Owners(autoscalers_required=False))).action is TargetAction.REFUSED
 
 
+@pytest.mark.parametrize(
+    ("found", "value", "action"),
+    [
+        (Unknown("it did not answer", is_awaited=True), 11, TargetAction.NONE),
+        (Unknown("it did not answer"), 11, TargetAction.REFUSED),
+        (Unknown("forbidden", is_refused=True), 11, TargetAction.REFUSED),
+    ],
+    ids=["awaited", "not known", "forbidden"],
+)
+def test_an_answer_that_is_late_is_no_refusal(found: Unknown, value: int, action: TargetAction) -> None:
+    late = outcome(replace(inputs(), targets={DNS: found}), policy(), value)
+    assert (late.action, late.owner) == (action, None)
+    assert late.message == f"{DNS} cannot be looked up: {found.reason}"
+    hpas = outcome(replace(inputs(3), cluster=ClusterState(autoscalers={DNS.namespace: found})), policy(), value)
+    assert (hpas.action, hpas.owner) == (action, None)
+
+
+def test_a_target_at_its_size_needs_no_call_so_nothing_is_refused() -> None:
+    unknown = ClusterState(autoscalers={DNS.namespace: Unknown("they cannot be listed")})
+    given = replace(inputs(11), cluster=unknown)
+    assert outcome(given, policy(), 11).action is TargetAction.NONE
+    assert outcome(given, policy(), 12).action is TargetAction.REFUSED
+    owned = outcome(inputs(11, autoscalers=(autoscaler(),)), policy(), 11)
+    assert (owned.action, owned.owner) == (TargetAction.REFUSED, "HorizontalPodAutoscaler kube-system/dns")
+
+
 def test_a_metric_has_no_owner() -> None:
     found = outcome(inputs(autoscalers=(autoscaler(),)), metric_only())
     assert (found.action, found.owner) == (TargetAction.METRIC, None)
@@ -196,7 +222,10 @@ def test_the_action_follows_outputs_and_sizes(
 
 def test_a_target_that_does_not_exist_is_named() -> None:
     found = outcome(inputs(None))
-    assert (found.current_replicas, found.message) == (None, "there is no Deployment kube-system/coredns")
+    assert (found.current_replicas, found.message) == (
+        None,
+        "Deployment kube-system/coredns does not exist: correct the target, or create it",
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from adapter.cluster.state import Autoscaler, ClusterState, Observed
-from adapter.cluster.targets import ReplicasManager
+from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
+from adapter.foundation.cluster.values.state import Autoscaler, ClusterState, Observed
 from recommender.decisions.calculation import Calculation
 from recommender.decisions.inputs import Inputs, TargetState
 from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.policy_settings import Brakes, Output, RecommendationPolicy
 from recommender.decisions.record import Step, TargetReference
-from recommender.decisions.settings import Brakes, Output, RecommendationPolicy
+from recommender.decisions.replicas import Replicas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recommender.decisions.calculation import Calculate
+    from recommender.decisions.record import Record
 
 NOW = 1_800_000_000.0
 DNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
@@ -36,7 +38,13 @@ def asks_for(replicas: int | None, confirmed: float = NOW, note: str = "") -> Ca
     def calculate(_inputs: Inputs, memory: Memory, _now: float) -> Calculation:
         step = Step("linear/nodes", replicas or 0, f"ceil({replicas} / 1)")
         return Calculation(
-            replicas, confirmed, memory, {"nodes": 5.0}, (step,), None if replicas is None else step.step, note=note
+            Replicas(replicas),
+            confirmed,
+            memory.own,
+            {"nodes": 5.0},
+            (step,),
+            None if replicas is None else step.step,
+            note=note,
         )
 
     return calculate
@@ -83,3 +91,9 @@ def manager(name: str, operation: str = "Update") -> ReplicasManager:
 
 def metric_only(make: Callable[..., RecommendationPolicy] = policy) -> RecommendationPolicy:
     return make(outputs=frozenset({Output.METRIC}))
+
+
+def sized(record: Record, replicas: int | None) -> Record:
+    """Return the record with this value, for each of its targets too."""
+    targets = tuple(replace(each, recommended_replicas=replicas) for each in record.targets)
+    return replace(record, replicas=replicas, targets=targets)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from adapter.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.sources.kubernetes.writing import Fence
-from adapter.timing.clock import Clock
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.foundation.sources.kubernetes.writing import Fence
+from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.scale import (
     ScaleEffects,
@@ -21,7 +21,7 @@ from tests.support.apiserver_objects import DEPLOYMENTS, MACHINE_DEPLOYMENTS, ST
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.sources.kubernetes.errors import KubernetesError
+    from adapter.foundation.sources.kubernetes.errors import KubernetesError
     from recommender.outputs.results import ScaleResult
     from recommender.outputs.wishes import Wish
 
@@ -39,7 +39,7 @@ def resolve(group: str, name: str) -> Resource:
 def decision(
     replicas: int | None, *targets: TargetReference, action: TargetAction = TargetAction.SCALE, name: str = "web"
 ) -> Record:
-    outcomes = tuple(TargetOutcome(target, None, action) for target in targets or (WEB,))
+    outcomes = tuple(TargetOutcome(target, None, action, recommended_replicas=replicas) for target in targets or (WEB,))
     return Record(name, "proportional", 0.0, Status.OK, "", replicas, targets=outcomes)
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.sources.kubernetes.access import from_kubeconfig
-from adapter.sources.kubernetes.client import KubernetesClient
-from adapter.sources.kubernetes.writing import Fence, ObjectClient
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.foundation.sources.kubernetes.access import from_kubeconfig
+from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.event_rules import event_of_scale_call
@@ -40,7 +40,9 @@ def resolve(group: str, name: str) -> Resource:
 
 
 def decision(replicas: int, *targets: TargetReference) -> Record:
-    outcomes = tuple(TargetOutcome(target, 3, TargetAction.SCALE) for target in targets or (WEB,))
+    outcomes = tuple(
+        TargetOutcome(target, 3, TargetAction.SCALE, recommended_replicas=replicas) for target in targets or (WEB,)
+    )
     return Record("web", "proportional", 0.0, Status.OK, "", replicas, targets=outcomes)
 
 

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.sources.kubernetes.errors import DeadlineError
-from adapter.timing.clock import Clock
+from adapter.foundation.sources.kubernetes.errors import DeadlineError
+from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.event_rules import TargetEvent, event_document, event_of_scale_call, events_of_record
 from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import ScaleOutcome
 from recommender.outputs.wishes import Wish
+from tests.recommender.decisions.world import sized
 from tests.support.apiserver_objects import EVENTS, Direct, ObjectStore
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ RECORD = Record(
     status=Status.OK,
     message="linear/nodes: ceil(80 / 16)",
     replicas=5,
-    targets=(TargetOutcome(WEB, 3, TargetAction.METRIC),),
+    targets=(TargetOutcome(WEB, 3, TargetAction.METRIC, recommended_replicas=5),),
 )
 
 
@@ -167,7 +168,7 @@ def test_an_event_that_could_not_be_sent_is_lost_alone() -> None:
 
 
 def test_a_published_value_that_changes_has_an_event() -> None:
-    (event,) = events_of_record(replace(RECORD, replicas=3), RECORD)
+    (event,) = events_of_record(sized(RECORD, 3), RECORD)
     assert event == TargetEvent(
         WEB,
         "RecommendationChanged",
@@ -180,9 +181,12 @@ def test_a_published_value_that_changes_has_an_event() -> None:
     [
         (None, RECORD),
         (RECORD, RECORD),
-        (replace(RECORD, replicas=None), RECORD),
-        (RECORD, replace(RECORD, replicas=None, status=Status.STALE)),
-        (replace(RECORD, replicas=3), replace(RECORD, targets=(TargetOutcome(WEB, 3, TargetAction.SCALE),))),
+        (sized(RECORD, None), RECORD),
+        (RECORD, replace(sized(RECORD, None), status=Status.STALE)),
+        (
+            sized(RECORD, 3),
+            replace(RECORD, targets=(TargetOutcome(WEB, 3, TargetAction.SCALE, recommended_replicas=5),)),
+        ),
     ],
     ids=["first", "equal", "from-no-value", "to-no-value", "scale-call"],
 )
@@ -192,7 +196,7 @@ def test_other_decisions_have_none(before: Record | None, after: Record) -> None
 
 def test_a_refusal_has_a_warning_that_names_the_owner() -> None:
     reason = "HorizontalPodAutoscaler shop/web scales it already"
-    refused = TargetOutcome(WEB, 3, TargetAction.REFUSED, "HorizontalPodAutoscaler shop/web", reason)
+    refused = TargetOutcome(WEB, 3, TargetAction.REFUSED, "HorizontalPodAutoscaler shop/web", reason, 5)
     (event,) = events_of_record(None, replace(RECORD, targets=(refused,)))
     assert event.is_warning
     assert event.reason == "ScaleRefused"

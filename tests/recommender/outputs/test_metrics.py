@@ -6,20 +6,15 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import (
-    PredictedLoad,
-    Prediction,
-    Record,
-    Status,
-    Step,
-    TargetAction,
-    TargetOutcome,
-    TargetReference,
-)
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
+from recommender.kinds.proportional.sizes import ContainerSizes
+from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
+from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.telemetry import RecommenderTelemetry
+from tests.recommender.decisions.world import sized
 
 DNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
 RECORD = Record(
@@ -30,7 +25,7 @@ RECORD = Record(
     message="",
     replicas=11,
     steps=(Step("linear/nodes", 11.0, "ceil(176 / 16)"), Step("linear/cores", 2.0, "ceil(32 / 16)")),
-    targets=(TargetOutcome(DNS, 3, TargetAction.METRIC),),
+    targets=(TargetOutcome(DNS, 3, TargetAction.METRIC, recommended_replicas=11),),
 )
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -38,7 +33,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 def scraped(*records: Record, leads: bool = True, now: float = 1001.0) -> Samples:
     latest = Publication(leads=leads, time=1000.5, valid_until=1060.0, records=records)
-    metrics = RecommendationMetrics(lambda: leads, lambda: now)
+    metrics = RecommendationMetrics(lambda: leads, all_kinds(), lambda: now)
     assert list(text_string_to_metric_families(metrics.text().decode()))
     metrics.publish(latest)
     found: Samples = {}
@@ -88,10 +83,10 @@ def test_a_recommendation_has_the_promised_names_and_labels() -> None:
     ("record", "replicas", "timestamps"),
     [
         (replace(RECORD, status=Status.HELD, time=900.0), [11.0], [900.0]),
-        (replace(RECORD, replicas=0), [0.0], [1000.5]),
+        (sized(RECORD, 0), [0.0], [1000.5]),
         (replace(RECORD, status=Status.STALE), [], []),
         (replace(RECORD, status=Status.ERROR), [], []),
-        (replace(RECORD, replicas=None), [], [1000.5]),
+        (sized(RECORD, None), [], [1000.5]),
     ],
     ids=["held", "zero", "stale", "error", "only-resources"],
 )
@@ -101,6 +96,30 @@ def test_a_value_is_exposed_only_while_it_holds(record: Record, replicas: list[f
     assert list(named(samples, "tidewatch_recommendation_timestamp_seconds").values()) == timestamps
     present = [labels for labels, value in named(samples, "tidewatch_recommendation_status").items() if value]
     assert present == [(("recommendation", "coredns"), ("status", record.status.value))]
+
+
+def test_sizes_of_containers_are_cores_and_bytes() -> None:
+    resources = {
+        "dns": {"requests": {"cpu": "150m", "memory": "68Mi"}, "limits": {"memory": "1e8", "nvidia.com/gpu": "2"}},
+        "log": {"limits": {"cpu": "2"}},
+    }
+    record = replace(RECORD, details=ContainerSizes(resources))
+    found = named(scraped(record), "tidewatch_recommended_resources")
+    parts = {
+        tuple(value for key, value in labels if key in {"container", "resource", "bound"}): size
+        for labels, size in found.items()
+    }
+    assert parts == {
+        ("target", "dns", "cpu"): 0.15,
+        ("target", "dns", "memory"): 68.0 * 1024 * 1024,
+        ("upper", "dns", "memory"): 1e8,
+        ("target", "dns", "nvidia.com/gpu"): 2.0,
+        ("target", "log", "cpu"): 2.0,
+    }
+    of_target = [("target_kind", "Deployment"), ("target_name", "coredns"), ("target_namespace", "kube-system")]
+    assert all(list(labels)[-3:] == of_target for labels in found)
+    assert named(scraped(replace(record, status=Status.STALE)), "tidewatch_recommended_resources") == {}
+    assert len(named(scraped(replace(record, targets=())), "tidewatch_recommended_resources")) == len(found)
 
 
 def test_only_the_leader_exposes_recommendations() -> None:
@@ -113,7 +132,7 @@ def test_the_series_end_when_no_poll_succeeds_any_more() -> None:
 
 
 def test_several_records_of_one_name_never_expose_a_series_twice() -> None:
-    other = TargetOutcome(replace(DNS, name="other"), 1, TargetAction.METRIC)
+    other = TargetOutcome(replace(DNS, name="other"), 1, TargetAction.METRIC, recommended_replicas=4)
     records = (RECORD, replace(RECORD, time=5.0, status=Status.HELD, replicas=4, targets=(other, *RECORD.targets)))
     samples = scraped(*records)
     assert sorted(named(samples, "tidewatch_recommended_replicas").values()) == [4.0, 11.0]
@@ -189,8 +208,8 @@ def test_with_for_each_every_target_has_its_own_status_and_time() -> None:
             status=status,
             replicas=replicas,
             time=time,
-            targets=(TargetOutcome(target, None, TargetAction.METRIC),),
-            prediction=PREDICTION,
+            targets=(TargetOutcome(target, None, TargetAction.METRIC, recommended_replicas=replicas),),
+            details=PREDICTION,
             each=target,
         )
         for target, (status, replicas, time) in zip(targets, states, strict=True)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.objects.resources import UnknownResourceError
-from adapter.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
-from adapter.sources.kubernetes.lease_rules import LeaseTiming
-from adapter.sources.kubernetes.writing import Fence
-from adapter.timing.clock import Clock
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.writing import Fence
+from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import Record, TargetAction, TargetReference
+from recommender.leader_election.rules import LeaseTiming
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import (
     ScaleEffects,
@@ -66,7 +66,7 @@ def test_nothing_is_sent_if_it_cannot_be_stored_first() -> None:
     world.decide(decision(5))
     assert world.objects.puts == []
     assert world.results == [ScaleResult.ERROR]
-    assert "stored first" in world.outcomes[0].message
+    assert "could not be stored" in world.outcomes[0].message
     world.stores = True
     world.wait(2)
     assert world.size() == 5

@@ -8,8 +8,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
-from adapter.sources.kubernetes.writing import Fence
+from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.writing import Fence
 from tests.recommender.outputs.scale_world import World, decision
 from tests.support.apiserver_objects import DEPLOYMENTS
 

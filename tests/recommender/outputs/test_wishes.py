@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from adapter.timing.backoff import Backoff
+from adapter.foundation.time.backoff import Backoff
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.wishes import Moment, Wish, Wishes, refused_targets, wishes_of
+from tests.recommender.decisions.world import sized
 
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 DNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
@@ -155,8 +156,8 @@ RECORD = Record(
     message="16 nodes a replica",
     replicas=5,
     targets=(
-        TargetOutcome(WEB, 3, TargetAction.SCALE),
-        TargetOutcome(DNS, 3, TargetAction.REFUSED, owner="HorizontalPodAutoscaler shop/web"),
+        TargetOutcome(WEB, 3, TargetAction.SCALE, recommended_replicas=5),
+        TargetOutcome(DNS, 3, TargetAction.REFUSED, "HorizontalPodAutoscaler shop/web", recommended_replicas=5),
     ),
 )
 
@@ -169,8 +170,14 @@ def test_a_record_says_which_calls_are_to_be_made_and_why() -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        replace(RECORD, replicas=None),
-        replace(RECORD, targets=(TargetOutcome(WEB, 5, TargetAction.NONE), TargetOutcome(DNS, 3, TargetAction.METRIC))),
+        sized(RECORD, None),
+        replace(
+            RECORD,
+            targets=(
+                TargetOutcome(WEB, 5, TargetAction.NONE, recommended_replicas=5),
+                TargetOutcome(DNS, 3, TargetAction.METRIC, recommended_replicas=5),
+            ),
+        ),
     ],
 )
 def test_other_records_ask_for_no_call(record: Record) -> None:

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from adapter.web.http import Request, Response
+from adapter.foundation.web.http import Request, Response
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status
+from recommender.page.answers import KeptPages
 from recommender.page.handler import PageHandler
+from recommender.page.target_table import Selection
 
 DECIDED = Record("coredns", "proportional", 1_000_000.0, Status.OK, "", 11)
 LEADING = Publication(leads=True, leader="pod-1", time=1_000_000.0, valid_until=1_000_060.0, records=(DECIDED,))
@@ -38,7 +40,7 @@ def test_decisions_are_served_while_they_count() -> None:
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
-        (LEADING.as_of(1_000_060.5, leads=True), b"too old to count"),
+        (LEADING.as_of(1_000_060.5, leads=True), b"too old to be used"),
         (LEADING.as_of(1_000_001.0, leads=False), b"pod-1"),
         (Publication(leads=True).as_of(1_000_001.0, leads=True), b"not made its first decision yet"),
     ],
@@ -57,3 +59,24 @@ def test_no_text_breaks_the_page_or_the_api(hostile: str) -> None:
     assert len(json.loads(api.body)["items"]) == 2
     assert b"<script>" not in page.body
     assert b"<img" not in page.body
+
+
+def test_a_page_is_rendered_once_for_all_who_ask_within_a_second() -> None:
+    rendered: list[tuple[float | None, str | None]] = []
+    now = [0.0]
+
+    def render(publication: Publication, selection: Selection) -> bytes:
+        rendered.append((publication.time, selection.name))
+        return str(len(rendered)).encode()
+
+    pages = KeptPages(render, lambda: now[0])
+    later = replace(LEADING, time=1_000_010.0)
+    first, other = Selection(), Selection("coredns")
+    assert [pages.page(LEADING, first), pages.page(LEADING, other), pages.page(LEADING, first)] == [b"1", b"2", b"1"]
+    assert pages.page(later, first) == b"3"
+    now[0] += 1.0
+    assert pages.page(later, first) == b"4"
+    for number in range(100):
+        pages.page(later, Selection(str(number)))
+    assert pages.page(later, first) == b"105"
+    assert rendered[:3] == [(1_000_000.0, None), (1_000_000.0, "coredns"), (1_000_010.0, None)]

@@ -108,7 +108,7 @@ def test_the_summary_says_what_a_reader_of_the_chart_sees() -> None:
     assert chart is not None
     assert chart.summary == (
         "In the last 60 minutes the load was between 1k and 1.06k; it is 1.06k now."
-        " For 14:56 a median of 1.06k is expected, and capacity is for 1.272k."
+        " For 14:56 a median of 1.06k is expected, and capacity is planned for 1.272k."
     )
 
 

@@ -7,17 +7,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import (
-    PredictedLoad,
-    Prediction,
-    Record,
-    Status,
-    Step,
-    TargetAction,
-    TargetOutcome,
-    TargetReference,
-)
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
+from recommender.kinds.proportional.sizes import ContainerSizes
 from recommender.page.rendering import PageRenderer
 
 RENDERER = PageRenderer("0.1.0")
@@ -46,7 +39,7 @@ def record(**changes: object) -> Record:
         "inputs": {"nodes": 180, "cores": 2880},
         "steps": (Step("linear/nodes", 11, "ceil(176 / 16)"), Step("largest", 11, "nodes 11, cores 11")),
         "binding": "linear/nodes",
-        "targets": (TargetOutcome(COREDNS, 3, TargetAction.SCALE),),
+        "targets": (TargetOutcome(COREDNS, 3, TargetAction.SCALE, recommended_replicas=11),),
     }
     return Record(**(values | changes))  # type: ignore[arg-type]
 
@@ -112,7 +105,7 @@ def test_a_forecast_is_shown_with_its_time_its_band_its_model_and_the_record_of_
     load = PredictedLoad(180_000.0, 214_902.3, 1_763_800_600.0, {"0.5": 201_000.0, "0.95": 214_902.3})
     ratios = {"quantile": 0.41, "linear": 1.5, "headroom": 0.998, "reactive": None}
     prediction = Prediction(load, "quantile", "it was short least", ratios, "0.4 % short, headroom 1.1 %")
-    text = page(record(type="predictive", prediction=prediction))
+    text = page(record(type="predictive", details=prediction))
     for part in (
         "<dt>load now</dt><dd>180,000</dd>",
         "<dt>predicted for 08:36 UTC, in 10 min</dt><dd>214,902</dd>",
@@ -130,7 +123,7 @@ def test_a_forecast_is_shown_with_its_time_its_band_its_model_and_the_record_of_
 
 def test_a_model_without_a_forecast_is_shown_as_such() -> None:
     prediction = Prediction(PredictedLoad(180.0, None, None), "reactive", "there is no history yet")
-    assert "<dd>no forecast</dd>" in page(record(type="predictive", prediction=prediction))
+    assert "<dd>no forecast</dd>" in page(record(type="predictive", details=prediction))
 
 
 def test_names_and_messages_cannot_become_markup() -> None:
@@ -144,7 +137,7 @@ def test_names_and_messages_cannot_become_markup() -> None:
             steps=(Step(hostile, 1, hostile),),
             inputs={hostile: 1},
             targets=(TargetOutcome(target, 1, TargetAction.REFUSED, hostile, hostile),),
-            resources={hostile: {"requests": {hostile: hostile}}},
+            details=ContainerSizes({hostile: {"requests": {hostile: hostile}}}),
         ),
         points={hostile: [Point(1.0, 1, 1)]},
     )
@@ -154,7 +147,9 @@ def test_names_and_messages_cannot_become_markup() -> None:
 
 def test_elements_nest() -> None:
     parser = Balanced()
-    parser.feed(page(record(), record(name="sizes", replicas=None, resources={"dns": {"requests": {"cpu": "1"}}})))
+    parser.feed(
+        page(record(), record(name="sizes", replicas=None, details=ContainerSizes({"dns": {"requests": {"cpu": "1"}}})))
+    )
     assert parser.open == []
 
 

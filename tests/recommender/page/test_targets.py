@@ -9,20 +9,12 @@ from functools import cache
 
 import pytest
 
-from adapter.web.http import Request, Response
+from adapter.foundation.web.http import Request, Response
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import (
-    PredictedLoad,
-    Prediction,
-    Record,
-    Status,
-    Step,
-    TargetAction,
-    TargetOutcome,
-    TargetReference,
-)
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.page.handler import PageHandler
-from recommender.page.targets import MOST_SHOWN, Selection, selection_of, shown_targets, sums_of
+from recommender.page.target_table import MOST_SHOWN, Selection, selection_of, shown_targets, sums_of
 from tests.recommender.page.test_handler import NoHistory
 
 NOW = 1_000_000.0
@@ -42,7 +34,7 @@ def target(number: int, status: Status = Status.OK, replicas: int | None = 5, cu
         steps=(Step("headroom/load", 5.0, "ceil(12 / 2.5)"),) if has_value else (),
         binding="headroom/load" if has_value else None,
         targets=(TargetOutcome(each, current, TargetAction.METRIC),),
-        prediction=Prediction(load, "headroom", "it is configured", {"linear": 1.5}) if has_value else None,
+        details=Prediction(load, "headroom", "it is configured", {"linear": 1.5}) if has_value else None,
         each=each,
     )
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recommender.configuration.model import Configuration, Recommendation
+from recommender.configuration.recommender_configuration import Configuration
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
+from recommender.kinds.kind import Recommendation
+from recommender.kinds.proportional.parameters import ProportionalSettings
 from recommender.outputs.event_rules import TargetEvent
-from recommender.proportional.parameters import ProportionalSettings
 from recommender.running.effects import ClusterEffects
 from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, inputs, manager, metric_only, policy
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.cluster.state import ClusterState, Observed, Unknown
-from adapter.service.runtime.threads import DaemonThreads
-from recommender.predictive.settings import PredictiveSettings
+from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
+from adapter.foundation.service.runtime.threads import DaemonThreads
+from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.loads.needs import LoadNeed
 
@@ -107,7 +107,7 @@ def test_a_lookup_that_fails_by_a_fault_harms_itself_alone() -> None:
 
     inputs = gatherer(query).gather(WANTED, 5.0)
     assert inputs.queries["slow"] == Unknown(
-        "the lookup failed by a fault of the program: ZeroDivisionError: one by nothing"
+        "the look-up failed with an internal error (ZeroDivisionError: one by nothing)"
     )
     assert inputs.queries["quick"] == Observed(1.0, 1.0)
 

@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.timing.clock import Clock
-from recommender.decisions.record import (
-    PredictedLoad,
-    Prediction,
-    Record,
-    Status,
-    TargetAction,
-    TargetOutcome,
-    TargetReference,
-)
+from adapter.foundation.time.clock import Clock
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
+from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.running.history_cache import KEPT_SECONDS, HistoryCache
 from recommender.running.history_points import HistoryPoint, LoadPoint
 from recommender.running.history_schema import MIGRATIONS
@@ -43,7 +36,7 @@ START = 1_000_000.0
 def predicting(load: float, predicted: float | None, at: float | None, **changes: object) -> Record:
     quantiles = {} if predicted is None else {"0.5": load + 1.0, "0.95": predicted}
     prediction = Prediction(PredictedLoad(load, predicted, at, quantiles), "linear", "")
-    return replace(RECORD, type="predictive", prediction=prediction, **changes)  # type: ignore[arg-type]
+    return replace(RECORD, type="predictive", details=prediction, **changes)  # type: ignore[arg-type]
 
 
 class World:
@@ -112,7 +105,7 @@ def test_a_load_that_alone_changes_is_noted_once_a_minute(world: World) -> None:
 def test_with_many_targets_the_sums_of_load_and_forecast_are_kept(world: World) -> None:
     each = [TargetReference("apps/v1", "Deployment", "shop", name) for name in "abc"]
     found = [predicting(10.0, 13.0, START + 120, each=target) for target in each]
-    world.add(0, *found, replace(RECORD, each=each[0], prediction=None))
+    world.add(0, *found, replace(RECORD, each=each[0], details=None))
     world.add(60, *found[:2], predicting(10.0, None, None, each=each[2]))
     assert [point.load for point in world.read()] == [
         LoadPoint(30.0, 33.0, 39.0, START + 120),

@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.cluster.state import Observed, Unknown
-from adapter.cluster.targets import ReplicasManager
-from adapter.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.sources.kubernetes.errors import DeadlineError, ForbiddenError
-from adapter.timing.clock import Clock
+from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.foundation.sources.kubernetes.errors import (
+    DeadlineError,
+    ForbiddenError,
+    KubernetesError,
+    ServerError,
+    ThrottledError,
+)
+from adapter.foundation.time.clock import Clock
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.record import TargetReference
 from recommender.running.lookups import TargetLookups
@@ -136,7 +142,10 @@ def test_a_failure_of_one_target_is_its_own() -> None:
     world.before = fail
     bad = replace(WEB, name="bad")
     found = world.lookups.look([bad, WEB])
-    assert found == {bad: Unknown("Deployment shop/bad: GET: no answer in time"), WEB: Observed(WHOLE, 1000.0)}
+    assert found == {
+        bad: Unknown("Deployment shop/bad: GET: no answer in time", is_awaited=True),
+        WEB: Observed(WHOLE, 1000.0),
+    }
 
 
 def test_targets_that_hang_delay_no_other_and_are_not_asked_twice_at_a_time() -> None:
@@ -153,7 +162,51 @@ def test_targets_that_hang_delay_no_other_and_are_not_asked_twice_at_a_time() ->
         for _ in range(3):
             found = world.lookups.look([*hung, WEB])
             assert found[WEB] == Observed(WHOLE, 1000.0)
-            assert all(found[one] == Unknown("the API server did not answer within 0.2 s") for one in hung)
+            late = Unknown("the API server did not answer within 0.2 s", is_awaited=True)
+            assert all(found[one] == late for one in hung)
         assert len([path for path in world.paths if "hang" in path]) == len(hung)
     finally:
         released.set()
+
+
+@pytest.mark.parametrize(
+    "error", [DeadlineError("no answer in time"), ServerError("503", 503), ThrottledError("429", 429)]
+)
+def test_while_the_api_server_fails_the_last_answer_stands_with_its_time(error: KubernetesError) -> None:
+    world = World()
+    assert world.of() == Observed(WHOLE, 1000.0)
+
+    def fail(_path: str) -> None:
+        raise error
+
+    world.before, world.now = fail, 20.0
+    assert world.of() == Observed(WHOLE, 1000.0)
+    world.lookups.look([])
+    assert world.of() == Observed(WHOLE, 1000.0)
+    world.before = lambda _path: None
+    assert world.of() == Observed(WHOLE, 1020.0)
+
+
+def test_a_refusal_of_the_api_server_is_believed_at_once() -> None:
+    world = World()
+    assert isinstance(world.of(), Observed)
+    world.objects.deny("get", "deployments")
+    world.objects.deny("get", "deployments/scale")
+    found = world.of()
+    assert isinstance(found, Unknown)
+    assert not found.is_awaited
+
+
+def test_a_target_that_never_answered_is_not_waited_for_without_end() -> None:
+    world = World()
+
+    def fail(_path: str) -> None:
+        raise DeadlineError("no answer in time")
+
+    world.before = fail
+    waited = []
+    for world.now in (0.0, 30.0, 61.0):
+        found = world.of()
+        assert isinstance(found, Unknown)
+        waited.append(found.is_awaited)
+    assert waited == [True, True, False]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.cluster.state import Observed, Unknown
-from adapter.timing.clock import Clock
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.time.clock import Clock
 from recommender.decisions.inputs import ConfigMapData
 from recommender.running.parameter_config_maps import ParameterConfigMaps
 from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from adapter.cluster.state import ClusterState, Observed, Unknown
-from adapter.timing.clock import Clock
-from recommender.configuration.model import Configuration, Recommendation, RefusedRecommendation
+from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
+from adapter.foundation.time.clock import Clock
+from recommender.configuration.recommender_configuration import Configuration, RefusedRecommendation
 from recommender.decisions.calculation import Calculation
+from recommender.decisions.expansion import EachTarget
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.outcomes import NOT_LOOKED_UP
-from recommender.decisions.record import PredictedLoad, Prediction, Status, Step, TargetReference
-from recommender.decisions.settings import Output, RecommendationPolicy
-from recommender.proportional.parameters import ProportionalSettings
-from recommender.running.expansion import EachTarget
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.decisions.record import Status, Step, TargetReference
+from recommender.decisions.replicas import Replicas
+from recommender.kinds.kind import Recommendation
+from recommender.kinds.proportional.parameters import ProportionalSettings
 from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import MemoryUnavailableError, StoredShard
-from recommender.running.plans import PollPlan, plan_of
+from recommender.running.memory.store import MemoryUnavailableError, StoredMemory, StoredShard
+from recommender.running.plans import plan_of
+from recommender.running.poll_decisions import PollDecisions
 from recommender.running.runner import Latest, Runner, RunnerParts
 
 if TYPE_CHECKING:
@@ -34,22 +39,29 @@ if TYPE_CHECKING:
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.loop import Decision
     from recommender.running.gathering import TargetInput
+    from recommender.running.plans import PollPlan
 
 NOW = 1_000_000.0
 
 
 def always(replicas: int) -> Calculate:
-    return lambda _inputs, memory, now: Calculation(replicas, now, memory)
+    return lambda _inputs, memory, now: Calculation(Replicas(replicas), now, memory.own)
 
 
 def noted(note: str, nodes: int) -> Calculate:
     """Return a calculation of 3 replicas whose explanation is another with each number of nodes."""
     step = Step("linear/nodes", 3, f"ceil({nodes} / 16)")
-    return lambda _inputs, memory, now: Calculation(3, now, memory, steps=(step,), binding=step.step, note=note)
+    return lambda _inputs, memory, now: Calculation(
+        Replicas(3), now, memory.own, steps=(step,), binding=step.step, note=note
+    )
 
 
 def unforeseen(_inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
     raise ZeroDivisionError("one by nothing")
+
+
+def _always(calculate: Calculate, _target: TargetReference | None) -> Calculate:
+    return calculate
 
 
 @dataclass
@@ -85,10 +97,11 @@ class World:
 
     # As memory store
 
-    def load(self, name: str) -> Memory | None:
+    def load(self, name: str) -> StoredMemory | None:
         if name in self.unavailable:
             raise MemoryUnavailableError(f"the memory of {name} cannot be read")
-        return self.memories.get(name)
+        found = self.memories.get(name)
+        return None if found is None else StoredMemory(found)
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
         del urgent
@@ -100,7 +113,8 @@ class World:
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
         del number
-        return StoredShard(1, self.load(name) or Memory())
+        found = self.load(name)
+        return StoredShard(1, Memory() if found is None else found.memory)
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
         del number
@@ -109,10 +123,6 @@ class World:
     def shard_needs_load(self, name: str, number: int) -> bool:
         del number
         return self.needs_load(name)
-
-    def is_shard_stored(self, name: str, number: int) -> bool:
-        del name, number
-        return True
 
     # As effects
 
@@ -142,7 +152,12 @@ class World:
             for name in self.calculate
         )
         configuration = Configuration(recommendations=recommendations, refused=(RefusedRecommendation("refused", ()),))
-        return replace(plan_of(configuration), look_ups=LookUps(), calculate=self.calculate, for_each=self.for_each)
+        return replace(
+            plan_of(configuration),
+            look_ups=LookUps(),
+            calculations={name: partial(_always, one) for name, one in self.calculate.items()},
+            for_each=self.for_each,
+        )
 
     def runner(self) -> tuple[Runner, Latest]:
         def cluster() -> ClusterState:
@@ -154,15 +169,17 @@ class World:
 
         nothing = InputSources(cluster, lambda _: None, lambda *_: None, targets)  # type: ignore[arg-type, return-value]
         latest, at_once = Latest(), LookUpThreads(lambda work: work(), lambda work: work())
+        memories, clock = Memories(self), Clock(wall=lambda: self.now)
         parts = RunnerParts(
             plan=self.plan,
             gatherer=_WithLoads(Gatherer(nothing, at_once, at_once), self.loads),  # type: ignore[arg-type]
             leadership=self,
-            memories=Memories(self),
+            decisions=PollDecisions(memories, self, clock),
+            memories=memories,
             effects=self,
             latest=latest,
             telemetry=self,
-            clock=Clock(wall=lambda: self.now),
+            clock=clock,
             wake=threading.Event(),
             report_poll=lambda records: self.reported.append(len(records)),
         )

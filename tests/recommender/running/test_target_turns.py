@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapter.cluster.state import Observed, Unknown
+from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.record import Record, Status, TargetReference
 from recommender.running.target_turns import TargetTurns

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.sources.kubernetes.errors import FencedError, UnknownOutcomeError
-from adapter.sources.kubernetes.writing import Fence, Reply
-from recommender.commands.run.cluster import release_after_writes
+from adapter.foundation.sources.kubernetes.errors import FencedError, UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.writing import Fence, Reply
+from recommender.commands.run.leading import release_after_writes
 from recommender.running.writes import Writes
 
 if TYPE_CHECKING:

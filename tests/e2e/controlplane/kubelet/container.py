@@ -36,6 +36,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     """An empty folder to make the root in."""
     binds: tuple[Bind, ...]
+    hosts: str
+    """A file that stands for /etc/hosts."""
     files: tuple[str, ...]
     """Folders of this machine that must be there even where a volume covers them."""
     command: tuple[str, ...]
@@ -80,6 +82,8 @@ def _make_root(order: Order) -> None:
         _bind(bind.source, target)
         if bind.read_only:
             kernel.make_read_only(str(target))
+    if (hosts := root / "etc" / "hosts").exists():
+        _bind(order.hosts, hosts)
     for file in order.files:
         _uncover(file, root / Path(file).relative_to("/"))
     os.chroot(root)

@@ -33,6 +33,8 @@ class Surroundings:
     config_map: Callable[[str], Mapping[str, str] | None]
     """The data of a ConfigMap of the pod's namespace, or None."""
     secret: Callable[[str], Mapping[str, str] | None]
+    hosts: Callable[[], str]
+    """The content of /etc/hosts, as of now."""
 
 
 def compose(container: Container, around: Surroundings) -> dict[str, str]:

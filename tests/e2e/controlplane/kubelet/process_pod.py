@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.e2e.controlplane.kubelet.environment import Surroundings
+from tests.e2e.controlplane.kubelet.names import hosts_of
 from tests.e2e.controlplane.kubelet.payloads import Objects, Sources, Tokens, files_of
 from tests.e2e.controlplane.kubelet.running import Place, RunningContainer, may_change_users
 from tests.e2e.controlplane.kubelet.sandbox import Sandbox
@@ -98,6 +99,7 @@ class ProcessPod:
             services=self._client.items(f"/api/v1/namespaces/{namespace}/services") if links else [],
             config_map=objects.config_map,
             secret=objects.secret,
+            hosts=lambda: hosts_of(self._client),
         )
         return Sources(objects, Tokens(self._client, self.pod), around)
 

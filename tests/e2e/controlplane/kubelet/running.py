@@ -131,6 +131,7 @@ class RunningContainer:
         order = self._order(around)
         folder = self._place.folder
         (folder / "root").mkdir(parents=True, exist_ok=True)
+        (folder / "hosts").write_text(around.hosts())
         path = folder / "order.json"
         path.touch(mode=0o600)
         path.write_bytes(msgspec.json.encode(order))
@@ -149,6 +150,7 @@ class RunningContainer:
             binds=tuple(
                 Bind(str(self._place.volumes / mount.volume), mount.path, mount.read_only) for mount in container.mounts
             ),
+            hosts=str(self._place.folder / "hosts"),
             files=container.image_files,
             command=tuple(expanded(part, environment) for part in container.command),
             environment=environment,

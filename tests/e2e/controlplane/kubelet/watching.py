@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-import time
 from typing import TYPE_CHECKING, Final
 
 import urllib3.exceptions
 
 from tests.e2e.controlplane.client import ApiError
+from tests.support.waiting import rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,12 +36,10 @@ class Watch:
         self._thread.start()
 
     def _run(self) -> None:
-        while True:
-            try:
+        for _ in rounds(_PAUSE_SECONDS):
+            # The API server may be away, or the version too old, or an event cut off: list anew.
+            with contextlib.suppress(urllib3.exceptions.HTTPError, ApiError, ValueError):
                 self._follow(self._list())
-            except (urllib3.exceptions.HTTPError, ApiError, ValueError):
-                # The API server is away, or the version is too old, or an event was cut off: list anew.
-                time.sleep(_PAUSE_SECONDS)
 
     def _list(self) -> str:
         found = self._client.get(self._path)

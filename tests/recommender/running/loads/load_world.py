@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.settings import PrometheusSettings
-from adapter.timing.clock import Clock
-from adapter.timing.pace import UNPACED
-from recommender.predictive.settings import ForEach, ModelName, PredictiveSettings
-from recommender.running.loads.book import ModelBook
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
+from recommender.kinds.predictive.predictive_settings import ForEach, ModelName, PredictiveSettings
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.files import LoadFiles
 from recommender.running.loads.keeping import HistoryKeeper
+from recommender.running.loads.learned_models import LearnedModels
+from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.needs import LoadNeed
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.source import LoadSource
-from recommender.running.loads.telemetry import LoadTelemetry
 from recommender.running.query_values import QueryValues
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.sources.prometheus.ranges import RangeAnswer
+    from adapter.foundation.sources.prometheus.ranges import RangeAnswer
 
 FOR_EACH = ForEach("namespace", "deployment")
 
@@ -60,7 +60,7 @@ class CountingClient(PrometheusClient):
 class LoadWorld:
     """A source of loads with its histories."""
 
-    def __init__(self, url: str, state: Path, clocks: Clocks | None = None, book: ModelBook | None = None) -> None:
+    def __init__(self, url: str, state: Path, clocks: Clocks | None = None, book: LearnedModels | None = None) -> None:
         self.clocks = clocks or Clocks()
         self.ranges: list[tuple[float, float]] = []
         self.registry = CollectorRegistry()
@@ -69,7 +69,7 @@ class LoadWorld:
         telemetry = LoadTelemetry(self.registry)
         self.files = LoadFiles(state / "loads")
         self.keeper = HistoryKeeper(self.queries.client, self.files, telemetry, self.clocks.clock())
-        self.source = LoadSource(self.queries, self.keeper, DelayMeter(), Predictor(book or ModelBook()), telemetry)
+        self.source = LoadSource(self.queries, self.keeper, DelayMeter(), Predictor(book or LearnedModels()), telemetry)
 
     def _connected(self, settings: PrometheusSettings) -> PrometheusClient:
         client = CountingClient(settings)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from recommender.predictive.settings import ForEach
+from recommender.kinds.predictive.predictive_settings import ForEach
 from recommender.running.loads.files import LoadFiles
 from recommender.running.loads.histories import TargetHistory
 from recommender.running.loads.reading import target_of

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from adapter.sources.prometheus.errors import AnswerTooLargeError, PrometheusError, QueryRefusedError
-from adapter.sources.prometheus.ranges import RangeAnswer, RangeSeries
+from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, PrometheusError, QueryRefusedError
+from adapter.foundation.sources.prometheus.ranges import RangeAnswer, RangeSeries
 from recommender.running.loads.downloads import CHECK_SECONDS, Downloads
 from recommender.running.loads.histories import TargetHistory
 from tests.recommender.running.loads.load_world import Clocks, need

@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
-from adapter.service.children import ChildDeadlineError, ChildLimits, Children
-from recommender.predictive.learning import ModelTrial, SeriesVerdict
-from recommender.predictive.settings import ModelName
-from recommender.running.loads.book import ModelBook
+from recommender.child_processes.parent import ChildDeadlineError, ChildLimits, Children
+from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
+from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.histories import TargetHistory
+from recommender.running.loads.learned_models import LearnedModels
 from recommender.running.loads.learning import (
     CATCH_UP_SECONDS,
-    MOST_TARGETS,
     RETRY_SECONDS,
     Learner,
     catch_up_seconds,
     learning_targets,
 )
+from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.reading import target_of
-from recommender.running.loads.telemetry import LoadTelemetry
 from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, need
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ DAY = 86_400.0
 STEP = 600.0
 END = 1_700_000_400.0
 AUTO = replace(need("load", model=ModelName.AUTO, horizon_seconds=1200.0), poll_interval_seconds=STEP)
-VERDICT = SeriesVerdict("linear", "auto: it is better", 0.1)
+VERDICT = SeriesVerdict("linear", "auto: it is better", Blend(0.1, (Part("linear", 1.0, 1.0),)))
 
 
 def daily(wanted: LoadNeed, days: float, targets: tuple[Target, ...] = (None,)) -> TargetHistory:
@@ -62,7 +62,7 @@ class World:
 
     history: TargetHistory
     clocks: Clocks = field(default_factory=lambda: Clocks(END))
-    book: ModelBook = field(default_factory=ModelBook)
+    book: LearnedModels = field(default_factory=LearnedModels)
     failing: set[str] = field(default_factory=set)
     answers: dict[str, Callable[[Any], object]] = field(default_factory=dict)
     """By name of the child: what it answers to the past of the series, in place of the real function."""
@@ -90,14 +90,16 @@ class World:
 
 def test_a_load_with_a_daily_rise_is_left_to_a_model_that_knows_it() -> None:
     world = World(daily(AUTO, 9))
-    world.failing = {"holt-winters", "state-space", "quantile"}
+    world.failing = {"holt-winters", "state-space", "quantile", "boosted", "boosted-conformal"}
     assert world.learner.step()
 
     learned = world.book.get(AUTO)
     assert learned is not None
     verdict = learned.verdicts[None]
     assert verdict.model == "seasonal"
-    assert "times the shortage of plain headroom at equal cost over 6.9 days" in verdict.reason
+    assert "times the shortage of plain headroom at equal cost over 6.9 days; it costs as much as" in verdict.reason
+    assert verdict.bill is not None
+    assert verdict.bill.above_load_ratio is not None
     assert verdict.last_day.startswith("in the last day ")
     ratio = verdict.shortage_versus_headroom["seasonal"]
     assert ratio is not None
@@ -158,7 +160,7 @@ def test_a_model_that_was_never_fitted_leaves_headroom_in_use() -> None:
     assert found.model_reason == "state-space could not be fitted: state-space: killed after 60 s"
 
 
-@pytest.mark.parametrize(("days", "is_downloaded"), [(0.9, True), (4.0, False)])
+@pytest.mark.parametrize(("days", "is_downloaded"), [(0.1, True), (4.0, False)])
 def test_nothing_is_learned_from_too_little(days: float, *, is_downloaded: bool) -> None:
     world = World(daily(AUTO, days))
     world.history.is_downloaded = is_downloaded
@@ -171,17 +173,17 @@ def test_before_two_days_only_the_light_models_are_tried() -> None:
     world = World(daily(AUTO, 1.5))
     world.learner.step()
 
-    assert world.ran == ["linear", "polynomial", "choice"]
+    assert world.ran == ["largest-hour", "conformal", "percentile", "linear", "polynomial", "choice"]
 
 
-def test_a_model_that_has_not_been_judged_for_two_days_is_on_trial() -> None:
-    world = World(daily(AUTO, 1.02))
+def test_a_model_that_has_not_been_judged_for_hours_is_on_trial() -> None:
+    world = World(daily(AUTO, 0.16))
     world.learner.step()
 
     learned = world.book.get(AUTO)
     assert learned is not None
     assert learned.verdicts[None].model == "headroom"
-    assert "headroom until a model has been judged for 2 days" in learned.verdicts[None].reason
+    assert "headroom until a model has been judged for 3 h" in learned.verdicts[None].reason
 
 
 def test_of_many_targets_some_of_all_sizes_stand_for_the_others() -> None:
@@ -191,7 +193,7 @@ def test_of_many_targets_some_of_all_sizes_stand_for_the_others() -> None:
     chosen = learning_targets(world.history, END)
     world.learner.step()
 
-    assert len(chosen) == MOST_TARGETS
+    assert len(chosen) == MOST_FITTED_TARGETS
     assert {targets[0], targets[59]} <= set(chosen)
     learned = world.book.get(many)
     assert learned is not None
@@ -218,7 +220,7 @@ def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog:
 def test_a_process_that_ends_reports_no_failed_fit(caplog: pytest.LogCaptureFixture) -> None:
     children = Children(CollectorRegistry(), "t", most=1)
     children.close()
-    history, book = daily(AUTO, 3), ModelBook()
+    history, book = daily(AUTO, 3), LearnedModels()
     telemetry = LoadTelemetry(CollectorRegistry())
     learner = Learner(lambda: (history,), DelayMeter(), book, children.run, telemetry, Clocks(END).clock())
 
@@ -230,7 +232,7 @@ def test_a_process_that_ends_reports_no_failed_fit(caplog: pytest.LogCaptureFixt
 def test_children_fit_what_a_process_of_its_own_can_load() -> None:
     children = Children(CollectorRegistry(), "t", most=1)
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL))
-    history, book = daily(configured, 3), ModelBook()
+    history, book = daily(configured, 3), LearnedModels()
     telemetry = LoadTelemetry(CollectorRegistry())
     Learner(lambda: (history,), DelayMeter(), book, children.run, telemetry, Clocks(END).clock()).step()
 

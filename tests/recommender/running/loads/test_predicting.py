@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recommender.predictive.learning import SeriesVerdict
-from recommender.predictive.settings import ModelName
+from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.learning import SeriesVerdict
+from recommender.kinds.predictive.predictive_settings import ModelName
+from recommender.kinds.predictive.simulation.bill import Bill
 from recommender.running.loads import predicting
-from recommender.running.loads.book import Learned, ModelBook
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.histories import TargetHistory
+from recommender.running.loads.learned_models import Learned, LearnedModels
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.reading import target_of
 from recommender.running.loads.tasks import task_of
 from tests.recommender.running.loads.load_world import FOR_EACH, need
 
 if TYPE_CHECKING:
-    from recommender.decisions.record import Prediction
+    from recommender.decisions.loads.prediction import Prediction
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
@@ -36,11 +38,11 @@ def rising(wanted: LoadNeed, minutes: int = 30, targets: tuple[Target, ...] = (N
     return history, START + minutes * 60.0
 
 
-def predicted(wanted: LoadNeed, book: ModelBook | None = None, load: float = 2800.0) -> Prediction:
+def predicted(wanted: LoadNeed, book: LearnedModels | None = None, load: float = 2800.0) -> Prediction:
     history, now = rising(wanted)
-    return Predictor(book or ModelBook()).predictions(wanted, DelayMeter().delays(wanted), history, {None: load}, now)[
-        None
-    ]
+    return Predictor(book or LearnedModels()).predictions(
+        wanted, DelayMeter().delays(wanted), history, {None: load}, now
+    )[None]
 
 
 def test_a_line_reaches_as_far_as_capacity_takes_to_serve() -> None:
@@ -57,7 +59,7 @@ def test_a_line_reaches_as_far_as_capacity_takes_to_serve() -> None:
 @pytest.mark.parametrize(("model", "ratio"), [(ModelName.HEADROOM, 1.2), (ModelName.REACTIVE, 1.0)])
 def test_models_of_the_present_need_no_history(model: ModelName, ratio: float) -> None:
     wanted = need("load", model=model, headroom_ratio=0.2)
-    found = Predictor(ModelBook()).predictions(wanted, DelayMeter().delays(wanted), None, {None: 50.0}, START)[None]
+    found = Predictor(LearnedModels()).predictions(wanted, DelayMeter().delays(wanted), None, {None: 50.0}, START)[None]
 
     assert found.model == model
     assert found.load.predicted == pytest.approx(50.0 * ratio)
@@ -65,7 +67,7 @@ def test_models_of_the_present_need_no_history(model: ModelName, ratio: float) -
 
 def test_a_load_without_history_has_headroom_and_a_reason() -> None:
     wanted = need("load", model=ModelName.POLYNOMIAL, headroom_ratio=0.2)
-    found = Predictor(ModelBook()).predictions(wanted, DelayMeter().delays(wanted), None, {None: 50.0}, START)[None]
+    found = Predictor(LearnedModels()).predictions(wanted, DelayMeter().delays(wanted), None, {None: 50.0}, START)[None]
 
     assert found.model == "headroom"
     assert found.load.predicted == 60.0
@@ -81,20 +83,61 @@ def test_auto_has_headroom_until_models_have_been_compared() -> None:
 
 def test_what_auto_has_learned_acts() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
-    book = ModelBook()
-    verdict = SeriesVerdict("headroom", "it was best", 0.5, {"linear": 1.2, "seasonal": None}, "no shortage")
+    book = LearnedModels()
+    verdict = SeriesVerdict(
+        "headroom", "it was best", Blend(0.5), Bill(0.5, 0.62), {"linear": 1.2, "seasonal": None}, "no shortage"
+    )
     book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
     found = predicted(wanted, book)
 
     assert found.load.predicted == pytest.approx(1.5 * 2800)
     assert (found.model_reason, found.last_day) == ("it was best", "no shortage")
     assert found.shortage_versus_headroom == {"linear": 1.2, "seasonal": None}
+    assert (found.cost_above_load_ratio, found.cost_as_headroom_ratio) == (0.62, 0.5)
+
+
+def learned_blend(wanted: LoadNeed, *parts: Part) -> LearnedModels:
+    book = LearnedModels()
+    blend = Blend(0.5, parts)
+    verdict = SeriesVerdict(blend.leader, "auto: it leads", blend)
+    book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
+    return book
+
+
+def test_a_blend_adds_the_room_of_each_part_by_its_weight_and_scale() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
+    room = (
+        predicted(replace(wanted, settings=replace(wanted.settings, model=ModelName.LINEAR))).load.predicted or 0
+    ) - 2800
+    found = predicted(wanted, learned_blend(wanted, Part("linear", 0.8, 1.5)))
+
+    assert found.model == "linear"
+    assert found.load.predicted == pytest.approx(2800 + 0.8 * 1.5 * room + 0.2 * 0.5 * 2800)
+
+
+def test_headroom_of_the_same_bill_takes_the_part_of_a_model_that_cannot_act() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
+    found = predicted(wanted, learned_blend(wanted, Part("seasonal", 0.7, 1.0)))
+
+    assert found.model == "headroom"
+    assert found.model_reason == "seasonal needs 2 days of history, has 30 min"
+    assert found.load.predicted == pytest.approx(1.5 * 2800)
+
+
+def test_all_parts_together_are_bounded_as_each_of_them_is() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0, max_over_history=1.1)
+    found = predicted(wanted, learned_blend(wanted, Part("linear", 0.9, 3.0)))
+
+    assert found.load.predicted == pytest.approx(1.1 * 2800)
+    assert found.bound is not None
+    assert found.bound.forecast > 1.1 * 2800
+    assert "linear" in found.bound.models
 
 
 def test_what_was_learned_for_another_model_does_not_act() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
-    book = ModelBook()
-    verdict = SeriesVerdict("headroom", "it was best", 0.5)
+    book = LearnedModels()
+    verdict = SeriesVerdict("headroom", "it was best", Blend(0.5))
     book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
     other_size = replace(wanted, settings=replace(wanted.settings, max_replicas=7))
     linear = replace(wanted, settings=replace(wanted.settings, model=ModelName.LINEAR))
@@ -107,7 +150,7 @@ def test_of_many_series_the_forecast_of_a_grid_step_stands_until_the_next() -> N
     wanted = replace(need("load", model=ModelName.LINEAR, for_each=FOR_EACH, history_seconds=3600.0))
     targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each}"}, FOR_EACH) for each in range(201))
     history, now = rising(wanted, targets=targets)
-    under_test, loads = Predictor(ModelBook()), dict.fromkeys(targets, 2800.0)
+    under_test, loads = Predictor(LearnedModels()), dict.fromkeys(targets, 2800.0)
     first = under_test.predictions(wanted, DelayMeter().delays(wanted), history, loads, now)
     second = under_test.predictions(
         wanted, DelayMeter().delays(wanted), history, dict.fromkeys(targets, 2700.0), now + 1.0
@@ -128,7 +171,7 @@ def test_a_forecast_below_the_present_load_never_reaches_an_hpa(ratio: float) ->
     history = TargetHistory(wanted, 1)
     for poll in range(180):
         history.note({None: 10_000.0 - 50.0 * poll}, START + poll * STEP)
-    found = Predictor(ModelBook()).predictions(
+    found = Predictor(LearnedModels()).predictions(
         wanted, DelayMeter().delays(wanted), history, {None: 1050.0}, START + 180 * STEP
     )[None]
 
@@ -141,7 +184,7 @@ def test_a_forecast_of_this_grid_step_is_no_less_than_a_load_that_has_risen_sinc
     wanted = need("load", model=ModelName.LINEAR, for_each=FOR_EACH, history_seconds=3600.0)
     targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each}"}, FOR_EACH) for each in range(201))
     history, now = rising(wanted, targets=targets)
-    under_test, delays = Predictor(ModelBook()), DelayMeter().delays(wanted)
+    under_test, delays = Predictor(LearnedModels()), DelayMeter().delays(wanted)
     under_test.predictions(wanted, delays, history, dict.fromkeys(targets, 2800.0), now)
     found = under_test.predictions(wanted, delays, history, dict.fromkeys(targets, 90_000.0), now + 1.0)
 
@@ -156,7 +199,7 @@ def test_forecasts_of_another_query_are_not_used_after_a_reload() -> None:
     flat = TargetHistory(other, 201)
     for poll in range(180):
         flat.note(dict.fromkeys(targets, 5.0), START + poll * STEP)
-    under_test, delays = Predictor(ModelBook()), DelayMeter().delays(wanted)
+    under_test, delays = Predictor(LearnedModels()), DelayMeter().delays(wanted)
     under_test.predictions(wanted, delays, history, dict.fromkeys(targets, 2800.0), now)
     found = under_test.predictions(other, delays, flat, dict.fromkeys(targets, 5.0), now)
 
@@ -172,7 +215,7 @@ def test_a_model_that_fails_leaves_headroom_in_use_and_one_line_in_the_log(
     monkeypatch.setattr(predicting, "present_forecasts", fails)
     wanted = need("load", model=ModelName.LINEAR, history_seconds=3600.0)
     history, now = rising(wanted)
-    under_test, delays = Predictor(ModelBook()), DelayMeter().delays(wanted)
+    under_test, delays = Predictor(LearnedModels()), DelayMeter().delays(wanted)
     found = [under_test.predictions(wanted, delays, history, {None: 2800.0}, now)[None] for _ in range(3)]
 
     assert {each.model for each in found} == {"headroom"}

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from adapter.sources.prometheus.decoding import Sample
+from adapter.foundation.sources.prometheus.decoding import Sample
 from recommender.decisions.record import TargetReference
-from recommender.predictive.settings import Connections, ForEach
+from recommender.kinds.predictive.predictive_settings import Connections, ForEach
 from recommender.running.loads.reading import LoadSeriesError, loads_of, pods_of
 
 FOR_EACH = ForEach("namespace", "app", kind="StatefulSet", max_targets=2)
@@ -27,7 +27,7 @@ def test_a_value_that_cannot_be_a_load_is_unknown(value: float) -> None:
     found = loads_of([sample(value)], None, "load")
 
     assert found.values == {}
-    assert "is no load" in found.unknown[None]
+    assert "is not a valid load" in found.unknown[None]
 
 
 def test_a_load_without_targets_has_exactly_one_series() -> None:

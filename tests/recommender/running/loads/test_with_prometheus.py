@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.cluster.state import Observed, Unknown
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.promql.narrowing import Matchers
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from recommender.decisions.record import TargetReference
+from recommender.running.loads.needs import source_of
 from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, LoadWorld, need
 
 if TYPE_CHECKING:
@@ -59,6 +62,19 @@ def begun(world: LoadWorld, query: str = EACH, **settings: object) -> None:
     wanted = need(query, **settings)
     assert isinstance(world.source.load(wanted), Observed)
     world.download()
+
+
+def test_the_loads_of_another_cluster_are_neither_seen_nor_downloaded(
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
+) -> None:
+    world = made(prometheus.url, Clocks(now))
+    narrowed = PrometheusSettings(prometheus.url, matchers=Matchers.read('deployment="web"'))
+    world.queries.use(narrowed)
+    begun(world, for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
+
+    (history,) = world.keeper.all()
+    assert set(history.targets()) == {WEB}
+    assert source_of(narrowed) != source_of(PrometheusSettings(prometheus.url))
 
 
 def test_history_is_downloaded_once_and_is_what_prometheus_answers(

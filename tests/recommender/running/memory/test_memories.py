@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
+from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore
+from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore, StoredMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 FIRST = Memory(last=LastValue(3, 1.0, 1.0))
-SECOND = replace(FIRST, changes=(1.0,))
+SECOND = Memory(last=FIRST.last, changes=(1.0,))
 
 
 @dataclass
@@ -25,6 +27,7 @@ class Store(ProcessMemoryStore):
     """A store in which the memories of some recommendations hang for five seconds."""
 
     hanging: frozenset[str] = frozenset()
+    is_current: bool = True
     now: float = 0.0
     read: list[str] = field(default_factory=list)
     saved: list[Memory] = field(default_factory=list)
@@ -33,12 +36,12 @@ class Store(ProcessMemoryStore):
     def __post_init__(self) -> None:
         super().__init__()
 
-    def load(self, name: str) -> Memory | None:
+    def load(self, name: str) -> StoredMemory | None:
         self.read.append(name)
         if name in self.hanging:
             self.now += 5.0
             raise MemoryUnavailableError("no answer")
-        return FIRST
+        return StoredMemory(FIRST, self.is_current)
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
         del name
@@ -94,26 +97,30 @@ def test_an_older_memory_that_is_stored_meanwhile_does_not_replace_a_newer_one()
     assert store.saved[-1] == SECOND
 
 
+def policy(capacity: float, time: float = 1.7e9, held_until: float | None = None) -> PolicyMemory:
+    return PolicyMemory(time=time, capacity=capacity, reconnect=ReconnectMemory(held_until=held_until))
+
+
 @pytest.mark.parametrize(
-    ("policy", "is_written"),
+    ("own", "is_written"),
     [
-        ({"capacity": 10.2, "time": 1.7e9 + 10}, False),
-        ({"capacity": 10.6, "time": 1.7e9 + 10}, True),
-        ({"capacity": 10.0, "time": 1.7e9, "heldUntil": 1.7e9 + 130}, True),
-        ({"capacity": 10.0, "time": 1.7e9, "heldUntil": 1.7e9 + 5}, False),
-        ({"capacity": 10.0, "time": 1.7e9, "wish.2": 7.0}, False),
-        ({}, True),
+        (policy(10.2, 1.7e9 + 10), False),
+        (policy(10.6, 1.7e9 + 10), True),
+        (policy(10.0, held_until=1.7e9 + 130), True),
+        (policy(10.0, held_until=1.7e9 + 5), False),
+        (replace(policy(10.0), wishes=((1.7e9, 7),)), False),
+        (None, True),
     ],
-    ids=["moved-a-little", "moved", "a-hold-begins", "a-hold-is-over", "another-name", "forgotten"],
+    ids=["moved-a-little", "moved", "a-hold-begins", "a-hold-is-over", "a-new-wish", "forgotten"],
 )
-def test_what_moves_with_each_poll_is_not_worth_a_write(policy: dict[str, float], *, is_written: bool) -> None:
+def test_what_moves_with_each_poll_is_not_worth_a_write(own: PolicyMemory | None, *, is_written: bool) -> None:
     store = Store()
     memories = Memories(store)
     memories.load("good")
     now = LastValue(3, 1.7e9 + 10, 1.7e9 + 10)
-    memories.remember("good", replace(FIRST, last=now, policy={"capacity": 10.0, "time": 1.7e9}))
+    memories.remember("good", Memory(now, own=policy(10.0)))
     store.saved.clear()
-    memories.remember("good", replace(FIRST, last=now, policy=policy))
+    memories.remember("good", Memory(now, own=own))
     assert bool(store.saved) == is_written
 
 
@@ -122,6 +129,17 @@ def test_what_moves_a_little_with_each_poll_is_written_in_the_end() -> None:
     memories = Memories(store)
     memories.load("good")
     for step in range(20):
-        memories.remember("good", replace(FIRST, policy={"capacity": 100.0 - step}))
+        memories.remember("good", Memory(FIRST.last, own=policy(100.0 - step)))
     assert 2 <= len(store.saved) <= 5
-    assert abs(store.saved[-1].policy["capacity"] - 81.0) <= 5.0
+    last = store.saved[-1].own
+    assert isinstance(last, PolicyMemory)
+    assert abs((last.capacity or 0.0) - 81.0) <= 5.0
+
+
+def test_what_a_former_version_stored_is_written_anew_with_the_next_poll() -> None:
+    store = Store(is_current=False)
+    memories = Memories(store)
+    assert memories.load("good") == FIRST
+    memories.remember("good", FIRST)
+    memories.remember("good", FIRST)
+    assert store.saved == [FIRST]

@@ -12,18 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.sources.kubernetes.errors import DeadlineError, KubernetesError, UnknownOutcomeError
-from adapter.sources.kubernetes.writing import Fence
-from adapter.timing.clock import Clock
+from adapter.foundation.sources.kubernetes.errors import DeadlineError, KubernetesError, UnknownOutcomeError
+from adapter.foundation.sources.kubernetes.writing import Fence
+from adapter.foundation.time.clock import Clock
 from recommender.decisions.memory import LastValue, Memory
+from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
-from recommender.running.memory.store import MemoryUnavailableError, stored_name
+from recommender.running.memory.store import MemoryUnavailableError, StoredMemory, stored_name
 from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FIRST = Memory(last=LastValue(3, 1.0, 2.0), rungs={"nodes": 3})
+FIRST = Memory(last=LastValue(3, 1.0, 2.0), own=ProportionalMemory(rungs={"nodes": 3}))
 SECOND = replace(FIRST, changes=(1.0,))
 THIRD = replace(FIRST, changes=(1.0, 2.0))
 
@@ -67,7 +68,8 @@ class World:
         return None if found is None else found["data"]["memory.json"]
 
     def stored(self, name: str = "web") -> Memory | None:
-        return self.process().load(name)
+        found = self.process().load(name)
+        return None if found is None else found.memory
 
 
 class _Losing(Direct):
@@ -88,7 +90,7 @@ def test_the_next_leader_goes_on_from_what_the_last_one_stored() -> None:
     first, second = world.process(), world.process()
     assert first.load("web") is None
     assert first.save("web", FIRST, urgent=True)
-    assert second.load("web") == FIRST
+    assert second.load("web") == StoredMemory(FIRST)
     found = world.objects.find(CONFIG_MAPS, "monitoring", "tidewatch-recommender-web")
     assert found is not None
     assert found["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "tidewatch-recommender"
@@ -189,7 +191,7 @@ def test_the_state_of_a_newer_leader_is_never_overwritten(*, exists: bool) -> No
     assert world.stored() == SECOND
     assert old.needs_load("web")
     assert not old.save("web", THIRD, urgent=True), "until it is loaded"
-    assert old.load("web") == SECOND
+    assert old.load("web") == StoredMemory(SECOND)
     assert old.save("web", THIRD, urgent=True)
     assert world.stored() == THIRD
 
@@ -332,7 +334,7 @@ def test_who_leads_no_more_writes_nothing_and_loads_what_the_next_leader_has_sto
     old.flush()
     assert world.stored() == FIRST
     assert old.needs_load("web")
-    assert old.load("web") == FIRST
+    assert old.load("web") == StoredMemory(FIRST)
 
 
 class Chaos:

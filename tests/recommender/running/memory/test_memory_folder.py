@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from recommender.decisions.memory import LastValue, Memory
+from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.running.memory.document import encode_memory
 from recommender.running.memory.folder import FolderMemoryStore
-from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore
+from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore, StoredMemory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-FIRST = Memory(last=LastValue(3, 1.0, 2.0), rungs={"nodes": 3})
+FIRST = Memory(last=LastValue(3, 1.0, 2.0), own=ProportionalMemory(rungs={"nodes": 3}))
 SECOND = replace(FIRST, changes=(1.0,))
 
 
@@ -28,7 +30,7 @@ def test_a_memory_outlives_the_process(tmp_path: Path) -> None:
     store = FolderMemoryStore(folder)
     assert store.load("web") is None
     assert store.save("web", FIRST, urgent=False)
-    assert FolderMemoryStore(folder).load("web") == FIRST
+    assert FolderMemoryStore(folder).load("web") == StoredMemory(FIRST)
     assert store.load("dns") is None
 
 
@@ -39,12 +41,12 @@ def test_equal_content_is_written_once(tmp_path: Path) -> None:
         assert store.save("web", FIRST, urgent=True)
     assert results == ["ok"]
     again = FolderMemoryStore(tmp_path, results.append)
-    assert again.load("web") == FIRST
+    assert again.load("web") == StoredMemory(FIRST)
     assert again.save("web", FIRST, urgent=True)
     assert results == ["ok"]
 
 
-@pytest.mark.parametrize("step", ["os.fsync", "pathlib.Path.replace"], ids=["synchronized", "renamed"])
+@pytest.mark.parametrize("step", ["os.fsync", "os.replace"], ids=["synchronized", "renamed"])
 @pytest.mark.parametrize("before", [FIRST, None], ids=["replaced", "created"])
 def test_a_kill_before_the_content_is_synchronized_and_renamed_leaves_the_old_one(
     step: str, before: Memory | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -61,9 +63,9 @@ def test_a_kill_before_the_content_is_synchronized_and_renamed_leaves_the_old_on
         with pytest.raises(Killed):
             store.save("web", SECOND, urgent=True)
     started_again = FolderMemoryStore(tmp_path)
-    assert started_again.load("web") == before
+    assert started_again.load("web") == (None if before is None else StoredMemory(before))
     assert started_again.save("web", SECOND, urgent=True)
-    assert FolderMemoryStore(tmp_path).load("web") == SECOND
+    assert FolderMemoryStore(tmp_path).load("web") == StoredMemory(SECOND)
 
 
 @pytest.mark.parametrize(
@@ -81,10 +83,17 @@ def test_a_broken_file_is_moved_aside_and_said(
     assert store.save("web", FIRST, urgent=True)
 
 
-def test_a_file_that_cannot_be_read_is_not_taken_for_empty(tmp_path: Path) -> None:
-    (tmp_path / "tidewatch-recommender-web.json").mkdir()
-    with pytest.raises(MemoryUnavailableError, match="cannot be read: Is a directory"):
-        FolderMemoryStore(tmp_path).load("web")
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_a_file_that_cannot_be_read_is_not_taken_for_empty_and_holds_up_no_other(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "tidewatch-recommender-web.json")
+    store = FolderMemoryStore(tmp_path)
+    with pytest.raises(MemoryUnavailableError, match=r"cannot be read: (Is a directory|it is not a regular file)"):
+        store.load("web")
+    os.mkfifo(tmp_path / ".tidewatch-recommender-api.json.new")
+    assert store.save("api", FIRST, urgent=True)
+    assert FolderMemoryStore(tmp_path).load("api") == StoredMemory(FIRST)
 
 
 def test_a_full_disk_is_said_once_and_is_no_success(
@@ -109,5 +118,5 @@ def test_a_process_without_rights_keeps_its_memory_while_it_runs() -> None:
     store = ProcessMemoryStore()
     assert store.load("web") is None
     assert store.save("web", FIRST, urgent=True)
-    assert store.load("web") == FIRST
+    assert store.load("web") == StoredMemory(FIRST)
     assert not store.needs_load("web")

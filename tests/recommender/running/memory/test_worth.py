@@ -1,31 +1,62 @@
-"""Which changes of a memory are stored at once, and which can wait."""
+"""Which changes of a memory are stored at once, which later, and which not at all."""
 
 from __future__ import annotations
 
 import pytest
 
 from recommender.decisions.memory import LastValue, Memory
-from recommender.running.memory.worth import is_urgent
+from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory, SessionMemory
+from recommender.running.memory.significant_changes import is_urgent, is_worth_a_write
 
 NOW = 1_800_000_000.0
 
 
-def remembered(**policy: float) -> Memory:
-    return Memory(last=LastValue(3, NOW, NOW), policy={"time": NOW, **policy})
+def remembered(own: PolicyMemory) -> Memory:
+    return Memory(last=LastValue(3, NOW, NOW), own=own)
+
+
+def held(until: float) -> PolicyMemory:
+    return PolicyMemory(time=NOW, reconnect=ReconnectMemory(held_until=until))
 
 
 @pytest.mark.parametrize(
     ("before", "after", "urgent"),
     [
-        ({}, {"heldUntil": NOW + 120.0}, True),
-        ({"heldUntil": NOW + 60.0}, {"heldUntil": NOW + 120.0}, True),
-        ({"heldUntil": NOW + 120.0}, {"heldUntil": NOW + 120.0}, False),
-        ({}, {"heldUntil": NOW - 1.0}, False),
-        ({"openSeconds": 5e9}, {"openSeconds": 5.1e9}, False),
-        ({"load@1.0": 5e9}, {"load@2.0": 6e9}, False),
+        (PolicyMemory(time=NOW), held(NOW + 120.0), True),
+        (held(NOW + 60.0), held(NOW + 120.0), True),
+        (held(NOW + 120.0), held(NOW + 120.0), False),
+        (PolicyMemory(), held(NOW - 1.0), False),
+        (
+            PolicyMemory(sessions=SessionMemory(open_seconds=5e9)),
+            PolicyMemory(sessions=SessionMemory(open_seconds=5.1e9)),
+            False,
+        ),
+        (
+            PolicyMemory(reconnect=ReconnectMemory(((1.0, 5e9),))),
+            PolicyMemory(reconnect=ReconnectMemory(((2.0, 6e9),))),
+            False,
+        ),
     ],
 )
-def test_only_a_hold_that_begins_or_ends_is_urgent(
-    before: dict[str, float], after: dict[str, float], *, urgent: bool
+def test_only_a_hold_that_begins_or_ends_is_urgent(before: PolicyMemory, after: PolicyMemory, *, urgent: bool) -> None:
+    assert is_urgent(remembered(before), remembered(after)) == urgent
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "worth"),
+    [({}, {"nodes": 3}, True), ({"nodes": 3}, {}, True), ({"nodes": 3}, {"nodes": 4}, False)],
+)
+def test_whether_there_were_objects_is_stored_but_not_each_number(
+    before: dict[str, int], after: dict[str, int], *, worth: bool
 ) -> None:
-    assert is_urgent(remembered(**before), remembered(**after)) == urgent
+    assert is_worth_a_write(Memory(known=before), Memory(known=after)) == worth
+
+
+@pytest.mark.parametrize("amount", [3.0, 3e9, 1e12])
+def test_an_amount_that_moves_by_more_than_a_twentieth_is_worth_a_write_however_large_it_is(amount: float) -> None:
+    before, after, near = (
+        remembered(PolicyMemory(sessions=SessionMemory(open_seconds=each)))
+        for each in (amount, 1.2 * amount, 1.01 * amount)
+    )
+    assert is_worth_a_write(before, after)
+    assert not is_worth_a_write(before, near)

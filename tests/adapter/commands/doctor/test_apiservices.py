@@ -1,0 +1,68 @@
+"""The doctor looks at the APIServices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.reports.lines import CheckStatus
+from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, apiservice
+from tests.support.apiserver_objects import APISERVICES
+
+if TYPE_CHECKING:
+    from tests.adapter.commands.doctor.installation import Installation
+
+
+class TestApiServices:
+    def test_an_apiservice_of_another_service_is_an_error(self, installation: Installation) -> None:
+        installation.register(EXTERNAL, apiservice(EXTERNAL, replace(SERVICE, namespace="keda", name="keda-metrics")))
+        lines = installation.lines()
+        assert lines[f"apiservice/{EXTERNAL}"].status is CheckStatus.ERROR
+        assert "it belongs to the service keda/keda-metrics, not to monitoring/tidewatch" in (
+            lines[f"apiservice/{EXTERNAL}"].message
+        )
+        assert f"certificate/{EXTERNAL}" not in lines
+
+    @pytest.mark.parametrize(
+        ("reason", "repair"),
+        [
+            ("FailedDiscoveryCheck", "NetworkPolicy"),
+            ("MissingEndpoints", "/readyz?verbose"),
+            ("ServiceNotFound", "create the Service monitoring/tidewatch"),
+            ("ServicePortError", "the port that the APIService names (443)"),
+            ("EndpointsNotFound", "selector of the Service"),
+            ("SomethingNew", "log of kube-apiserver"),
+        ],
+    )
+    def test_an_unavailable_apiservice_is_an_error_with_its_repair(
+        self, installation: Installation, reason: str, repair: str
+    ) -> None:
+        condition = {"type": "Available", "status": "False", "reason": reason, "message": "no answer from 10.0.0.1"}
+        document = installation.cluster.objects.get_without_rights(APISERVICES, "", CUSTOM)
+        installation.register(CUSTOM, document, {"conditions": [condition]})
+        line = installation.lines()[f"apiservice/{CUSTOM}"]
+        assert line.status is CheckStatus.ERROR
+        assert f"not available: {reason}: no answer from 10.0.0.1" in line.message
+        assert repair in line.fix
+
+    def test_an_apiservice_without_conditions_is_a_warning(self, installation: Installation) -> None:
+        installation.register(CUSTOM, apiservice(CUSTOM), {"conditions": []})
+        assert installation.lines()[f"apiservice/{CUSTOM}"].status is CheckStatus.WARNING
+
+    def test_a_missing_apiservice_is_an_error_if_it_was_asked_for(self, installation: Installation) -> None:
+        installation.cluster.objects.remove(APISERVICES, "", EXTERNAL)
+        assert installation.lines()[f"apiservice/{EXTERNAL}"].status is CheckStatus.WARNING
+        named = installation.lines(f"--apiservice={CUSTOM}", f"--apiservice={EXTERNAL}")
+        assert named[f"apiservice/{EXTERNAL}"].status is CheckStatus.ERROR
+
+    def test_an_apiservice_that_may_not_be_read_is_unknown(self, installation: Installation) -> None:
+        installation.cluster.objects.deny("get", "apiservices")
+        line = installation.lines()[f"apiservice/{CUSTOM}"]
+        assert line.status is CheckStatus.UNKNOWN
+        assert f"grant get on the apiservice {CUSTOM}" in line.fix
+
+    def test_without_a_service_the_owner_of_an_apiservice_is_shown(self, installation: Installation) -> None:
+        line = installation.lines("--service=")[f"apiservice/{CUSTOM}"]
+        assert (line.status, line.message) == (CheckStatus.OK, f"it is available at {SERVICE}")

@@ -1,0 +1,158 @@
+"""The doctor as a whole: an installation in which all is well, an API server that is away, and the program."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.commands.doctor.command import DOCTOR, doctor_settings
+from adapter.foundation.reports.checks import Check, run_checks
+from adapter.foundation.reports.lines import CheckStatus, Line
+from adapter.foundation.service.flags.parsing import UsageError, parse_flags
+from tests.adapter.commands.doctor.installation import RESOURCE, Installation
+from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SECRET
+from tests.support.fake_apiserver import TOKEN
+from tests.support.forked import run
+
+if TYPE_CHECKING:
+    from demo.machine.prometheus import PrometheusProcess
+    from tests.support.apiserver_store import Json
+
+
+def test_where_all_is_well_every_line_is_ok(installation: Installation, prometheus: PrometheusProcess) -> None:
+    lines = installation.lines(f"--prometheus-url={prometheus.url}", f"--serving-secret={SECRET}")
+    assert {name: line for name, line in lines.items() if line.status is not CheckStatus.OK} == {}
+    assert "version v1.36.0" in lines["kube-apiserver"].message
+    assert sum(name.startswith("permission/") for name in lines) == 16
+    assert lines[f"owner/{RESOURCE}"].message == "it belongs to kube-system/metrics-server"
+    assert {
+        f"{what}/{name}" for what in ("apiservice", "certificate", "request") for name in (CUSTOM, EXTERNAL)
+    } <= set(lines)
+
+
+class TestRequestsThroughTheApiServer:
+    @pytest.mark.parametrize(
+        ("answer", "status", "said"),
+        [
+            ((503, {"message": "service unavailable", "code": 503}), CheckStatus.ERROR, "service unavailable"),
+            ((404, {"message": "not found", "code": 404}), CheckStatus.ERROR, "404"),
+            ((403, {"message": "forbidden", "code": 403}), CheckStatus.ERROR, "403"),
+            ((200, {"kind": "APIResourceList", "resources": []}), CheckStatus.WARNING, "the list of metrics is empty"),
+            ((200, {"kind": "CheckStatus"}), CheckStatus.ERROR, "not a list of resources"),
+        ],
+    )
+    def test_a_wrong_answer_through_the_api_server_is_reported(
+        self, installation: Installation, answer: tuple[int, Json], status: CheckStatus, said: str
+    ) -> None:
+        installation.cluster.answers["/apis/custom.metrics.k8s.io/v1beta1"] = answer
+        line = installation.lines()[f"request/{CUSTOM}"]
+        assert line.status is status
+        assert said in line.message
+
+    def test_an_answer_that_does_not_come_holds_up_nothing_else(self, installation: Installation) -> None:
+        installation.cluster.slow["/apis/custom.metrics.k8s.io/v1beta1"] = 60.0
+        lines = installation.lines()
+        assert lines[f"request/{CUSTOM}"].status is CheckStatus.ERROR
+        assert "no answer in time" in lines[f"request/{CUSTOM}"].message
+        assert lines[f"request/{EXTERNAL}"].status is CheckStatus.OK
+
+
+@pytest.mark.parametrize(
+    ("ready", "waiting", "status", "said"),
+    [
+        (("10.0.0.1",), ("10.0.0.2",), CheckStatus.WARNING, "only one pod is ready"),
+        ((), ("10.0.0.1", "10.0.0.2"), CheckStatus.ERROR, "no pod behind the service monitoring/tidewatch"),
+        (("10.0.0.1", "10.0.0.2", "10.0.0.3"), (), CheckStatus.OK, "3 pods are ready"),
+    ],
+)
+def test_replicas_that_are_ready_are_counted(
+    installation: Installation, ready: tuple[str, ...], waiting: tuple[str, ...], status: CheckStatus, said: str
+) -> None:
+    installation.ready(*ready, waiting=waiting)
+    line = installation.lines()["replicas"]
+    assert line.status is status
+    assert said in line.message
+
+
+@pytest.mark.parametrize(
+    ("error_seconds", "status", "said"),
+    [
+        (0.0, CheckStatus.OK, "agree"),
+        (20.0, CheckStatus.WARNING, "s ahead of this machine's"),
+        (-20.0, CheckStatus.WARNING, "s behind this machine's"),
+        (3600.0, CheckStatus.ERROR, "s ahead of this machine's"),
+    ],
+)
+def test_the_clock_of_the_api_server_is_compared(
+    installation: Installation, error_seconds: float, status: CheckStatus, said: str
+) -> None:
+    installation.cluster.clock_error = error_seconds
+    line = installation.lines()["clock/kube-apiserver"]
+    assert line.status is status
+    assert said in line.message
+
+
+def test_an_api_server_that_is_away_is_one_error_and_the_rest_is_unknown(installation: Installation) -> None:
+    installation.cluster.stop()
+    lines = installation.lines()
+    assert lines["kube-apiserver"].status is CheckStatus.ERROR
+    assert "cannot connect" in lines["kube-apiserver"].message
+    assert {line.status for name, line in lines.items() if name not in {"kube-apiserver", "prometheus"}} == {
+        CheckStatus.UNKNOWN
+    }
+
+
+class TestChecks:
+    def test_a_check_that_breaks_harms_itself_alone(self) -> None:
+        def breaks() -> list[Line]:
+            raise RuntimeError("averysecrettoken")
+
+        broken, fine = run_checks([Check("a", breaks), Check("b", lambda: [Line("b", CheckStatus.OK, "well")])])
+        assert (broken.name, broken.status) == ("a", CheckStatus.UNKNOWN)
+        assert "secret" not in broken.message
+        assert fine.status is CheckStatus.OK
+
+    def test_a_check_that_hangs_is_left_behind(self) -> None:
+        end = threading.Event()
+
+        def hangs() -> list[Line]:
+            end.wait(30.0)
+            return []
+
+        hung, fine = run_checks(
+            [Check("a", hangs), Check("b", lambda: [Line("b", CheckStatus.OK, "well")])], seconds=0.2
+        )
+        end.set()
+        assert (hung.name, hung.status) == ("a", CheckStatus.UNKNOWN)
+        assert "no answer within 0.2 s" in hung.message
+        assert fine.status is CheckStatus.OK
+
+
+class TestTheProgram:
+    def test_the_report_as_json(self, installation: Installation, prometheus: PrometheusProcess) -> None:
+        ended = run("doctor", *installation.command(f"--prometheus-url={prometheus.url}", "-o", "json"))
+        document = json.loads(ended.out)
+        assert (ended.code, document["apiVersion"], document["kind"]) == (0, "tidewatch.io/v1alpha1", "DoctorReport")
+        assert (document["errors"], document["warnings"]) == (0, 0)
+        assert all(check.keys() == {"name", "status", "message", "fix"} for check in document["checks"])
+        assert {check["fix"] for check in document["checks"]} == {None}
+
+    def test_what_is_wrong_comes_with_its_repair_and_makes_the_exit_status(self, installation: Installation) -> None:
+        installation.ready()
+        ended = run("doctor", *installation.command())
+        assert ended.code == 1
+        assert "error: replicas: no pod behind the service monitoring/tidewatch is ready\n  fix: look at " in ended.out
+        assert ended.out.rstrip().splitlines()[-1].startswith("1 error, 0 warnings, 1 unknown, ")
+        assert TOKEN not in ended.out + ended.error
+
+    @pytest.mark.parametrize("flag", ["--service=name", "--apiservice=x", "--nonsense", "--kubeconfig=/missing"])
+    def test_wrong_usage_is_exit_2(self, flag: str) -> None:
+        ended = run("doctor", flag)
+        assert (ended.code, ended.error.count("\n")) == (2, 1)
+
+    def test_flags_that_do_not_fit_are_named(self) -> None:
+        with pytest.raises(UsageError, match="--serving-secret"):
+            doctor_settings(parse_flags(DOCTOR, ["--serving-secret=x"], {}))

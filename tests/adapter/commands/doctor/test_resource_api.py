@@ -1,0 +1,148 @@
+"""The doctor looks at who serves `metrics.k8s.io`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.commands.doctor.command import DOCTOR, doctor_settings
+from adapter.foundation.reports.lines import CheckStatus, Line
+from adapter.foundation.service.flags.parsing import UsageError, parse_flags
+from tests.adapter.commands.doctor.installation import RESOURCE, Installation
+from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
+from tests.support.apiserver_objects import APISERVICES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.apiserver_store import Json
+
+
+SERVED = """resourceRules:
+  cpu:
+    containerQuery: sum by (<<.GroupBy>>) (rate(container_cpu_usage_seconds_total{<<.LabelMatchers>>}[3m]))
+    nodeQuery: sum by (<<.GroupBy>>) (rate(node_cpu_seconds_total{mode!="idle",<<.LabelMatchers>>}[3m]))
+    resources: &labels {overrides: {node: {resource: node}, namespace: {resource: namespace}, pod: {resource: pod}}}
+    containerLabel: container
+  memory:
+    containerQuery: sum by (<<.GroupBy>>) (container_memory_working_set_bytes{<<.LabelMatchers>>})
+    nodeQuery: sum by (<<.GroupBy>>) (node_memory_used_bytes{<<.LabelMatchers>>})
+    resources: *labels
+    containerLabel: container
+  window: 3m
+"""
+OTHERS = "externalRules: []\nrules: []\n"
+NOBODY_ASKS = "an API has one server, so this adapter's resourceRules have no effect"
+
+
+class TestResourceMetrics:
+    def line(self, installation: Installation, rules: str | None, *more: str) -> Line:
+        return self.lines(installation, rules, *more)[f"owner/{RESOURCE}"]
+
+    def lines(self, installation: Installation, rules: str | None, *more: str) -> dict[str, Line]:
+        folder = installation.folder / "rules"
+        folder.mkdir(exist_ok=True)
+        (folder / "20-rules.yaml").write_text(rules or "")
+        return installation.lines(*([] if rules is None else [f"--config={folder}"]), *more)
+
+    def make_ours(self, installation: Installation, status: Json | None = None) -> None:
+        bundle = installation.cluster.objects.get_without_rights(APISERVICES, "", CUSTOM)["spec"]["caBundle"]
+        installation.register(RESOURCE, apiservice(RESOURCE, caBundle=bundle), status)
+        listed = {"kind": "APIResourceList", "resources": [{"name": "nodes"}, {"name": "pods"}]}
+        installation.cluster.answers["/apis/metrics.k8s.io/v1beta1"] = (200, listed)
+
+    @pytest.mark.parametrize(
+        ("rules", "status", "said"),
+        [
+            (None, CheckStatus.OK, "it belongs to kube-system/metrics-server"),
+            (OTHERS, CheckStatus.OK, "it belongs to kube-system/metrics-server"),
+            (SERVED, CheckStatus.WARNING, f"it belongs to kube-system/metrics-server; {NOBODY_ASKS}"),
+        ],
+    )
+    def test_metrics_server_as_owner_is_a_warning_only_where_our_rules_would_serve(
+        self, installation: Installation, rules: str | None, status: CheckStatus, said: str
+    ) -> None:
+        lines = self.lines(installation, rules)
+        line = lines[f"owner/{RESOURCE}"]
+        assert (line.status, line.message) == (status, said)
+        # Neither is its certificate looked at, nor a right to change it asked for.
+        assert [name for name in lines if name.endswith(RESOURCE)] == [f"owner/{RESOURCE}"]
+
+    def test_an_unavailable_metrics_server_is_a_warning(self, installation: Installation) -> None:
+        condition = {"type": "Available", "status": "False", "reason": "MissingEndpoints"}
+        document = installation.cluster.objects.get_without_rights(APISERVICES, "", RESOURCE)
+        installation.register(RESOURCE, document, {"conditions": [condition]})
+        away = "it belongs to kube-system/metrics-server, and is not available: MissingEndpoints"
+        line = self.line(installation, OTHERS)
+        assert (line.status, line.message) == (CheckStatus.WARNING, away)
+        line = self.line(installation, SERVED)
+        assert (line.status, line.message) == (CheckStatus.WARNING, f"{away}; {NOBODY_ASKS}")
+
+    def test_metrics_server_as_owner_is_an_error_where_we_were_to_own_the_api(self, installation: Installation) -> None:
+        line = self.line(installation, None, f"--apiservice={CUSTOM}", f"--apiservice={RESOURCE}")
+        assert line.status is CheckStatus.ERROR
+        assert NOBODY_ASKS in line.message
+        assert "remove that server" in line.fix
+
+    @pytest.mark.parametrize(
+        ("rules", "status"), [(None, CheckStatus.WARNING), (OTHERS, CheckStatus.WARNING), (SERVED, CheckStatus.ERROR)]
+    )
+    def test_an_api_without_an_owner_is_an_error_only_where_our_rules_would_serve(
+        self, installation: Installation, rules: str | None, status: CheckStatus
+    ) -> None:
+        installation.cluster.objects.remove(APISERVICES, "", RESOURCE)
+        line = self.line(installation, rules)
+        assert line.status is status
+        assert "`kubectl top` and HPAs on CPU and memory get no values" in line.message
+
+    @pytest.mark.parametrize("rules", [None, SERVED])
+    @pytest.mark.parametrize("service", [f"--service={SERVICE}", "--service="])
+    def test_our_own_apiservice_is_checked_like_the_others(
+        self, installation: Installation, rules: str | None, service: str
+    ) -> None:
+        self.make_ours(installation)
+        lines = self.lines(installation, rules, service, f"--serving-secret={SECRET}")
+        line = lines[f"owner/{RESOURCE}"]
+        assert (line.status, line.message) == (CheckStatus.OK, f"it is available at {SERVICE}")
+        others = {f"certificate/{RESOURCE}", f"request/{RESOURCE}"}
+        rights = {f"permission/{verb} apiservices.apiregistration.k8s.io {RESOURCE}" for verb in ("get", "patch")}
+        assert {lines[name].status for name in others | rights} == {CheckStatus.OK}
+
+    def test_our_own_apiservice_is_found_by_its_name_alone(self, installation: Installation) -> None:
+        self.make_ours(installation)
+        lines = self.lines(installation, SERVED, "--service=", f"--apiservice={RESOURCE}")
+        assert lines[f"owner/{RESOURCE}"].status is lines[f"certificate/{RESOURCE}"].status is CheckStatus.OK
+
+    def test_our_own_unavailable_apiservice_is_an_error(self, installation: Installation) -> None:
+        self.make_ours(installation, {"conditions": [{"type": "Available", "status": "False", "reason": "Strange"}]})
+        known, unknown = self.line(installation, SERVED), self.line(installation, None)
+        assert known.status is unknown.status is CheckStatus.ERROR
+        assert "it is not available: Strange" in known.message
+        assert unknown.message == known.message
+        assert unknown.fix == f"{known.fix}; or its rules hold no resourceRules: set --config to check that"
+
+    @pytest.mark.parametrize("rules", [OTHERS, SERVED.replace("<<.GroupBy>>", "<<.Nothing>>")])
+    def test_our_own_apiservice_without_rules_that_can_be_served_is_an_error(
+        self, installation: Installation, rules: str
+    ) -> None:
+        self.make_ours(installation)
+        line = self.line(installation, rules)
+        assert line.status is CheckStatus.ERROR
+        assert f"it points to {SERVICE}, whose rules hold no resourceRules that can be served" in line.message
+
+    def test_an_apiservice_for_cpu_and_memory_that_may_not_be_read_is_unknown(self, installation: Installation) -> None:
+        installation.cluster.objects.deny("get", "apiservices")
+        line = self.line(installation, SERVED)
+        assert line.status is CheckStatus.UNKNOWN
+        assert f"grant get on the apiservice {RESOURCE}" in line.fix
+
+    @pytest.mark.parametrize(("text", "said"), [(None, "cannot read the file"), ("rules: [", "rules.yaml")])
+    def test_rule_files_that_cannot_be_read_are_a_mistake_of_the_flags(
+        self, tmp_path: Path, text: str | None, said: str
+    ) -> None:
+        file = tmp_path / "rules.yaml"
+        if text:
+            file.write_text(text)
+        with pytest.raises(UsageError, match=said):
+            doctor_settings(parse_flags(DOCTOR, [f"--config={file}"], {}))

@@ -1,0 +1,118 @@
+"""The bearer token of readers and the client certificate of the scheduler: which paths they protect, and from whom."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from adapter.commands.nodes.protection import BearerToken, ClientCertificate, protected
+from adapter.foundation.web.http import Request, Response
+from adapter.foundation.web.routes import Route
+from adapter.metrics.identity.authorities import AuthorityFile
+from demo.machine.certificates import Authority
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PATHS = (
+    "/watcher",
+    "/watcher/<host>",
+    "/watcher/health",
+    "/nodes/unmapped",
+    "/scores",
+    "/hotspots",
+    "/api/v1/query",
+    "/scheduler/filter",
+    "/healthz",
+    "/metrics",
+)
+GOOD = (("Authorization", "Bearer first"),)
+
+
+def answered(route: Route, request: Request) -> Response:
+    """Return the answer, as the web server does: who may not ask is refused before the body is read."""
+    refusal = route.admit(request) if route.admit else None
+    return refusal or route.handle(request)
+
+
+def answers(
+    request: Request, token: BearerToken | None = None, certificate: ClientCertificate | None = None
+) -> dict[str, int]:
+    """Return the status of each path for this request."""
+    routes = protected([Route(path, lambda _: Response(200, b"")) for path in PATHS], token, certificate)
+    return {route.path: answered(route, request).status for route in routes}
+
+
+@pytest.fixture(name="file")
+def _file(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text("first\n")
+    return path
+
+
+def test_a_token_protects_the_readers_and_neither_health_nor_the_scheduler(file: Path) -> None:
+    refused = {path for path, status in answers(Request("GET", "/"), BearerToken(file)).items() if status == 401}
+    assert refused == set(PATHS) - {"/watcher/health", "/scheduler/filter", "/healthz", "/metrics"}
+    assert set(answers(Request("GET", "/", headers=GOOD), BearerToken(file)).values()) == {200}
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "Bearer", "Bearer ", "Bearer second", "Basic first", "Bearer first second", "Bearer fir", "Bearer \udce4"],
+)
+def test_any_other_token_is_refused(file: Path, header: str) -> None:
+    assert answers(Request("GET", "/", headers=(("Authorization", header),)), BearerToken(file))["/watcher"] == 401
+
+
+def test_a_refusal_says_why_in_the_form_of_its_path(file: Path) -> None:
+    routes = protected([Route(path, lambda _: Response(200, b"")) for path in PATHS], BearerToken(file), None)
+    bodies = {route.path: answered(route, Request("GET", route.path)) for route in routes}
+    assert bodies["/scores"].body == (
+        b'{"apiVersion":"tidewatch.io/v1alpha1","kind":"Error","message":"a bearer token is required"}\n'
+    )
+    assert bodies["/api/v1/query"].body == (
+        b'{"status":"error","errorType":"unauthorized","error":"a bearer token is required"}\n'
+    )
+    assert bodies["/scores"].headers == (("WWW-Authenticate", "Bearer"),)
+
+
+def test_a_replaced_token_is_followed_and_an_unusable_one_is_not(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    seconds = [0.0]
+    token = BearerToken(file, clock=lambda: seconds[0])
+    for content, accepted in (("second", "second"), ("", "second"), ("a\nb", "second"), ("third", "third")):
+        file.write_text(content)
+        seconds[0] += 2.0
+        assert token.problem(Request("GET", "/", headers=(("Authorization", f"Bearer {accepted}"),))) is None
+        assert token.problem(Request("GET", "/", headers=GOOD)) == "the bearer token is not valid"
+    assert len(caplog.messages) == 2
+    assert "second" not in caplog.text
+
+
+def chain_of(authority: Authority, name: str) -> tuple[bytes, ...]:
+    certificates = x509.load_pem_x509_certificates(authority.client(name).certificate_file.read_bytes())
+    return tuple(certificate.public_bytes(Encoding.DER) for certificate in certificates)
+
+
+def test_the_scheduler_needs_a_certificate_of_the_file_in_its_time_of_validity(tmp_path: Path) -> None:
+    ours, others = Authority(tmp_path / "ours", "ours"), Authority(tmp_path / "others", "others")
+    now = [datetime.now(tz=UTC)]
+    certificate = ClientCertificate(AuthorityFile(ours.ca_file).current, lambda: now[0])
+    good = Request("POST", "/", peer_chain=chain_of(ours, "scheduler"))
+    assert certificate.problem(good) is None
+    assert certificate.problem(Request("POST", "/")) == "a client certificate is required"
+    assert certificate.problem(Request("POST", "/", peer_chain=chain_of(others, "scheduler"))) == (
+        "the client certificate was issued by another CA"
+    )
+    now[0] += timedelta(days=20_000)
+    assert certificate.problem(good) == "the client certificate, or one above it, is expired or not valid yet"
+
+
+def test_a_certificate_protects_the_scheduler_alone(tmp_path: Path) -> None:
+    ours = Authority(tmp_path / "ours", "ours")
+    certificate = ClientCertificate(AuthorityFile(ours.ca_file).current)
+    refused = [path for path, status in answers(Request("POST", "/"), certificate=certificate).items() if status == 401]
+    assert refused == ["/scheduler/filter"]

@@ -1,0 +1,162 @@
+"""What the flags of a kept certificate ask for, and how long its first look waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
+from adapter.commands.serve.flags import SERVE
+from adapter.foundation.service.flags.parsing import UsageError, parse_flags
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.metrics.identity.certificates.kept_file import read_kept
+from tests.adapter.metrics.identity.certificates.keeping_world import (
+    CUSTOM,
+    EXTERNAL,
+    SECRET,
+    SERVICE,
+    WANTED,
+    apiservice,
+)
+from tests.support.apiserver_objects import APISERVICES, SECRETS
+from tests.support.object_apiserver import ObjectApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+GOOD = (f"--serving-secret={SECRET}", f"--service={SERVICE}", f"--apiservice={CUSTOM}", f"--apiservice={EXTERNAL}")
+
+
+def asked(*flags: str) -> KeptCertificate | None:
+    return kept_certificate(parse_flags(SERVE, ["--config=rules.yaml", *flags], {}))
+
+
+class Time:
+    """A clock that only sleeping moves; something may happen meanwhile."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.meanwhile()
+
+    def clock(self) -> float:
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def cluster() -> Iterator[ObjectApiServer]:
+    with ObjectApiServer() as server:
+        for name in (CUSTOM, EXTERNAL):
+            server.objects.put(APISERVICES, "", name, apiservice(name))
+        yield server
+
+
+@pytest.fixture
+def kept(cluster: ObjectApiServer, tmp_path: Path) -> KeptCertificate:
+    config = cluster.kubeconfig(tmp_path / "config")
+    found = asked(*GOOD, f"--kubeconfig={config}", f"--cert-dir={tmp_path / 'certificates'}")
+    assert found is not None
+    return found
+
+
+class TestFlags:
+    def test_the_flags_say_which_certificate_is_kept(self) -> None:
+        found = asked(*GOOD, "--cert-dir=/c", "--lister-kubeconfig=/k")
+        assert found is not None
+        assert (found.wanted, str(found.file), str(found.cluster.kubeconfig)) == (WANTED, "/c/serving.pem", "/k")
+
+    def test_without_a_secret_nothing_is_kept(self) -> None:
+        assert asked() is None
+
+    @pytest.mark.parametrize(
+        ("flags", "said"),
+        [
+            (GOOD[:1], "needs --service=NAMESPACE/NAME and --apiservice=NAME"),
+            (GOOD[:2], "needs --service=NAMESPACE/NAME and --apiservice=NAME"),
+            (GOOD[1:2], "--service has no effect without --serving-secret"),
+            (GOOD[2:3], "--apiservice has no effect without --serving-secret"),
+            (("--serving-certificate-life=1h",), "has no effect without --serving-secret"),
+            ((*GOOD, "--tls-cert-file=/a", "--tls-private-key-file=/b"), "cannot be combined"),
+            ((*GOOD, "--serving-certificate-life=30s"), "a rotation needs 60 s"),
+            ((*GOOD, "--serving-secret=only-a-name"), "'only-a-name' is not NAMESPACE/NAME"),
+            ((*GOOD, "--service=Upper/name"), "'Upper/name' is not NAMESPACE/NAME"),
+            ((*GOOD, "--service=a/b/c"), "'a/b/c' is not NAMESPACE/NAME"),
+            ((*GOOD, "--apiservice=custom"), "not the name of an APIService"),
+            ((*GOOD, "--apiservice=a.b/../c"), "not the name of an APIService"),
+            ((*GOOD, "--cert-dir="), "--cert-dir is empty"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused(self, flags: tuple[str, ...], said: str) -> None:
+        with pytest.raises(UsageError, match=said):
+            asked(*flags)
+
+
+class TestTheFirstCertificate:
+    def test_it_is_there_when_it_is_trusted(self, kept: KeptCertificate, cluster: ObjectApiServer) -> None:
+        certificate = first_certificate(kept)
+        assert certificate.certificate_file == certificate.key_file == kept.file
+        shown = read_kept(kept.file)
+        assert shown
+        assert shown.certificate.not_valid_after_utc == certificate.not_after
+        for name in (CUSTOM, EXTERNAL):
+            assert cluster.objects.get_without_rights(APISERVICES, "", name)["spec"]["caBundle"]
+
+    def test_rights_that_come_late_are_waited_for(self, kept: KeptCertificate, cluster: ObjectApiServer) -> None:
+        time = Time()
+        cluster.objects.deny("get", "secrets")
+        time.meanwhile = lambda: cluster.objects.allow("get", "secrets")
+        assert first_certificate(kept, sleep=time.sleep, clock=time.clock).certificate_file.exists()
+        assert 0 < time.now < 30
+
+    def test_a_server_that_comes_late_is_waited_for(self, kept: KeptCertificate, cluster: ObjectApiServer) -> None:
+        time = Time()
+        cluster.stop()
+        looks: list[None] = []
+
+        def start_once() -> None:
+            if not looks:
+                cluster.start()
+            looks.append(None)
+
+        time.meanwhile = start_once
+        assert first_certificate(kept, sleep=time.sleep, clock=time.clock).certificate_file.exists()
+
+    @pytest.mark.parametrize("verb", ["get", "create"])
+    def test_rights_that_do_not_come_end_the_program_and_nothing_else_is_shown(
+        self, kept: KeptCertificate, cluster: ObjectApiServer, verb: str
+    ) -> None:
+        time = Time()
+        cluster.objects.deny(verb, "secrets")
+        with pytest.raises(StartError, match=f"cannot {verb} resource .*: grant "):
+            first_certificate(kept, sleep=time.sleep, clock=time.clock)
+        assert not kept.file.exists()
+
+    def test_somebody_elses_secret_ends_the_program(self, kept: KeptCertificate, cluster: ObjectApiServer) -> None:
+        time = Time()
+        cluster.objects.put(SECRETS, SECRET.namespace, SECRET.name, {"data": {"tls.crt": "Zm9v"}})
+        with pytest.raises(StartError, match="not made by this program"):
+            first_certificate(kept, sleep=time.sleep, clock=time.clock)
+
+    def test_an_apiservice_that_cannot_be_patched_is_waited_for_and_then_logged(
+        self, kept: KeptCertificate, cluster: ObjectApiServer, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        time = Time()
+        cluster.objects.deny("patch", "apiservices")
+        assert first_certificate(kept, sleep=time.sleep, clock=time.clock).certificate_file.exists()
+        assert time.now > 20
+        assert caplog.text.count(f"apiservice {CUSTOM}: it cannot be patched") == 1, "said once, not at each look"
+
+    def test_a_folder_that_cannot_be_written_ends_the_program(self, kept: KeptCertificate) -> None:
+        kept.file.parent.touch()
+        with pytest.raises(StartError, match="set --cert-dir to a writable folder"):
+            first_certificate(kept)

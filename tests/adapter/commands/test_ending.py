@@ -1,0 +1,108 @@
+"""Start and end of the process as Kubernetes sees them, and what happens when a part of it is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.adapter.commands.world import SHOP
+from tests.support.caller import PATIENCE_SECONDS
+from tests.support.serving import Adapter, Trust, eventually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from demo.machine.prometheus import PrometheusProcess
+
+GRACE_SECONDS = 15.0
+"""Within which the process must have ended, whatever holds it up: half of what Kubernetes gives."""
+WEB = {"labelSelector": "app=web"}
+
+
+def test_sigterm_is_not_ready_at_once_serves_on_for_the_delay_and_ends_with_0(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
+) -> None:
+    with (
+        SHOP.adapter(tmp_path, trust, prometheus, "--shutdown-delay=3s") as adapter,
+        adapter.caller() as old,
+    ):
+        assert old.pods("open_connections", **WEB).status == 200
+        adapter.process.send(signal.SIGTERM)
+        eventually(lambda: "[-]serving failed: shutting down" in adapter.plain("/readyz").text)
+        assert adapter.plain("/readyz").status == 500
+        assert adapter.plain("/livez").status == 200
+        assert old.pods("open_connections", **WEB).status == 200
+        with adapter.caller() as new:
+            assert new.pods("open_connections", **WEB).status == 200
+            assert new.get("/readyz").status == 500
+        assert adapter.process.wait(GRACE_SECONDS) == 0
+        assert adapter.group_is_gone()
+
+
+def test_it_ends_in_time_while_prometheus_hangs_and_clients_hold_on(tmp_path: Path, trust: Trust) -> None:
+    with (
+        SHOP.running(tmp_path, trust, "--shutdown-delay=1s", "--refresh-interval=1s") as (prometheus, adapter),
+        contextlib.ExitStack() as stack,
+    ):
+        caller = stack.enter_context(adapter.caller())
+        assert caller.pods("open_connections", **WEB).status == 200
+        prometheus.pause()
+        try:
+            assert caller.external("queue_depth").status == 504
+            for sent in (b"", b"\x16", b"GET /livez HTTP/1.1\r\n"):
+                for port in (adapter.port, adapter.plain_port):
+                    tcp = stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS))
+                    tcp.sendall(sent)
+            adapter.process.send(signal.SIGTERM)
+            assert adapter.process.wait(GRACE_SECONDS) == 0
+            assert adapter.group_is_gone()
+        finally:
+            prometheus.resume()
+
+
+def test_sigint_ends_without_the_delay(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess) -> None:
+    with SHOP.adapter(tmp_path, trust, prometheus, "--shutdown-delay=1h") as adapter:
+        # As a terminal does it: to all processes of the group.
+        os.killpg(adapter.process.pid, signal.SIGINT)
+        assert adapter.process.wait(GRACE_SECONDS) == 0
+        assert adapter.group_is_gone()
+        assert "Traceback" not in adapter.log
+
+
+def test_a_worker_that_is_killed_is_replaced_and_serves_again(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
+) -> None:
+    with SHOP.adapter(tmp_path, trust, prometheus) as adapter:
+        with adapter.caller() as caller:
+            assert caller.pods("open_connections", **WEB).status == 200
+        first, ports = adapter.worker, (adapter.port, adapter.plain_port)
+        os.kill(first, signal.SIGKILL)
+        eventually(lambda: adapter.worker != first)
+        assert (adapter.port, adapter.plain_port) == ports
+        eventually(lambda: adapter.plain("/readyz").status == 200)
+        with adapter.caller() as caller:
+            assert len(caller.pods("open_connections", **WEB).values) == 3
+        assert adapter.process.stop(GRACE_SECONDS) == 0
+        assert adapter.group_is_gone()
+
+
+def test_no_worker_outlives_a_killed_arbiter(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess) -> None:
+    with SHOP.adapter(tmp_path, trust, prometheus) as adapter:
+        os.kill(adapter.process.pid, signal.SIGKILL)
+        adapter.process.wait(GRACE_SECONDS)
+        eventually(adapter.group_is_gone)
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGUSR1", "SIGUSR2", "SIGTTIN", "SIGTTOU", "SIGWINCH"])
+def test_signals_that_mean_something_to_gunicorn_mean_nothing_here(adapter: Adapter, name: str) -> None:
+    worker = adapter.worker
+    adapter.process.send(signal.Signals[name])
+    with adapter.caller() as caller:
+        assert caller.pods("open_connections", **WEB).status == 200
+    assert adapter.worker == worker
+    assert adapter.process.is_running

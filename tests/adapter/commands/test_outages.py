@@ -1,0 +1,195 @@
+"""Prometheus away, killed, or hanging: answers go on as long as they are good, then errors that say why, never 0."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.adapter.commands.world import SHOP
+from tests.support.caller import PATIENCE_SECONDS, Answer
+from tests.support.serving import Adapter, Trust, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from demo.machine.prometheus import PrometheusProcess
+    from tests.support.caller import Caller
+
+WEB = {"labelSelector": "app=web"}
+
+
+@pytest.fixture
+def own_prometheus(tmp_path: Path) -> Iterator[PrometheusProcess]:
+    """One that the test may harm."""
+    with SHOP.prometheus(tmp_path / "prometheus") as running:
+        yield running
+
+
+@pytest.fixture
+def adapter_of_its_own(
+    tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess, request: pytest.FixtureRequest
+) -> Iterator[Adapter]:
+    """One that asks the Prometheus to be harmed; a test may set how old its answers may grow."""
+    age: str = getattr(request, "param", "60s")
+    flags = (f"--max-answer-age={age}", "--refresh-interval=1s")
+    with SHOP.adapter(tmp_path, trust, own_prometheus, *flags) as running:
+        eventually(lambda: running.plain("/readyz").status == 200)
+        yield running
+
+
+def open_connections(caller: Caller) -> Answer:
+    return caller.pods("open_connections", **WEB)
+
+
+def queue_depth(caller: Caller) -> Answer:
+    return caller.external("queue_depth", labelSelector="queue=orders")
+
+
+class Askers:
+    """A small steady load, one thread for each question; keeps what was answered."""
+
+    def __init__(self, adapter: Adapter, questions: tuple[Callable[[Caller], Answer], ...]) -> None:
+        self._adapter = adapter
+        self._over = threading.Event()
+        self.answers: list[list[Answer]] = [[] for _ in questions]
+        self.health: list[int] = []
+        self.threads = [
+            threading.Thread(target=self._ask, args=(question, answers))
+            for question, answers in zip(questions, self.answers, strict=True)
+        ]
+        self.threads.append(threading.Thread(target=self._probe))
+
+    def now(self) -> list[int]:
+        """Return the statuses of the newest answers."""
+        return [answers[-1].status if answers else 0 for answers in self.answers]
+
+    def end(self) -> None:
+        self._over.set()
+        for thread in self.threads:
+            thread.join(PATIENCE_SECONDS)
+            assert not thread.is_alive()
+
+    def _ask(self, question: Callable[[Caller], Answer], answers: list[Answer]) -> None:
+        with self._adapter.caller() as caller:
+            while not self._over.wait(0.05):
+                answers.append(question(caller))
+
+    def _probe(self) -> None:
+        while not self._over.wait(0.1):
+            self.health.append(self._adapter.plain("/readyz").status)
+
+
+@contextmanager
+def steady_load(adapter: Adapter) -> Iterator[Askers]:
+    askers = Askers(adapter, (open_connections, queue_depth))
+    for thread in askers.threads:
+        thread.start()
+    try:
+        yield askers
+    finally:
+        askers.end()
+
+
+@pytest.mark.parametrize("adapter_of_its_own", ["5s"], indirect=True)
+def test_prometheus_is_killed_under_load_and_comes_back(
+    adapter_of_its_own: Adapter, own_prometheus: PrometheusProcess
+) -> None:
+    with steady_load(adapter_of_its_own) as askers:
+        eventually(lambda: askers.now() == [200, 200])
+        own_prometheus.kill()
+        before = [len(answers) for answers in askers.answers]
+        eventually(lambda: askers.now() == [503, 503])
+        own_prometheus.start_again()
+        eventually(lambda: askers.now() == [200, 200])
+    for answers, killed_at in zip(askers.answers, before, strict=True):
+        statuses = [answer.status for answer in answers]
+        down = statuses.index(503)
+        assert down > killed_at + 5, "answers go on without Prometheus, from memory"
+        # Up, down, up again, and no other answer in between.
+        up_again = down + statuses[down:].index(200)
+        assert set(statuses[down:up_again]) == {503}
+        assert set(statuses[:down] + statuses[up_again:]) == {200}
+        refused = answers[down].message
+        assert "answers older than 5 s are not served" in refused
+        assert "Connection refused" in refused
+    assert all(len(answer.items) == 3 for answer in askers.answers[0] if answer.status == 200)
+    assert all(min(answer.values.values()) > 0 for answer in askers.answers[0] if answer.status == 200)
+    assert all(len(answer.items) == 2 for answer in askers.answers[1] if answer.status == 200)
+    assert set(askers.health) == {200}
+    adapter_of_its_own.wait_for(r" INFO .*Prometheus answers again")
+    assert len(adapter_of_its_own.said("queries to Prometheus fail; answers are served until they are 5 s old")) == 1
+
+
+def test_prometheus_hangs_and_only_those_who_ask_for_something_new_notice(
+    adapter_of_its_own: Adapter, own_prometheus: PrometheusProcess
+) -> None:
+    with adapter_of_its_own.caller() as caller, adapter_of_its_own.caller() as first:
+        eventually(lambda: open_connections(caller).status == 200)
+        own_prometheus.pause()
+        try:
+            slow = threading.Thread(target=lambda: answers.append(first.pods("twice", **WEB)))
+            answers: list[Answer] = []
+            slow.start()
+            meanwhile = []
+            while slow.is_alive():
+                meanwhile.append(open_connections(caller).status)
+                assert adapter_of_its_own.plain("/livez").status == 200
+                assert adapter_of_its_own.plain("/readyz").status == 200
+                assert caller.get("/readyz").status == 200
+                assert "pods/open_connections" in caller.listed()
+            assert [answer.status for answer in answers] == [504]
+            assert answers[0].document["reason"] == "Timeout"
+            assert "did not answer within 2 s" in answers[0].message
+            assert set(meanwhile) == {200}
+        finally:
+            own_prometheus.resume()
+        eventually(lambda: first.pods("twice", **WEB).status == 200)
+
+
+def test_a_crowd_of_first_askers_takes_no_thread_from_the_others(
+    adapter_of_its_own: Adapter, own_prometheus: PrometheusProcess
+) -> None:
+    """Twice as many as threads ask for something new while Prometheus hangs."""
+    statuses: list[int] = []
+
+    def ask_for_something_new(number: int) -> None:
+        with adapter_of_its_own.caller() as caller:
+            statuses.append(caller.external("queue_depth", labelSelector=f"queue=new-{number},new").status)
+
+    crowd = [threading.Thread(target=ask_for_something_new, args=(number,)) for number in range(32)]
+    with adapter_of_its_own.caller() as caller:
+        eventually(lambda: open_connections(caller).status == 200)
+        own_prometheus.pause()
+        try:
+            for thread in crowd:
+                thread.start()
+            while any(thread.is_alive() for thread in crowd):
+                assert open_connections(caller).status == 200
+                assert caller.get("/livez").status == 200
+        finally:
+            own_prometheus.resume()
+    assert set(statuses) <= {504, 200}
+    assert len(statuses) == 32
+
+
+def test_prometheus_is_not_there_at_the_start(tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess) -> None:
+    own_prometheus.kill()
+    with (
+        SHOP.adapter(tmp_path, trust, own_prometheus) as adapter,
+        adapter.caller() as caller,
+    ):
+        eventually(lambda: adapter.plain("/readyz").status == 200)
+        for answer in (open_connections(caller), queue_depth(caller)):
+            assert (answer.status, answer.document["reason"]) == (503, "ServiceUnavailable")
+            assert "Connection refused" in answer.message
+        # What rules spell out is listed without Prometheus; what they match is not known yet.
+        assert {"pods/open_connections", "pods/never_seen"} <= caller.listed()
+        assert caller.pods("odd", **WEB).status == 404
+        adapter.wait_for("Prometheus at .* does not answer")
+        own_prometheus.start_again()
+        eventually(lambda: open_connections(caller).status == queue_depth(caller).status == 200)
+        eventually(lambda: caller.pods("odd", **WEB).status == 200)

@@ -1,0 +1,44 @@
+"""A process is ready when it knows its metrics, so that a rolling update loses none; and soon in any case."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.commands.serve.command import metrics_probe
+from tests.adapter.commands.world import SHOP
+from tests.support.serving import Trust, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from demo.machine.prometheus import PrometheusProcess
+
+
+@pytest.fixture
+def own_prometheus(tmp_path: Path) -> Iterator[PrometheusProcess]:
+    """One that the test may harm."""
+    with SHOP.prometheus(tmp_path / "prometheus") as running:
+        yield running
+
+
+def test_the_series_of_all_rules_are_waited_for_and_not_for_long() -> None:
+    now, looked_up = 100.0, False
+    probe = metrics_probe(lambda: looked_up, lambda: now)
+
+    assert probe() == "series have not been looked up yet"
+    looked_up = True
+    assert probe() is None
+    looked_up, now = False, 100.5
+    assert probe() is None, "readiness must not hang on Prometheus"
+
+
+def test_a_prometheus_that_hangs_does_not_keep_it_from_being_ready(
+    tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess
+) -> None:
+    own_prometheus.pause()
+    with SHOP.adapter(tmp_path, trust, own_prometheus) as adapter:
+        eventually(lambda: adapter.plain("/readyz").status == 200)
+    own_prometheus.resume()

@@ -1,0 +1,112 @@
+"""What is told of rules of whose series only a part came."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.commands.trials.budget import Budgeted
+from adapter.commands.trials.served import served_by
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
+from tests.support.readings import FakeClock, ScriptedPrometheus, reply, rulebook_of
+
+if TYPE_CHECKING:
+    from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.metrics.rulebook.report import ServedMetrics
+
+RULES = """
+rules:
+- seriesQuery: '{__name__=~"^app_.*",namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+"""
+SERIES = {"__name__": "app_rps", "namespace": "shop", "pod": "web-0"}
+
+
+class Prometheus(ScriptedPrometheus):
+    """Evaluates at some moment where none is named."""
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        return super().instant(query, timeout_seconds=timeout_seconds, at=at or 1000.0)
+
+
+def resolve(group: str, name: str) -> Resource:
+    return find_resource(BUILT_IN, group, name)
+
+
+def served(prometheus: Prometheus) -> ServedMetrics:
+    return served_by(rulebook_of(RULES).rules, prometheus, resolve, max_age_seconds=60, timeout_seconds=5)["rules[0]"]
+
+
+def test_a_cut_answer_is_told_beside_what_it_gives() -> None:
+    prometheus = Prometheus(series_answer=lambda _: [SERIES], answer=lambda _: reply(({"__name__": "app_rps"}, "7")))
+    prometheus.series_warnings = ("results truncated due to limit",)
+    found = served(prometheus)
+
+    assert [(metric.name, metric.series) for metric in found.metrics] == [
+        ("namespaces/app_rps", 7),
+        ("pods/app_rps", 7),
+    ]
+    assert [(finding.severity, finding.code) for finding in found.findings] == [("warning", "not-asked")]
+    assert "results truncated due to limit" in found.findings[0].message
+
+
+def test_of_a_cut_answer_without_metrics_it_is_not_said_that_prometheus_has_none() -> None:
+    prometheus = Prometheus(series_warnings=("results truncated due to limit",))
+
+    assert [finding.code for finding in served(prometheus).findings] == ["not-asked"]
+    assert [finding.code for finding in served(Prometheus()).findings] == ["no-series"]
+
+
+def test_a_metric_that_the_rule_spells_out_is_told_before_its_series_exist() -> None:
+    """It is served, as the running process lists it: without that nothing could scale from zero."""
+    spelled_out = rulebook_of(RULES.replace('{__name__=~"^app_.*",', "app_rps{"))
+    seen = {"__name__": "app_rps", "namespace": "shop"}
+
+    def of(prometheus: Prometheus) -> ServedMetrics:
+        return served_by(spelled_out.rules, prometheus, resolve, max_age_seconds=60, timeout_seconds=5)["rules[0]"]
+
+    unseen = of(Prometheus())
+    assert [(metric.name, metric.series) for metric in unseen.metrics] == [
+        ("namespaces/app_rps", 0),
+        ("pods/app_rps", 0),
+    ]
+    assert [(finding.severity, finding.code) for finding in unseen.findings] == [("warning", "no-series")]
+    half = of(Prometheus(series_answer=lambda _: [seen], answer=lambda _: reply(({"__name__": "app_rps"}, "7"))))
+    assert [(metric.name, metric.series) for metric in half.metrics] == [
+        ("namespaces/app_rps", 7),
+        ("pods/app_rps", 0),
+    ]
+    assert half.findings == ()
+
+
+def test_a_look_up_that_fails_is_no_reason_to_count_the_series() -> None:
+    prometheus = Prometheus(series_answer=lambda _: PrometheusTimeoutError("q", "too slow"))
+
+    assert [finding.code for finding in served(prometheus).findings] == ["not-asked"]
+    assert prometheus.asked == []
+
+
+def test_a_prometheus_that_hangs_costs_a_minute_and_the_rest_is_told_not_to_have_been_asked_about() -> None:
+    clock = FakeClock()
+    timeouts: list[float] = []
+
+    class Hanging(Prometheus):
+        def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+            timeouts.append(timeout_seconds)
+            clock.forward(timeout_seconds)
+            return super().series(selector, start=start, timeout_seconds=timeout_seconds)
+
+    hanging = Hanging(series_answer=lambda selector: PrometheusTimeoutError(selector, "no answer"))
+    client = Budgeted(hanging, 60, lambda: clock.now)
+    rules = rulebook_of("rules:" + "".join(RULES.partition("rules:")[2].replace("app_", f"{a}_") for a in "abcde"))
+    found = served_by(rules.rules, client, resolve, max_age_seconds=60, timeout_seconds=25)
+
+    assert timeouts == [25, 25, 10]
+    messages = [finding.message for told in found.values() for finding in told.findings]
+    assert {finding.code for told in found.values() for finding in told.findings} == {"not-asked"}
+    assert ["not sent: the queries before it took 60 s" in message for message in messages] == [False] * 3 + [
+        True,
+        True,
+    ]

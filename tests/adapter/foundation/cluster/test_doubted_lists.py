@@ -1,0 +1,201 @@
+"""Lists that have lost objects: nothing shrinks and no owner is forgotten until a second list agrees."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery, Observed, Unknown
+from adapter.foundation.cluster.watch.watch import ClusterWatch
+from adapter.foundation.sources.kubernetes.list_checks import CONFIRM_SECONDS
+from tests.adapter.foundation.cluster.test_files import WEB
+from tests.adapter.foundation.cluster.test_watch import put, settings
+from tests.support.cluster_objects import autoscaler_object, node_object
+from tests.support.fake_apiserver import Fault
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterState
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from tests.adapter.foundation.sources.kubernetes.conftest import Tasks
+    from tests.support.fake_apiserver import FakeApiServer
+
+SERVICES = CountQuery("services", "shop")
+
+
+class World:
+    def __init__(
+        self,
+        server: FakeApiServer,
+        client: KubernetesClient,
+        tasks: Tasks,
+        needs: ClusterNeeds,
+        first: dict[str, Any] | None = None,
+    ) -> None:
+        """Watch; `first` is what the first list is answered by instead."""
+        self.server = server
+        self.plural = "nodes" if needs.nodes else "services" if needs.counts else "horizontalpodautoscalers"
+        self.now = 1000.0
+        if first is not None:
+            told = first | {"metadata": {"resourceVersion": str(server.store.version)}}
+            server.faults.append(Fault("list", "garbage", body=json.dumps(told).encode()))
+        self.watch = ClusterWatch(client, needs, tasks.start, settings(clock=lambda: self.now))
+        self.watch.await_first_lists(10.0)
+
+    @property
+    def state(self) -> ClusterState:
+        return self.watch.state()
+
+    def relisted(self, body: dict[str, Any] | None = None, seconds: float = 0.0) -> None:
+        """Let all watches list again, which are answered by `body` instead if that is given."""
+        until(lambda: self.server.watching(self.plural))
+        self.now += seconds
+        before = len(self.server.asked("list"))
+        if body is not None:
+            told = body | {"metadata": {"resourceVersion": str(self.server.store.version)}}
+            self.server.faults.append(Fault("list", "garbage", body=json.dumps(told).encode()))
+        self.server.expire_watches()
+        until(lambda: len(self.server.asked("list")) > before and not self.server.faults)
+
+
+def empty(kind: str, version: str = "v1") -> dict[str, Any]:
+    return {"kind": kind, "apiVersion": version, "metadata": {"resourceVersion": "9"}, "items": []}
+
+
+def nodes(state: ClusterState) -> int:
+    assert isinstance(state.nodes, Observed)
+    return len(state.nodes.value)
+
+
+def owners(state: ClusterState) -> list[str]:
+    found = state.autoscalers["shop"]
+    assert isinstance(found, Observed)
+    return [one.name for one in found.value]
+
+
+def test_no_node_is_forgotten_by_one_empty_list(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
+    for name in "abc":
+        put(server, node_object(name))
+    world = World(server, client, tasks, ClusterNeeds(nodes=True))
+    world.relisted(empty("NodeList"))
+    until(lambda: world.state.problems)
+    assert nodes(world.state) == 3
+    assert world.state.problems == ("3 nodes are not in the last list, and are kept until a second list agrees",)
+    world.relisted(empty("NodeList"), seconds=CONFIRM_SECONDS)
+    until(lambda: nodes(world.state) == 0)
+    assert not world.state.problems
+
+
+def test_nodes_that_are_back_end_the_doubt(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
+    put(server, node_object("a"))
+    world = World(server, client, tasks, ClusterNeeds(nodes=True))
+    world.relisted(empty("NodeList"))
+    until(lambda: world.state.problems)
+    world.relisted()
+    until(lambda: not world.state.problems)
+    assert nodes(world.state) == 1
+
+
+@pytest.mark.parametrize("body", [empty("PodList"), empty("NodeList", "v2"), empty("List"), empty("")])
+def test_a_list_of_another_kind_changes_nothing_and_is_an_error(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks, body: dict[str, Any]
+) -> None:
+    put(server, node_object("a"))
+    world = World(server, client, tasks, ClusterNeeds(nodes=True))
+    world.relisted(body, seconds=CONFIRM_SECONDS)
+    world.relisted(body, seconds=CONFIRM_SECONDS)
+    assert nodes(world.state) == 1
+
+
+def test_a_cluster_that_never_had_nodes_has_none_at_once(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    world = World(server, client, tasks, ClusterNeeds(nodes=True))
+    assert (nodes(world.state), world.state.problems) == (0, ())
+
+
+def began_empty(state: ClusterState) -> bool:
+    return isinstance(state.nodes, Observed) and state.nodes.began_empty
+
+
+def test_a_first_list_of_nothing_is_marked_until_a_second_one_agrees(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    world = World(server, client, tasks, ClusterNeeds(nodes=True))
+    world.relisted()
+    assert began_empty(world.state), "too soon to be a second one"
+    world.relisted(seconds=CONFIRM_SECONDS)
+    until(lambda: not began_empty(world.state))
+    assert nodes(world.state) == 0
+
+
+def test_a_first_list_of_nothing_is_marked_although_a_watch_adds_a_node(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    for name in "abc":
+        put(server, node_object(name))
+    world = World(server, client, tasks, ClusterNeeds(nodes=True), empty("NodeList"))
+    assert (nodes(world.state), began_empty(world.state)) == (0, True)
+    until(lambda: server.watching("nodes"))
+    put(server, node_object("a", labels={"heartbeat": "1"}))
+    until(lambda: nodes(world.state) == 1)
+    assert began_empty(world.state)
+    world.relisted(empty("NodeList"), seconds=CONFIRM_SECONDS)
+    until(lambda: world.state.problems)
+    assert (nodes(world.state), began_empty(world.state)) == (1, True), "the node contradicts the list"
+    world.relisted()
+    until(lambda: not began_empty(world.state))
+    assert nodes(world.state) == 3
+
+
+def test_a_first_list_of_another_kind_is_no_list(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> None:
+    put(server, node_object("a"))
+    world = World(server, client, tasks, ClusterNeeds(nodes=True), empty("PodList"))
+    assert isinstance(world.watch.state().nodes, Unknown)
+    until(lambda: isinstance(world.watch.state().nodes, Observed))
+    assert (nodes(world.state), began_empty(world.state)) == (1, False)
+
+
+def test_an_owner_is_forgotten_by_two_lists_and_a_new_one_is_seen_at_once(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    for name in ("one", "two"):
+        put(server, autoscaler_object(name, "shop", WEB))
+    world = World(server, client, tasks, ClusterNeeds(autoscaler_namespaces=frozenset({"shop"})))
+    lacking = empty("HorizontalPodAutoscalerList", "autoscaling/v2")
+    other = autoscaler_object("new", "shop", WEB)
+    lacking["items"] = [other | {"metadata": other["metadata"] | {"resourceVersion": "9"}}]
+    world.relisted(lacking)
+    until(lambda: owners(world.state) == ["new", "one", "two"])
+    world.relisted(lacking, seconds=CONFIRM_SECONDS)
+    until(lambda: owners(world.state) == ["new"])
+
+
+def test_an_owner_that_is_deleted_is_forgotten_at_once(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    put(server, autoscaler_object("one", "shop", WEB))
+    world = World(server, client, tasks, ClusterNeeds(autoscaler_namespaces=frozenset({"shop"})))
+    server.remove("horizontalpodautoscalers", "shop", "one")
+    until(lambda: not owners(world.state))
+
+
+def test_a_count_does_not_fall_to_nothing_by_one_list(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    for name in "ab":
+        server.put("services", "shop", name)
+    world = World(server, client, tasks, ClusterNeeds(counts=frozenset({SERVICES})))
+
+    def count() -> int:
+        found = world.state.counts[SERVICES]
+        assert isinstance(found, Observed)
+        return found.value
+
+    world.relisted(empty("PartialObjectMetadataList", "meta.k8s.io/v1"))
+    until(lambda: world.state.problems)
+    assert count() == 2
+    world.relisted(empty("PartialObjectMetadataList", "meta.k8s.io/v1"), seconds=CONFIRM_SECONDS)
+    until(lambda: count() == 0)

@@ -1,0 +1,28 @@
+"""Whole objects as decisions see them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectForm, whole_object
+from adapter.foundation.objects.resources import Resource
+
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "lease", "Lease", namespaced=True)
+
+
+def lease(renewed: object) -> object:
+    content = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "x", "renewTime": renewed}}
+    form = msgspec.json.decode(msgspec.json.encode(content), type=AnyObjectForm)
+    return whole_object(LEASES, form)["spec"]
+
+
+def test_a_lease_that_is_renewed_is_no_change_before_the_next_minute() -> None:
+    assert lease("2026-11-22T15:59:02.123456Z") == lease("2026-11-22T15:59:58.000000Z")
+    assert lease("2026-11-22T15:59:02.123456Z") == {"holderIdentity": "x", "renewTime": "2026-11-22T15:59:00Z"}
+    assert lease("2026-11-22T15:59:02.123456Z") != lease("2026-11-22T16:00:02.123456Z")
+
+
+@pytest.mark.parametrize("renewed", [None, 7, "", "soon"])
+def test_a_lease_whose_time_cannot_be_read_is_no_error(renewed: object) -> None:
+    assert isinstance(lease(renewed), dict)

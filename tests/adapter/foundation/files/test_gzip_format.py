@@ -1,0 +1,59 @@
+"""What is compressed comes back the same, and what is damaged or too large is refused without taking much memory."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.files.gzip_format import (
+    FAST,
+    SMALL,
+    GzipError,
+    GzipWriter,
+    gunzipped,
+    gunzipped_pieces,
+    gzipped,
+)
+
+MOST = 10_000
+
+
+@given(pieces=st.lists(st.binary(max_size=300), max_size=6), level=st.sampled_from([FAST, SMALL]))
+def test_what_is_compressed_comes_back_the_same(pieces: list[bytes], level: int) -> None:
+    whole, writer = b"".join(pieces), GzipWriter()
+    for piece in pieces:
+        writer.add(piece)
+    for packed in (gzipped(whole, level), writer.end()):
+        assert gzip.decompress(packed) == whole
+        assert gunzipped(packed, MOST) == whole
+        assert b"".join(gunzipped_pieces([packed[:7], b"", packed[7:], b"more"], 5)) == whole
+
+
+@given(content=st.binary(min_size=1, max_size=300), cut=st.integers(min_value=1, max_value=300))
+def test_what_is_cut_off_is_refused(content: bytes, cut: int) -> None:
+    packed = gzipped(content)
+    with pytest.raises(GzipError, match="it is cut off"):
+        gunzipped(packed[: -min(cut, len(packed))], MOST)
+
+
+@pytest.mark.parametrize("damaged", [b"no gzip at all", gzipped(b"abc")[:-8] + bytes(8)])
+def test_what_is_damaged_is_refused(damaged: bytes) -> None:
+    with pytest.raises(GzipError, match="it cannot be decompressed"):
+        gunzipped(damaged, MOST)
+
+
+@pytest.mark.parametrize(("size", "fits"), [(MOST, True), (MOST + 1, False), (100 * MOST, False)])
+def test_what_is_too_large_is_refused_and_what_just_fits_is_not(size: int, *, fits: bool) -> None:
+    packed = gzipped(bytes(size))
+    if fits:
+        assert gunzipped(packed, MOST) == bytes(size)
+    else:
+        with pytest.raises(GzipError, match="it is too large"):
+            gunzipped(packed, MOST)
+
+
+def test_no_piece_is_larger_than_allowed() -> None:
+    assert {len(piece) for piece in gunzipped_pieces([gzipped(bytes(1_000_000))], 1000)} <= {0, 1000}

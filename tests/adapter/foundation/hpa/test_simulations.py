@@ -1,0 +1,62 @@
+"""Whole runs of the controller's own functions: windows and rates over time, as the history carries them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from adapter.foundation.hpa import (
+    AverageValue,
+    Behaviour,
+    ExternalMetric,
+    HpaDecision,
+    HpaHistory,
+    HPASpec,
+    HpaWorkload,
+    PolicyType,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+    Settings,
+    Totals,
+    evaluate,
+)
+
+RUNS: Final = json.loads(Path(__file__).with_name("simulations.json").read_text(encoding="utf-8"))["simulations"]
+
+
+def rules(given: dict[str, Any]) -> ScalingRules:
+    policies = tuple(ScalingPolicy(PolicyType(kind), value, period) for kind, value, period in given["policies"])
+    return ScalingRules(policies, SelectPolicy(given["select"]), given["window_s"])
+
+
+def spec_of(run: dict[str, Any]) -> HPASpec:
+    given = run["behaviour"]
+    return HPASpec(
+        metrics=(ExternalMetric("load", AverageValue(1000)),),
+        min_replicas=run["min"],
+        max_replicas=run["max"],
+        behaviour=Behaviour(rules(given["up"]), rules(given["down"])) if given else None,
+        settings=Settings(tolerance=0.0, downscale_stabilization_seconds=run["default_window_s"]),
+    )
+
+
+def behaviour_of(decision: HpaDecision) -> list[int | str | None]:
+    """Return the number after the look-back and the decided one, and the reason of both."""
+    steps = {step.step: step for step in decision.steps}
+    stabilized, limited = steps["stabilized"], steps["limited"]
+    return [stabilized.value, decision.desired, stabilized.detail, limited.detail]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=range(len(RUNS)))
+def test_every_look_decides_as_the_controller_does(run: dict[str, Any]) -> None:
+    spec = spec_of(run)
+    replicas: int = run["start"]
+    history: HpaHistory | None = None
+    for now, wanted, *expected in run["ticks"]:
+        decision = evaluate(spec, HpaWorkload(replicas, replicas), [Totals((wanted * 1000,))], history, now=now)
+        assert behaviour_of(decision) == expected, f"at {now} s"
+        replicas, history = decision.desired, decision.history

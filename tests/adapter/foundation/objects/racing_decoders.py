@@ -1,0 +1,77 @@
+"""A process whose threads decode the same forms for the first time at once; run by test_decoders.py as a program.
+
+The argument says by which way they decode: `shared`, as the product does, or `bare`, by which msgspec 0.22 ends the
+process.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import ModuleType
+
+import msgspec
+
+from adapter.foundation.objects.decoders import converted, decoder_of
+
+SWITCH_SECONDS = 0.0001
+THREADS = 4
+FORMS = 40
+NESTED = 6
+BODY = b'{"f0": {"a": {"x": 1}}, "f5": {"b": ["x"]}}'
+CONTENT = msgspec.json.decode(BODY)
+SOURCE = "\n".join(
+    [
+        "from __future__ import annotations",
+        "import msgspec",
+        *(
+            f"class Part{n}(msgspec.Struct):\n    a: dict[str, int] | None = None\n    b: list[str] | None = None"
+            for n in range(NESTED)
+        ),
+        "class Whole(msgspec.Struct):",
+        *(f"    f{n}: Part{n} | None = None" for n in range(NESTED)),
+    ]
+)
+
+
+def form(number: int) -> type[msgspec.Struct]:
+    """Return a new Struct whose parts are Structs; the interpreter may change threads while it is described."""
+    module = sys.modules[f"form{number}"] = ModuleType(f"form{number}")
+    exec(compile(SOURCE, module.__name__, "exec", dont_inherit=True), module.__dict__)
+    whole: type[msgspec.Struct] = module.__dict__["Whole"]
+    return whole
+
+
+def decode(form: type[msgspec.Struct], way: str, number: int) -> object:
+    if way == "bare":
+        return msgspec.convert(CONTENT, form) if number % 2 else msgspec.json.decode(BODY, type=form)
+    return converted(CONTENT, form) if number % 2 else decoder_of(form).decode(BODY)
+
+
+def main(way: str) -> None:
+    forms = [form(number) for number in range(FORMS)]
+    failures: list[BaseException] = []
+    together = threading.Barrier(THREADS)
+
+    def run() -> None:
+        try:
+            for number, each in enumerate(forms):
+                together.wait()
+                found = decode(each, way, number)
+                assert found == decode(each, way, number + 1)
+        except BaseException as error:
+            failures.append(error)
+            together.abort()
+            raise
+
+    sys.setswitchinterval(SWITCH_SECONDS)
+    threads = [threading.Thread(target=run) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

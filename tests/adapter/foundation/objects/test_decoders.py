@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import pytest
+
+from adapter.foundation.objects.decoders import converted, decoder_of
+from tests.support.checkout import CHECKOUT
+
+HELPER = CHECKOUT / "adapter" / "foundation" / "objects" / "decoders.py"
+PRODUCT = ("adapter", "recommender", "demo")
+PROCESSES = int(os.environ.get("TIDEWATCH_RACING_PROCESSES", "40"))
+"""How many processes decode at once with four threads each; more of them for a longer look."""
+DECODING = re.compile(r"msgspec\.(\w+\.)?(decode|Decoder|convert)")
+
+
+class Inner(msgspec.Struct):
+    number: int
+
+
+class Outer(msgspec.Struct):
+    inner: Inner | None = None
+
+
+def describing(source: str) -> list[int]:
+    """Return the lines in which msgspec would describe a type."""
+    found: list[int] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            names = (f"{node.module}.{imported.name}" for imported in node.names)
+            found += [node.lineno for name in names if DECODING.fullmatch(name)]
+        elif isinstance(node, ast.Call) and DECODING.fullmatch(path := ast.unparse(node.func)):
+            # Content without a type becomes plain dictionaries and lists, which need no description.
+            plain = path.endswith(".decode") and len(node.args) == 1 and not node.keywords
+            found += [] if plain else [node.lineno]
+    return found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "msgspec.json.decode(body, type=Form)",
+        "msgspec.json.decode(body, **options)",
+        "msgspec.yaml.decode(body, type=Form)",
+        "msgspec.convert(content, Form)",
+        "self.decoder = msgspec.json.Decoder(Form)",
+        "from msgspec.json import decode",
+        "from msgspec import convert as into",
+    ],
+)
+def test_what_describes_a_type_is_found(source: str) -> None:
+    assert describing(source) == [1]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "msgspec.json.decode(body)",
+        "form: msgspec.json.Decoder[Form] = decoder_of(Form)",
+        "Decoder(Form)",
+        "msgspec.json.encode(1).decode()",
+    ],
+)
+def test_what_describes_none_is_passed_over(source: str) -> None:
+    assert describing(source) == []
+
+
+def test_only_the_helper_lets_msgspec_describe_a_type() -> None:
+    files = [file for folder in PRODUCT for file in (CHECKOUT / folder).rglob("*.py") if file != HELPER]
+    elsewhere = [f"{file.relative_to(CHECKOUT)}:{line}" for file in files for line in describing(file.read_text())]
+
+    assert files
+    assert describing(HELPER.read_text())
+    assert elsewhere == [], "use decoder_of and converted of adapter/foundation/objects/decoders.py"
+
+
+def test_a_form_has_one_decoder() -> None:
+    assert decoder_of(Outer) is decoder_of(Outer)
+    assert decoder_of(Outer | None) is decoder_of(Outer | None)
+    assert decoder_of(Outer).decode(b'{"inner": {"number": 1}}') == Outer(Inner(1))
+    assert decoder_of(Inner, strict=False).decode(b'{"number": "1"}') == Inner(1)
+    with pytest.raises(msgspec.ValidationError, match=r"Expected `int`, got `str`"):
+        decoder_of(Inner).decode(b'{"number": "1"}')
+
+
+def test_content_is_converted() -> None:
+    assert converted({"inner": {"number": 1}}, Outer) == Outer(Inner(1))
+    assert converted(None, Outer | None) is None
+    with pytest.raises(msgspec.ValidationError, match=r"\$\.inner\.number"):
+        converted({"inner": {"number": "1"}}, Outer)
+
+
+def test_no_process_dies_whose_threads_decode_a_form_for_the_first_time_at_once() -> None:
+    """Decoded with msgspec itself (`bare`), every one of them dies."""
+
+    def ended(_: int) -> int:
+        command = [sys.executable, "-m", "tests.adapter.foundation.objects.racing_decoders", "shared"]
+        return subprocess.run(command, cwd=CHECKOUT, check=False, timeout=100).returncode
+
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(ended, range(PROCESSES))) == {0}

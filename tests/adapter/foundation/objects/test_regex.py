@@ -1,0 +1,53 @@
+"""RE2 as Go has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.objects.regex import BadPatternError, compile_pattern, quote_pattern
+
+if TYPE_CHECKING:
+    from _pytest.capture import CaptureFixture
+
+
+def test_finds_anywhere_but_matches_from_end_to_end() -> None:
+    pattern = compile_pattern("tt")
+    assert pattern.found_in("http")
+    assert not pattern.matches_all_of("http")
+    assert pattern.matches_all_of("tt")
+
+
+def test_groups_that_took_no_part_are_none() -> None:
+    match = compile_pattern("(?P<a>x)|(y)").search("y")
+    assert match is not None
+    assert match.groups == ("y", None, "y")
+    assert match.named("a") is None
+    assert match.named("nobody") is None
+
+
+@pytest.mark.parametrize("text", ["[[:alpha:]]+", r"\pL+", r"^a\z", r"\Qa.b\E", "(?U)a+", "(?i)A", r"\QC\C\E"])
+def test_takes_what_only_re2_knows(text: str) -> None:
+    assert compile_pattern(text).text == text
+
+
+@pytest.mark.parametrize("text", ["(a", "[a", "(?=a)", "(?<!a)b", r"(a)\1", "a**", "a{1001}", r"\C"])
+def test_refuses_what_go_refuses_and_writes_nothing(text: str, capfd: CaptureFixture[str]) -> None:
+    with pytest.raises(BadPatternError, match=r"."):
+        compile_pattern(text)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_patterns_of_the_same_text_are_equal() -> None:
+    assert compile_pattern("a.c") == compile_pattern("a.c")
+    assert compile_pattern("a.c") != compile_pattern("a.d")
+
+
+@given(st.text(), st.text())
+def test_a_quoted_text_matches_itself_alone(text: str, other: str) -> None:
+    pattern = compile_pattern(quote_pattern(text))
+    assert pattern.matches_all_of(text)
+    assert pattern.matches_all_of(other) == (other == text)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.promql.tree import (
+    Aggregation,
+    Binary,
+    Call,
+    SelectorNode,
+    UnreadableQueryError,
+    is_scalar,
+    parse_query,
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('x{a="1",b="2"}', 'x{b="2",a="1"}'),
+        ('{__name__="x"}', "x"),
+        ("SUM BY (a, b) (x)", "sum(x) by (b,a,)"),
+        ("x[1m]", "x[60s]"),
+        ("x # said twice", "x"),
+        ("x == NaN", "x == NaN"),
+        ('x{a="A"}', "x{a='\\u0041'}"),
+        ("a + on (x, y) b", "a + on(y,x) b"),
+    ],
+)
+def test_queries_that_mean_the_same_are_equal(one: str, other: str) -> None:
+    assert parse_query(one) == parse_query(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x", "-x"),
+        ("x", "(x)"),
+        ("x[1m]", "x[2m]"),
+        ("x offset 1m", "x offset -1m"),
+        ("x offset 1m", "x"),
+        ("x @ 5", "x @ 6"),
+        ("x @ start()", "x @ end()"),
+        ("x[5m:1m]", "x[5m:]"),
+        ("x[5m:1m]", "x[5m:1m] offset 1m"),
+        ('x{a="1"}', 'x{a=~"1"}'),
+        ('x{a!="1"}', 'x{a!~"1"}'),
+        ("sum by (a) (x)", "sum without (a) (x)"),
+        ("sum(x)", "sum without () (x)"),
+        ("topk(1, x)", "topk(2, x)"),
+        ("a + b", "a + on () b"),
+        ("a + on (c) b", "a + ignoring (c) b"),
+        ("a + on (c) group_left () b", "a + on (c) group_right () b"),
+        ("a + on (c) group_left (d) b", "a + on (c) group_left () b"),
+        ("a + b", "a + fill (0) b"),
+        ("a > b", "a > bool b"),
+        ("a and b", "a or b"),
+        ('x{a="1" or b="2"}', 'x{a="1" or b="3"}'),
+        ("1", "2"),
+        ('label_replace(x, "a", "", "", "")', 'label_replace(x, "b", "", "", "")'),
+    ],
+)
+def test_queries_that_differ_anywhere_are_not_equal(one: str, other: str) -> None:
+    assert parse_query(one) != parse_query(other)
+
+
+def test_a_quoted_label_is_known_by_its_bare_name() -> None:
+    tree = parse_query('sum by ("app.kubernetes.io/name") ({"http.requests", "app.kubernetes.io/name"="web"})')
+    assert isinstance(tree, Aggregation)
+    assert tree.labels == {"app.kubernetes.io/name"}
+    assert isinstance(tree.expression, SelectorNode)
+    assert [matcher.label for matcher in tree.expression.matchers] == ["__name__", "app.kubernetes.io/name"]
+
+
+@pytest.mark.parametrize(
+    ("query", "scalar"),
+    [("1", True), ("-(time() + 1)", True), ("scalar(x)", True), ("vector(1)", False), ("1 + x", False), ("x", False)],
+)
+def test_numbers_are_told_from_series(query: str, *, scalar: bool) -> None:
+    assert is_scalar(parse_query(query)) is scalar
+
+
+def test_only_operators_between_series_match_labels() -> None:
+    with_number, with_series = parse_query("x + 1"), parse_query("x + y")
+    assert isinstance(with_number, Binary)
+    assert isinstance(with_series, Binary)
+    assert with_number.matching is None
+    assert with_series.matching is not None
+
+
+def test_functions_of_prometheus_2_are_known() -> None:
+    tree = parse_query("holt_winters(x[10m], 0.5, 0.5)")
+    assert isinstance(tree, Call)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("", "no expression"),
+        ("sum(", "unclosed"),
+        ("new_function(x)", "unknown function"),
+        ("x{,}", "unexpected"),
+        ("x @ -5", "the parser gave up"),
+        ("x offset 1e400", "the parser gave up"),
+        ("(" * 100_000 + "x" + ")" * 100_000, "characters"),
+        ("(" * 3000 + "x" + ")" * 3000, "more than 200 brackets and operators"),
+        ("-" * 8000 + "x", "more than 200 brackets and operators"),
+        ("x" + " or x" * 1000, "more than 200 brackets and operators"),
+        ("x{a='\ud800'}", "surrogates"),
+    ],
+)
+def test_what_the_parser_cannot_read_is_an_error_and_never_a_crash(query: str, reason: str) -> None:
+    with pytest.raises(UnreadableQueryError, match=reason):
+        parse_query(query)
+
+
+def test_the_deepest_query_that_is_read_stays_within_the_stack() -> None:
+    assert parse_query("(" * 199 + "x" + ")" * 199) == parse_query("(" * 199 + "x" + ")" * 199)
+    assert parse_query("-(" * 99 + "x" + ")" * 99) != parse_query("x" + " + x" * 199)
+
+
+_PIECES = (
+    *("x", "a", "sum", "by", "without", "topk", "count_values", "rate", "vector", "time()", "start()", "info", "fill"),
+    *("(", ")", "[", "]", "{", "}", ":", ",", "-", "+", "^", "%", "<", "==", "=", "!=", "=~", ".", "\\", '"', "@"),
+    *("5m", "-1y", "1", "-5", "NaN", "Inf", "1e400", '"s"', "'s'", "offset", "on", "ignoring", "group_left", "bool"),
+    *("or", "and", 'x{a="b"}', "x[5m]", "topk(1, x)", '{"a.b"}'),
+)
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=12).map(" ".join))
+def test_any_text_is_a_tree_or_a_clear_error(query: str) -> None:
+    with suppress(UnreadableQueryError):
+        assert parse_query(query) == parse_query(query)

@@ -1,0 +1,110 @@
+"""The help and the environment variables of every command of both programs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.commands.main import COMMANDS as ADAPTER
+from adapter.foundation.service.flags.help import help_text
+from adapter.foundation.service.flags.parsing import UsageError, parse_flags
+from adapter.foundation.service.flags.program import Program, ProgramCommand, run_program, usage
+from adapter.foundation.service.flags.table import TEXT, CommandFlags, Flag, FlagValues, Works
+from recommender.commands.main import COMMANDS as RECOMMENDER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROGRAMS = {"adapter": ADAPTER, "recommender": RECOMMENDER}
+each_command = pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(program.load(name).flags, id=f"{program.name} {name}")
+        for program in PROGRAMS.values()
+        for name in program.commands
+    ],
+)
+
+
+def examples(command: CommandFlags) -> list[list[str]]:
+    """Return the command lines that help shows, as a shell splits them."""
+    (shown,) = re.findall(r"\n\nExamples:\n(.*?)\n\n", help_text(command), flags=re.DOTALL)
+    return [shlex.split(example) for example in shown.replace("\\\n", " ").splitlines()]
+
+
+@each_command
+def test_help_fits_a_terminal(command: CommandFlags) -> None:
+    for text in (help_text(command), help_text(command, all_flags=True)):
+        assert [line for line in text.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_help_of_a_program_fits_a_terminal(name: str) -> None:
+    assert [line for line in usage(PROGRAMS[name]).splitlines() if len(line) > 80] == []
+
+
+@each_command
+def test_help_shows_two_examples_that_the_command_takes(command: CommandFlags) -> None:
+    shown = examples(command)
+    assert len(shown) == 2
+    for program, name, *arguments in shown:
+        assert f"{program} {name}" == command.program
+        assert parse_flags(command, arguments, {}).warnings == ()
+
+
+@each_command
+def test_the_variable_that_help_shows_sets_the_flag_that_it_names(command: CommandFlags) -> None:
+    ((variable, value, name, same),) = re.findall(r"\n  (\w+)=(\S+) is --([\w-]+)=(\S+)\.\n", help_text(command))
+    arguments = next(words for _, _, *words in examples(command) if f"--{name}" not in words)
+    by_variable = parse_flags(command, arguments, {variable: value})
+    by_flag = parse_flags(command, [*arguments, f"--{name}={same}"], {})
+    assert name in by_variable.given
+    assert by_variable.values == by_flag.values
+
+
+@each_command
+def test_help_lists_what_has_an_effect_and_the_rest_with_the_reason_on_request(command: CommandFlags) -> None:
+    working = {flag.name for flag in command.flags if isinstance(flag.state, Works)}
+    assert _listed(help_text(command)) == working
+    assert _listed(help_text(command, all_flags=True)) == set(command.by_name)
+    assert ("--help=all" in help_text(command)) is (len(working) < len(command.flags))
+
+
+def _listed(text: str) -> set[str]:
+    return set(re.findall(r"^  (?:-\w, )?--([\w-]+)", text, flags=re.MULTILINE))
+
+
+def program_of(ran: list[FlagValues], environment: dict[str, str]) -> Program:
+    """Return a program with two commands that record the values they run with."""
+
+    def load(name: str) -> ProgramCommand:
+        flags = CommandFlags(
+            program=f"tool {name}",
+            version="1",
+            summary="",
+            flags=(Flag(name="url", kind=TEXT, default="u"), Flag(name=f"{name}-only", kind=TEXT)),
+        )
+
+        def run(arguments: Sequence[str]) -> None:
+            ran.append(parse_flags(flags, arguments, environment))
+
+        return ProgramCommand(flags, run)
+
+    return Program(name="tool", version="1", summary="", commands={"serve": "", "check": ""}, load=load)
+
+
+def test_variables_of_other_commands_of_the_program_have_no_effect() -> None:
+    ran: list[FlagValues] = []
+    environment = {"TIDEWATCH_FLAG_SERVE_ONLY": "a", "TIDEWATCH_FLAG_URL": "b", "PATH": "/bin"}
+    run_program(program_of(ran, environment), ["check"], environment)
+    (values,) = ran
+    assert values.given == {"url"}
+
+
+def test_a_variable_of_no_command_is_an_error() -> None:
+    environment = {"TIDEWATCH_FLAG_SERVE_ONLI": "a"}
+    with pytest.raises(UsageError, match="unknown environment variable TIDEWATCH_FLAG_SERVE_ONLI"):
+        run_program(program_of([], environment), ["check"], environment)

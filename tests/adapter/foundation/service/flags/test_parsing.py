@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.foundation.service.flags.parsing import (
+    ADDRESS,
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    PATH,
+    PORT,
+    TEXT,
+    CommandFlags,
+    Flag,
+    FlagValues,
+    HelpRequested,
+    Ignored,
+    Refused,
+    Repeat,
+    UsageError,
+    flags_or_exit,
+    one_of,
+    parse_flags,
+)
+from adapter.foundation.service.server.addresses import Address
+
+COMMAND = CommandFlags(
+    program="tidewatch-adapter serve",
+    version="1.2.3",
+    summary="Serve the metrics APIs.",
+    flags=(
+        Flag(name="config", kind=PATH, repeat=Repeat.EACH, help="Rule files.", group="Rules"),
+        Flag(name="prometheus-url", kind=TEXT, default="https://localhost", help="Where to ask.", group="Prometheus"),
+        Flag(name="prometheus-verb", kind=one_of("GET", "POST"), default="GET", group="Prometheus"),
+        Flag(name="prometheus-header", kind=TEXT, repeat=Repeat.EACH, group="Prometheus"),
+        Flag(name="refresh-interval", kind=DURATION, default=10, help="How often to ask anew."),
+        Flag(name="secure-port", kind=PORT, default=6443),
+        Flag(name="plain-bind-address", kind=ADDRESS, default=Address("", 9180)),
+        Flag(name="pin-cpu", kind=BOOLEAN, default=False),
+        Flag(name="max-demand", kind=INTEGER, default=2000),
+        Flag(name="allowed-names", kind=TEXT, repeat=Repeat.COMMAS),
+        Flag(name="state", kind=PATH),
+        Flag(name="v", kind=INTEGER, default=0, short="v"),
+        Flag(name="disable-http2", kind=BOOLEAN, default=False, state=Ignored("HTTP/2 is not spoken here")),
+        Flag(name="audit-log-path", kind=TEXT, state=Refused("the API server writes the audit log")),
+    ),
+)
+
+
+def parse(*arguments: str, **environment: str) -> FlagValues:
+    return parse_flags(COMMAND, arguments, environment)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "value"),
+    [
+        (["--prometheus-url=http://a:1/?x=y"], "prometheus-url", "http://a:1/?x=y"),
+        (["--prometheus-url", "http://a"], "prometheus-url", "http://a"),
+        (["--prometheus_url", "http://a"], "prometheus-url", "http://a"),
+        (["--prometheus-url="], "prometheus-url", ""),
+        (["--prometheus-url=a", "--prometheus-url=b"], "prometheus-url", "b"),
+        (["--prometheus-url", "--odd"], "prometheus-url", "--odd"),
+        ([], "prometheus-url", "https://localhost"),
+        (["--pin-cpu"], "pin-cpu", True),
+        (["--pin-cpu=false"], "pin-cpu", False),
+        (["--pin-cpu=T"], "pin-cpu", True),
+        (["--refresh-interval=1m30s"], "refresh-interval", 90.0),
+        (["--refresh-interval", "500ms"], "refresh-interval", 0.5),
+        (["--secure-port=0"], "secure-port", 0),
+        (["--plain-bind-address=:0"], "plain-bind-address", Address("", 0)),
+        (["--plain-bind-address=[::1]:80"], "plain-bind-address", Address("::1", 80)),
+        (["--config=a.yaml", "--config", "b"], "config", (Path("a.yaml"), Path("b"))),
+        ([], "config", ()),
+        (["--prometheus-header=a=b,c", "--prometheus-header=d=e"], "prometheus-header", ("a=b,c", "d=e")),
+        (["--allowed-names=a, b", "--allowed-names=c"], "allowed-names", ("a", "b", "c")),
+        (["--allowed-names="], "allowed-names", ()),
+        (["-v=4"], "v", 4),
+        (["-v", "4"], "v", 4),
+        (["-v4"], "v", 4),
+        (["--v=4"], "v", 4),
+        ([], "state", None),
+    ],
+)
+def test_flags_are_read_as_go_reads_them(arguments: list[str], name: str, value: object) -> None:
+    assert parse(*arguments).values[name] == value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--refresh-intervall=5s"], "unknown flag --refresh-intervall: did you mean --refresh-interval?"),
+        (["--zzz"], "unknown flag --zzz: see --help"),
+        (["-pin-cpu"], "unknown flag -pin-cpu: did you mean --pin-cpu?"),
+        (["-x"], "unknown flag -x: see --help"),
+        (["--refresh-interval"], "--refresh-interval needs a value: write --refresh-interval=DURATION"),
+        (["--refresh-interval=5"], "--refresh-interval: '5' is not a duration"),
+        (["--secure-port=70000"], "--secure-port: '70000' is not a port: write a number from 0 to 65535"),
+        (["--secure-port=٣"], "is not a port"),
+        (["--prometheus-verb=PUT"], "--prometheus-verb: 'PUT' is not one of GET, POST"),
+        (["--pin-cpu=yes"], "--pin-cpu: 'yes' is not a boolean: write true or false"),
+        (["--max-demand=many"], "--max-demand: 'many' is not a whole number"),
+        (["--plain-bind-address=9180"], "--plain-bind-address: '9180' has no port: write HOST:PORT or :PORT"),
+        (["--plain-bind-address=::1:80"], "write an IPv6 address in brackets, [::1]:80"),
+        (["--audit-log-path=-"], "--audit-log-path is not supported: the API server writes the audit log"),
+        (["file.yaml"], "unexpected argument 'file.yaml': see --help"),
+        (["--pin-cpu", "false"], "unexpected argument 'false': see --help"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_that_says_what_to_write(arguments: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(*arguments)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_environment_sets_flags_and_the_command_line_wins() -> None:
+    environment = {"TIDEWATCH_FLAG_REFRESH_INTERVAL": "5s", "TIDEWATCH_FLAG_PIN_CPU": "true", "HOME": "/"}
+    values = parse("--refresh-interval=7s", **environment)
+    assert (values.seconds("refresh-interval"), values.boolean("pin-cpu")) == (7.0, True)
+    assert values.given == {"refresh-interval", "pin-cpu"}
+
+
+def test_a_repeated_flag_takes_one_value_from_each_line_of_the_environment() -> None:
+    environment = {"TIDEWATCH_FLAG_CONFIG": "a.yaml\nb.yaml"}
+    assert parse(**environment).paths("config") == (Path("a.yaml"), Path("b.yaml"))
+    assert parse("--config=c.yaml", **environment).paths("config") == (Path("c.yaml"),)
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"TIDEWATCH_FLAG_REFRESH_INTERVALL": "5s"}, "did you mean TIDEWATCH_FLAG_REFRESH_INTERVAL?"),
+        ({"TIDEWATCH_FLAG_PIN_CPU": "maybe"}, "TIDEWATCH_FLAG_PIN_CPU: 'maybe' is not a boolean"),
+        ({"TIDEWATCH_FLAG_AUDIT_LOG_PATH": "-"}, "TIDEWATCH_FLAG_AUDIT_LOG_PATH is not supported"),
+    ],
+)
+def test_a_wrong_environment_names_the_variable(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError, match=message.replace("?", r"\?")):
+        parse(**environment)
+
+
+def test_flags_that_mean_nothing_here_are_taken_with_one_warning_each() -> None:
+    values = parse("--disable-http2", "--disable-http2=true")
+    assert values.warnings == ("--disable-http2 has no effect: HTTP/2 is not spoken here",)
+    assert parse().warnings == ()
+
+
+def test_what_stands_behind_two_dashes_is_no_flag() -> None:
+    command = CommandFlags(program="p", version="1", summary="", flags=COMMAND.flags, arguments=("METRIC", "OBJECT"))
+    assert parse_flags(command, ["a", "--pin-cpu", "--", "--b"], {}).arguments == ("a", "--b")
+    with pytest.raises(UsageError, match="OBJECT is missing"):
+        parse_flags(command, ["a"], {})
+
+
+def test_a_flag_that_is_needed_is_missed() -> None:
+    needed = Flag(name="config", kind=PATH, repeat=Repeat.EACH, help="give a rule file", required=True)
+    command = CommandFlags(program="p", version="1", summary="", flags=(needed,))
+    with pytest.raises(UsageError, match="--config is required: give a rule file"):
+        parse_flags(command, [], {})
+
+
+def test_values_are_typed_where_they_are_used() -> None:
+    values = parse("--state=/tmp/x", "--allowed-names=a")
+    assert values.path("state") == Path("/tmp/x")
+    assert values.text("prometheus-url") == "https://localhost"
+    assert values.integer("max-demand") == 2000
+    assert values.address("plain-bind-address") == Address("", 9180)
+    assert values.texts("allowed-names") == ("a",)
+    assert values.seconds("refresh-interval") == 10.0
+    with pytest.raises(TypeError, match="--state is PosixPath, read as str"):
+        values.text("state")
+
+
+def test_help_lists_the_flags_by_group_with_their_defaults() -> None:
+    with pytest.raises(HelpRequested) as caught:
+        parse("--help=all")
+    text = caught.value.text
+    assert text.startswith(
+        "Usage: tidewatch-adapter serve [flags]\n\nServe the metrics APIs.\n\nRules:\n  --config PATH"
+    )
+    assert "  --refresh-interval DURATION\n        How often to ask anew. (default 10s)" in text
+    assert "  -v, --v NUMBER" in text
+    assert "Accepted, without effect: HTTP/2 is not spoken here" in text
+    assert "Not supported: the API server writes the audit log" in text
+
+
+def test_version_is_printed_with_status_0(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        flags_or_exit(COMMAND, ["--version"], {})
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == "tidewatch-adapter 1.2.3\n"
+
+
+def test_wrong_usage_is_one_line_on_stderr_and_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        flags_or_exit(COMMAND, ["--zzz"], {})
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == "tidewatch-adapter: unknown flag --zzz: see --help\n"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text(alphabet="-=va,.:5s[]config ", max_size=12), max_size=5))
+def test_any_command_line_is_read_or_refused(arguments: list[str]) -> None:
+    try:
+        parse(*arguments)
+    except (UsageError, HelpRequested):
+        return

@@ -1,0 +1,89 @@
+"""Followed configuration files: the last good version stays in force, and metrics say what became of each change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from adapter.foundation.service.runtime.followed_configuration import (
+    LOOKS_UNTIL_SETTLED,
+    RESULTS,
+    FollowedConfiguration,
+    ReloadMetrics,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from adapter.foundation.files.file_contents import FileContent
+
+
+class BugError(Exception):
+    """Nobody expects it."""
+
+
+class Owner:
+    """Numbers in a file: those below 0 cannot be read, odd ones are in force in part."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.registry = CollectorRegistry()
+        self.in_force: list[int] = []
+        self.apply: Callable[[int], None] = self.in_force.append
+        self.followed = FollowedConfiguration(
+            [path], self._load, self._changed, unusable=(ValueError,), metrics=ReloadMetrics(self.registry, "p", "it")
+        )
+
+    @staticmethod
+    def _load(contents: Sequence[FileContent]) -> int:
+        number = int(contents[0].text)
+        if number < 0:
+            raise ValueError(f"{number} is below 0")
+        return number
+
+    def _changed(self, number: int) -> bool:
+        self.apply(number)
+        return number % 2 == 0
+
+    def write(self, text: str) -> None:
+        self.path.write_text(text)
+        for _ in range(LOOKS_UNTIL_SETTLED):
+            self.followed.check()
+
+    def metrics(self) -> tuple[float | None, dict[str, float | None]]:
+        sample = self.registry.get_sample_value
+        counted = {result: sample("p_config_reloads_total", {"result": result}) for result in RESULTS}
+        return sample("p_config_last_reload_successful"), counted
+
+
+@pytest.fixture(name="owner")
+def _owner(tmp_path: Path) -> Owner:
+    (tmp_path / "file").write_text("0")
+    return Owner(tmp_path / "file")
+
+
+def test_each_change_is_counted_by_what_became_of_it(owner: Owner, caplog: pytest.LogCaptureFixture) -> None:
+    assert (owner.followed.value, owner.in_force) == (0, [])
+    for text, state, refused in (("2", 1, False), ("3", 0, False), ("-1", 0, True), ("4", 1, False)):
+        owner.write(text)
+        assert (owner.metrics()[0], owner.followed.is_refused) == (state, refused), text
+    assert owner.in_force == [2, 3, 4]
+    assert owner.metrics()[1] == {"success": 2, "partial": 1, "failure": 1}
+    assert caplog.messages == ["-1 is below 0; the configuration before this change stays in force"]
+
+
+def test_a_change_that_could_not_be_put_in_force_is_tried_again(owner: Owner) -> None:
+    def fail(_: int) -> None:
+        raise BugError
+
+    owner.apply = fail
+    with pytest.raises(BugError):
+        owner.write("2")
+    assert (owner.followed.value, owner.metrics()) == (0, (0, dict.fromkeys(RESULTS, 0)))
+    owner.apply = owner.in_force.append
+    owner.followed.check()
+    assert (owner.followed.value, owner.in_force) == (2, [2])
+    assert owner.metrics() == (1, {"success": 1, "partial": 0, "failure": 0})

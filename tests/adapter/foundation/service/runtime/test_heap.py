@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+THREADS_THAT_ALLOCATE = """
+import ctypes, os, threading
+from adapter.foundation.service.runtime.heap import settle_heap
+settle_heap()
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+together = threading.Barrier(12)
+def allocate():
+    together.wait()
+    libc.malloc(ctypes.c_size_t(1000))
+    together.wait()
+threads = [threading.Thread(target=allocate) for _ in range(12)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+libc.fopen.restype = ctypes.c_void_p
+out = libc.fopen(b"/dev/stdout", b"w")
+libc.malloc_info(0, ctypes.c_void_p(out))
+libc.fflush(ctypes.c_void_p(out))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the heap of glibc")
+def test_threads_share_two_heaps() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", THREADS_THAT_ALLOCATE], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert 1 <= told.stdout.count("<heap nr=") <= 2

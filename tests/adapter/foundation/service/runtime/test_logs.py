@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import io
+import json
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.service.runtime.logs import (
+    JsonFormatter,
+    StateLog,
+    TextFormatter,
+    configure_logs,
+    fields,
+    level_of_verbosity,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def record(message: str, *args: object, failure: Exception | None = None, **values: object) -> logging.LogRecord:
+    made = logging.LogRecord("adapter.x", logging.WARNING, "x.py", 1, message, args, None)
+    made.created = 1795259718.372
+    made.__dict__.update(fields(**values))
+    if failure:
+        made.exc_info = (type(failure), failure, None)
+    return made
+
+
+def test_text_is_one_line_with_the_time_in_utc() -> None:
+    line = TextFormatter().format(record("rules from %s", "a.yaml", rules=12, why='a "b" c', none=""))
+    assert line == '2026-11-21T11:15:18.372Z WARNING adapter.x rules from a.yaml rules=12 why="a \\"b\\" c" none=""'
+
+
+def test_text_from_outside_cannot_begin_a_line_of_its_own() -> None:
+    line = TextFormatter().format(record("asked for %s", "x\n2026 ERROR\r\x1b[2J", path="y\nz"))
+    assert len(line.splitlines()) == 1
+    assert "\x1b" not in line
+
+
+def test_json_is_one_object_with_the_fields_in_it() -> None:
+    document = json.loads(JsonFormatter().format(record("rules\ntaken", rules=12, level="x", failure=ValueError("no"))))
+    assert document["time"] == "2026-11-21T11:15:18.372Z"
+    assert (document["level"], document["logger"], document["message"]) == ("warning", "adapter.x", "rules\ntaken")
+    assert (document["rules"], document["level_"]) == (12, "x")
+    assert "ValueError: no" in document["traceback"]
+
+
+@pytest.mark.parametrize(("verbosity", "level"), [(0, "info"), (2, "info"), (4, "debug"), (10, "debug")])
+def test_klog_verbosity_is_a_level(verbosity: int, level: str) -> None:
+    assert level_of_verbosity(verbosity) == level
+
+
+class TestStateLog:
+    @pytest.fixture
+    def state_log(self, caplog: pytest.LogCaptureFixture) -> StateLog:
+        caplog.set_level(logging.INFO)
+        return StateLog(logging.getLogger("state"))
+
+    def test_logs_a_condition_once_and_its_end_once(
+        self, state_log: StateLog, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for _ in range(1000):
+            state_log.failed("prometheus", "cannot be reached", url="http://a")
+        state_log.failed("other", "something else")
+        state_log.recovered("prometheus", "can be reached again")
+        state_log.recovered("prometheus", "can be reached again")
+        assert caplog.messages == ["cannot be reached", "something else", "can be reached again"]
+        assert caplog.records[2].__dict__["fields"] == {"failures": 1000}
+
+    def test_logs_a_condition_that_becomes_another(self, state_log: StateLog, caplog: pytest.LogCaptureFixture) -> None:
+        for message in ("refused", "refused", "timed out", "refused"):
+            state_log.failed("prometheus", message)
+        assert caplog.messages == ["refused", "timed out", "refused"]
+
+
+class TestConfigureLogs:
+    @pytest.fixture(autouse=True)
+    def restored(self) -> Iterator[None]:
+        names = ("", "gunicorn.error", "urllib3", "kubernetes")
+        before = [(name, logging.getLogger(name).level) for name in names]
+        handlers = logging.getLogger().handlers[:]
+        yield
+        logging.getLogger().handlers[:] = handlers
+        for name, level in before:
+            logging.getLogger(name).setLevel(level)
+
+    @pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("text", str)])
+    def test_sends_everything_from_the_level_on_to_one_stream(self, form: str, read: Callable[[str], object]) -> None:
+        stream = io.StringIO()
+        configure_logs(form, "warning", stream)
+        logging.getLogger("a.b").warning("seen")
+        logging.getLogger("a.b").info("not seen")
+        assert "seen" in str(read(stream.getvalue()))
+        assert stream.getvalue().count("\n") == 1
+
+    def test_goes_to_stderr_unless_told_otherwise(self, capsys: pytest.CaptureFixture[str]) -> None:
+        configure_logs()
+        logging.getLogger("a").error("there")
+        assert "there" in capsys.readouterr().err

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.service.runtime.garbage_collector import rare_collections, settle_collector
+from adapter.foundation.service.runtime.process_telemetry import (
+    ConnectionCollector,
+    TaskMetrics,
+    exposition,
+    new_registry,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+def test_tasks_are_seen_before_their_first_run() -> None:
+    registry = new_registry("1.2.3")
+    metrics = TaskMetrics(registry, "tidewatch_adapter")
+    late = False
+    metrics.added("refresh", lambda: late)
+    assert registry.get_sample_value("tidewatch_adapter_task_runs_total", {"task": "refresh", "result": "error"}) == 0
+    assert registry.get_sample_value("tidewatch_adapter_task_overdue", {"task": "refresh"}) == 0
+    late = True
+    assert registry.get_sample_value("tidewatch_adapter_task_overdue", {"task": "refresh"}) == 1
+
+
+def test_a_failure_is_no_success() -> None:
+    registry = new_registry("1.2.3")
+    metrics = TaskMetrics(registry, "x")
+    metrics.added("refresh", lambda: False)
+    metrics.ended("refresh", "error")
+    assert not registry.get_sample_value("x_task_last_success_timestamp_seconds", {"task": "refresh"})
+    metrics.ended("refresh", "late")
+    assert registry.get_sample_value("x_task_last_success_timestamp_seconds", {"task": "refresh"})
+
+
+class Counts:
+    dropped: Mapping[str, int] = {"head_timeout": 3}
+
+    def open_connections(self) -> Mapping[str, int]:
+        return {"idle": 2}
+
+
+def test_connections_are_read_when_scraped() -> None:
+    registry = new_registry("1.2.3")
+    registry.register(ConnectionCollector(Counts(), "x"))
+    assert registry.get_sample_value("x_connections", {"stage": "idle"}) == 2
+    assert registry.get_sample_value("x_connections_dropped_total", {"reason": "head_timeout"}) == 3
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"), [("", "text/plain"), ("application/openmetrics-text; version=1.0.0", "openmetrics")]
+)
+def test_the_text_is_in_the_format_that_is_asked_for(accept: str, content_type: str) -> None:
+    text, shown = exposition(new_registry("1.2.3"), accept)
+    assert content_type in shown
+    assert b'version="1.2.3"' in text
+    assert b"_created" not in text
+
+
+@pytest.fixture
+def collector_restored() -> Iterator[None]:
+    before = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
+
+
+@pytest.mark.usefixtures("collector_restored")
+def test_a_settled_collector_leaves_alone_what_is_there() -> None:
+    settle_collector()
+    assert gc.get_freeze_count() > 1000
+    assert gc.get_threshold()[0] > 700
+
+
+@pytest.mark.usefixtures("collector_restored")
+def test_collections_are_rare_until_a_command_has_ended() -> None:
+    gc.set_threshold(700, 10, 10)
+    before = gc.get_threshold()
+    with rare_collections():
+        assert gc.get_freeze_count() > 1000
+        assert gc.get_threshold()[0] > before[0]
+    assert gc.get_freeze_count() == 0
+    assert gc.get_threshold() == before

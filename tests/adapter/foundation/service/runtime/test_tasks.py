@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.service.runtime.tasks import Stop, Tasks
+from adapter.foundation.time.backoff import Backoff
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class Recorded:
+    """TaskEvents that remember."""
+
+    def __init__(self) -> None:
+        self.results: list[tuple[str, str]] = []
+        self.overdue: dict[str, Callable[[], bool]] = {}
+
+    def added(self, task: str, overdue: Callable[[], bool]) -> None:
+        self.overdue[task] = overdue
+
+    def ended(self, task: str, result: str) -> None:
+        self.results.append((task, result))
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def events() -> Recorded:
+    return Recorded()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tasks(events: Recorded, clock: Clock) -> Iterator[Tasks]:
+    made = Tasks(events, backoff=lambda: Backoff(0.001, 0.002), clock=clock)
+    yield made
+    made.stopping.request()
+
+
+def test_a_periodic_task_runs_again_and_again(tasks: Tasks, events: Recorded) -> None:
+    tasks.periodic("tick", lambda: None, every_seconds=0, deadline_seconds=1)
+    until(lambda: len(events.results) >= 3)
+    assert set(events.results) == {("tick", "ok")}
+
+
+def test_the_period_counts_from_start_to_start(events: Recorded, clock: Clock) -> None:
+    waits: list[float] = []
+    tasks = Tasks(events, clock=clock)
+    wait = tasks.stopping.wait
+
+    def noted(seconds: float) -> bool:
+        waits.append(seconds)
+        tasks.stopping.request()
+        return wait(0)
+
+    tasks.stopping.wait = noted  # type: ignore[method-assign] # what the task sleeps on is what is looked at
+
+    def take_three_seconds() -> None:
+        clock.now += 3
+
+    tasks.periodic("tick", take_three_seconds, every_seconds=10, deadline_seconds=5)
+    until(lambda: waits)
+    assert waits == [7.0]
+
+
+def test_a_failing_task_is_tried_again_and_logged_once(
+    tasks: Tasks, events: Recorded, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    failures = iter([ConnectionError(f"at {number}") for number in range(3)])
+
+    def fail_thrice() -> None:
+        failure = next(failures, None)
+        if failure:
+            raise failure
+
+    tasks.periodic("refresh", fail_thrice, every_seconds=0, deadline_seconds=1)
+    until(lambda: ("refresh", "ok") in events.results)
+    assert events.results[:4] == [("refresh", "error")] * 3 + [("refresh", "ok")]
+    assert caplog.messages == ["a task failed and will be retried", "a task works again"]
+    assert caplog.records[0].exc_info is not None
+    assert caplog.records[1].__dict__["fields"] == {"task": "refresh", "failures": 3}
+
+
+def test_another_failure_is_logged_too(tasks: Tasks, events: Recorded, caplog: pytest.LogCaptureFixture) -> None:
+    failures: Iterator[Exception] = iter([ValueError(), KeyError(), ValueError(), ValueError()])
+
+    def fail() -> None:
+        failure = next(failures, None)
+        if failure:
+            raise failure
+
+    tasks.periodic("refresh", fail, every_seconds=0, deadline_seconds=1)
+    until(lambda: ("refresh", "ok") in events.results)
+    errors = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert [type(error.exc_info[1]) for error in errors if error.exc_info] == [ValueError, KeyError, ValueError]
+
+
+def test_a_pass_beyond_its_deadline_is_seen_while_it_runs_and_counted_as_late(
+    tasks: Tasks, events: Recorded, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def take_long() -> None:
+        begun.set()
+        go_on.wait(20)
+
+    tasks.periodic("refresh", take_long, every_seconds=3600, deadline_seconds=5)
+    assert begun.wait(20)
+    assert tasks.overdue() == ()
+    clock.now += 6
+    assert tasks.overdue() == ("refresh",)
+    assert events.overdue["refresh"]()
+    go_on.set()
+    until(lambda: events.results == [("refresh", "late")])
+    assert tasks.overdue() == ()
+    assert "a task exceeded its deadline" in caplog.messages
+
+
+def test_a_running_task_works_until_the_stop(tasks: Tasks) -> None:
+    ended = []
+
+    def watch(stop: Stop) -> None:
+        while not stop.wait(20):
+            pass
+        ended.append(stop.requested)
+
+    tasks.running("watch", watch)
+    assert tasks.stop(20) == ()
+    assert ended == [True]
+
+
+def test_a_running_task_that_returns_is_started_again(tasks: Tasks, events: Recorded) -> None:
+    runs: list[Stop] = []
+    tasks.running("watch", runs.append)
+    until(lambda: len(runs) >= 3)
+    assert set(events.results) == {("watch", "error")}
+
+
+def test_what_only_reads_is_not_waited_for_at_the_end(events: Recorded) -> None:
+    tasks, release, begun = Tasks(events), threading.Event(), threading.Semaphore(0)
+
+    def hang() -> None:
+        begun.release()
+        release.wait(60)
+
+    tasks.running("watch", lambda _: hang(), reads_only=True)
+    tasks.periodic("list", hang, every_seconds=3600, deadline_seconds=60, reads_only=True)
+    assert all(begun.acquire(timeout=20) for _ in range(2))
+    # Far more than pytest allows a test.
+    assert tasks.stop(7200) == ()
+    assert tasks.are_running()
+    release.set()
+    until(lambda: not tasks.are_running())
+
+
+def test_a_task_that_does_not_end_is_named_and_left(events: Recorded) -> None:
+    tasks, release = Tasks(events), threading.Event()
+
+    def work(until: Callable[[float], bool]) -> None:
+        until(60)
+
+    tasks.running("stuck", lambda _: work(release.wait))
+    tasks.running("good", lambda stop: work(stop.wait))
+    assert tasks.stop(0.2) == ("stuck",)
+    release.set()

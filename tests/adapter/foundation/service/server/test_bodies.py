@@ -1,0 +1,164 @@
+"""Bodies of requests: whose are read at all, and what one that does not end costs the others."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.service.server.bodies import BodyPlan, Head, planned_body
+from tests.adapter.foundation.service.example_server import LARGEST_BODY_BYTES, LARGEST_KNOWN_BYTES
+from tests.adapter.foundation.service.servers import (
+    NEVER,
+    Certificates,
+    Server,
+    connections,
+    dropped,
+    get,
+    is_closed,
+    read_answer,
+    running_server,
+)
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    import socket
+    from pathlib import Path
+
+
+def post(length: int, path: str = "/known") -> bytes:
+    """The head of a request with a body of this length."""
+    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode()
+
+
+def known(server: Server, certificates: Certificates) -> socket.socket:
+    return server.connect(server.client_context(certificates.client))
+
+
+@pytest.mark.parametrize("size", [0, 1, 60_000, LARGEST_KNOWN_BYTES])
+def test_a_body_arrives_whole_and_the_connection_goes_on(server: Server, certificates: Certificates, size: int) -> None:
+    body = bytes(range(250)) * (size // 250) + b"e" * (size % 250)
+    with known(server, certificates) as sock:
+        for _ in range(2):
+            sock.sendall(post(size) + body)
+            assert read_answer(sock) == (200, body)
+        sock.sendall(post(3) + b"one" + post(3) + b"two" + b"GET /facts HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert [read_answer(sock)[1], read_answer(sock)[1]] == [b"one", b"two"]
+        assert read_answer(sock)[0] == 200
+
+
+def test_a_body_in_two_parts_is_one(server: Server, certificates: Certificates) -> None:
+    with known(server, certificates) as sock:
+        sock.sendall(post(6) + b"one")
+        until(lambda: connections(server, "body") == 1)
+        sock.sendall(b"two")
+        assert read_answer(sock) == (200, b"onetwo")
+
+
+def test_a_stranger_is_refused_before_his_body_is_read(server: Server) -> None:
+    with server.connect() as sock:
+        sock.sendall(post(1_000_000))
+        assert read_answer(sock) == (401, b"who is there?")
+        assert is_closed(sock)
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(server: Server, certificates: Certificates) -> None:
+    with known(server, certificates) as sock:
+        sock.sendall(post(LARGEST_KNOWN_BYTES + 1))
+        assert read_answer(sock)[0] == 413
+
+
+def test_unfinished_bodies_occupy_no_thread(tmp_path: Path, certificates: Certificates) -> None:
+    with (
+        running_server(tmp_path, certificates, deadlines=NEVER, threads=2) as server,
+        ExitStack() as stack,
+    ):
+        for _ in range(20):
+            stack.enter_context(known(server, certificates)).sendall(post(1000) + b"x")
+        until(lambda: connections(server, "body") == 20)
+        with server.connect() as sock:
+            assert get(sock)[0] == 200
+
+
+def test_the_reserved_threads_answer_while_all_others_are_occupied(tmp_path: Path, certificates: Certificates) -> None:
+    with (
+        running_server(tmp_path, certificates, deadlines=NEVER, threads=2, reserved_threads=1) as server,
+        ExitStack() as stack,
+    ):
+        for _ in range(10):
+            stack.enter_context(server.connect()).sendall(post(LARGEST_BODY_BYTES, "/body") + b"x")
+        until(lambda: connections(server, "request") == 10)
+        with known(server, certificates) as sock:
+            sock.sendall(post(3) + b"one")
+            assert read_answer(sock) == (200, b"one")
+
+
+def test_a_body_that_drips_is_cut_off(tmp_path: Path, certificates: Certificates) -> None:
+    with (
+        running_server(tmp_path, certificates, deadlines=NEVER | {"body_pace": 0.2}) as server,
+        known(server, certificates) as sock,
+    ):
+        sock.sendall(post(100_000) + b"x" * 2000)
+        assert read_answer(sock)[0] == 408
+        assert dropped(server, "body_timeout") == 1
+
+
+def test_a_body_has_a_time_limit_however_fast_it_comes(tmp_path: Path, certificates: Certificates) -> None:
+    hurry = NEVER | {"body_pace": 0.2, "body": 0.2}
+    with (
+        running_server(tmp_path, certificates, deadlines=hurry, bodies={"least_rate": 0.0}) as server,
+        known(server, certificates) as sock,
+    ):
+        sock.sendall(post(100_000) + b"x" * 50_000)
+        assert read_answer(sock)[0] == 408
+
+
+def test_all_bodies_together_have_one_bound_and_the_largest_goes(tmp_path: Path, certificates: Certificates) -> None:
+    with (
+        running_server(tmp_path, certificates, deadlines=NEVER, bodies={"most_bytes": 2_000_000}) as server,
+        ExitStack() as stack,
+    ):
+        socks = [stack.enter_context(known(server, certificates)) for _ in range(3)]
+        for sock, size in zip(socks, (600_000, 1_000_000, 600_000), strict=True):
+            sock.sendall(post(LARGEST_KNOWN_BYTES) + b"x" * size)
+        assert read_answer(socks[1])[0] == 503
+        assert dropped(server, "bodies_crowded_out") == 1
+        for sock in (socks[0], socks[2]):
+            sock.sendall(b"x")
+        assert connections(server, "body") == 2
+
+
+def test_where_tls_is_optional_the_first_byte_decides(tmp_path: Path, certificates: Certificates) -> None:
+    with running_server(tmp_path, certificates, tls_optional=True) as server:
+        with server.tcp() as plain, server.tcp() as silent, known(server, certificates) as sock:
+            until(lambda: connections(server, "handshake") == 2)
+            assert get(plain)[1]["chain"] == []
+            assert len(get(sock)[1]["chain"]) > 0
+            silent.close()
+        with server.tcp() as plain:
+            plain.sendall(post(3))
+            assert read_answer(plain)[0] == 401
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "POST /known HTTP/1.0\r\nContent-Length: 3",
+        "POST /known HTTP/1.1",
+        "POST /known HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 3",
+        "POST /known HTTP/1.1\r\nContent-Length: +3",
+        "POST /known HTTP/1.1\r\nContent-Length: \u00b2",
+        "POST /known HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked",
+        "POST /known HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue",
+        "POST /known HTTP/1.1\r\nContent-Length: 11",
+        "POST",
+        "",
+    ],
+)
+def test_a_body_whose_length_is_not_plain_is_left_to_the_parser(head: str) -> None:
+    def plan(_: Head) -> BodyPlan:
+        return BodyPlan(10)
+
+    assert planned_body(head.encode("latin-1"), (), plan) is None
+    assert planned_body(b"POST /known HTTP/1.1\r\ncontent-length:3", (), plan) is not None

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import errno
+import http.client
+import select
+import socket
+import threading
+from contextlib import ExitStack, closing, suppress
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
+from adapter.foundation.service.server.context import WorkerContext
+from adapter.foundation.service.server.paced_text import PacedText
+from adapter.foundation.service.server.plain import (
+    _ACCEPT_PAUSE,
+    LARGEST_HEAD,
+    MOST_CONNECTIONS,
+    MOST_READERS,
+    PlainAnswer,
+    PlainServer,
+)
+from adapter.foundation.service.server.server_settings import ServerOptions
+from tests.adapter.foundation.service.servers import is_closed
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BIG = b"x" * 20_000_000
+
+
+def answer(path: str, query: str) -> PlainAnswer | None:
+    match path:
+        case "/metrics":
+            return PlainAnswer(200, f"metrics {query}".encode(), "text/x")
+        case "/big":
+            return PlainAnswer(200, BIG)
+        case "/own":
+            return PlainAnswer(200, bytes(BIG[:1]) + BIG)
+        case "/broken":
+            raise RuntimeError("a collector is broken")
+        case _:
+            return None
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
+        server = PlainServer(listener, answer, deadline_seconds=3600)
+        server.start()
+        yield address_of(listener).port
+        server.stop()
+
+
+def ask(port: int, path: str, method: str = "GET") -> tuple[int, bytes]:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        connection.request(method, path)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "body"),
+    [
+        ("GET", "/metrics?a=b", 200, b"metrics a=b"),
+        ("HEAD", "/metrics", 200, b""),
+        ("GET", "/other", 404, b"there are /metrics, /livez and /readyz here\n"),
+        ("POST", "/metrics", 405, b"only GET and HEAD are allowed here\n"),
+        ("GET", "/broken", 500, b"internal error\n"),
+        ("GET", "/metrics", 200, b"metrics "),
+    ],
+)
+def test_requests_are_answered(port: int, method: str, path: str, status: int, body: bytes) -> None:
+    assert ask(port, path, method) == (status, body)
+
+
+@pytest.mark.parametrize("line", [b"nonsense", b"GET metrics HTTP/1.1", b"GET / HTTP/2.0", b"\xff\xfe \x00"])
+def test_what_is_no_request_is_a_400(port: int, line: bytes) -> None:
+    with connect(port) as sock:
+        sock.sendall(line + b"\r\n\r\n")
+        assert sock.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_large_answer_arrives_whole(port: int) -> None:
+    assert ask(port, "/big") == (200, BIG)
+
+
+def test_visitors_who_stall_hold_up_nobody(port: int) -> None:
+    with ExitStack() as stack:
+        for first in (b"", b"GET", b"GET /big HTTP/1.1\r\n\r\n") * 20:
+            stack.enter_context(connect(port)).sendall(first)
+        assert ask(port, "/metrics")[0] == 200
+
+
+def test_the_oldest_visitor_goes_when_there_are_too_many(port: int) -> None:
+    with ExitStack() as stack:
+        oldest, *_ = [stack.enter_context(connect(port)) for _ in range(MOST_CONNECTIONS + 1)]
+        assert ask(port, "/metrics")[0] == 200
+        assert is_closed(oldest)
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /metrics", b"GET /big HTTP/1.1\r\n\r\n"])
+def test_a_visit_has_a_deadline_in_total(first: bytes) -> None:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
+        server = PlainServer(listener, answer, deadline_seconds=0.2)
+        with connect(address_of(listener).port) as sock:
+            server.start()
+            sock.sendall(first)
+            until(lambda: server._visitors)
+            until(lambda: not server._visitors)
+            assert len(read_to_end(sock)) < len(BIG)
+        server.stop()
+
+
+def read_to_end(sock: socket.socket) -> bytes:
+    """Read until the server closes the connection, or resets it because too little was read."""
+    data = bytearray()
+    with suppress(ConnectionResetError):
+        while more := sock.recv(1_000_000):
+            data += more
+    return bytes(data)
+
+
+def test_when_too_much_waits_to_be_read_the_slowest_readers_go() -> None:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
+        server = PlainServer(listener, answer, deadline_seconds=3600, most_bytes=3 * len(BIG))
+        server.start()
+        readers = []
+        for number in range(1, 6):
+            readers.append(stack.enter_context(connect(address_of(listener).port)))
+            readers[-1].sendall(b"GET /own HTTP/1.1\r\n\r\n")
+            until(lambda: sum(visitor.is_answered for visitor in server._visitors) == min(number, 2))  # noqa: B023 - used at once
+        assert len(read_to_end(readers[-1])) > len(BIG)
+        assert sum(len(read_to_end(reader)) > len(BIG) for reader in readers[:-1]) == 1
+        server.stop()
+
+
+def test_readers_of_one_text_hold_it_once_and_are_few() -> None:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
+        server = PlainServer(listener, answer, deadline_seconds=3600, most_bytes=2 * len(BIG))
+        server.start()
+        for _ in range(2 * MOST_READERS):
+            stack.enter_context(connect(address_of(listener).port)).sendall(b"GET /big HTTP/1.1\r\n\r\n")
+        until(lambda: sum(visitor.is_answered for visitor in server._visitors) == MOST_READERS)
+        assert ask(address_of(listener).port, "/metrics")[0] == 200
+        server.stop()
+
+
+def test_health_is_answered_while_the_metrics_are_made() -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def make() -> bytes:
+        begun.set()
+        assert goes_on.wait(20)
+        return b"a 1\n"
+
+    text = PacedText(make)
+    text.start()
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
+        server = PlainServer(listener, answer, metrics=text)
+        server.start()
+        port = address_of(listener).port
+        readers = [stack.enter_context(connect(port)) for _ in range(3)]
+        for reader in readers:
+            reader.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        assert begun.wait(20)
+        assert ask(port, "/other")[0] == 404
+        goes_on.set()
+        assert [read_to_end(reader).endswith(b"\r\n\r\na 1\n") for reader in readers] == [True] * 3
+        assert ask(port, "/metrics", "HEAD") == (200, b"")
+        server.stop()
+    text.stop()
+
+
+def test_metrics_that_cannot_be_written_are_a_500_and_the_next_ones_are_not() -> None:
+    texts = iter([b"first"])
+    text = PacedText(lambda: next(texts))
+    text.start()
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
+        server = PlainServer(listener, answer, metrics=text)
+        server.start()
+        port = address_of(listener).port
+        assert ask(port, "/metrics") == (200, b"first")
+        assert ask(port, "/metrics") == (500, b"internal error\n")
+        texts = iter([b"again"])
+        assert ask(port, "/metrics") == (200, b"again")
+        server.stop()
+    text.stop()
+
+
+class NoDescriptors:
+    """A listening socket of a process that has no descriptor left until a connection of its own is closed."""
+
+    def __init__(self, listener: socket.socket, until: socket.socket) -> None:
+        self._listener = listener
+        self._until = until
+        self.attempts = 0
+        self.exhausted = False
+
+    def fileno(self) -> int:
+        return self._listener.fileno()
+
+    def accept(self) -> tuple[socket.socket, object]:
+        if self.exhausted and not select.select([self._until], [], [], 0)[0]:
+            self.attempts += 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return self._listener.accept()
+
+
+def test_without_a_descriptor_left_the_oldest_visitor_makes_room() -> None:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as real, socket.socket() as oldest:
+        port = address_of(real).port
+        oldest.connect(("127.0.0.1", port))
+        listener = NoDescriptors(real, oldest)
+        server = PlainServer(cast("socket.socket", listener), answer, deadline_seconds=3600)
+        server.start()
+        until(lambda: server._visitors)
+        listener.exhausted = True
+        assert ask(port, "/metrics")[0] == 200
+        assert listener.attempts == 1
+        assert is_closed(oldest)
+        server.stop()
+
+
+class Pauses(threading.Event):
+    """Notes how long somebody wants to wait, and does not wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout)
+        return self.is_set()
+
+
+def test_without_a_descriptor_left_and_nobody_to_close_it_pauses() -> None:
+    quiet, other = socket.socketpair()
+    with closing(quiet), closing(other), closing(listening_socket(Address("127.0.0.1", 0))) as real:
+        listener = NoDescriptors(real, quiet)
+        listener.exhausted = True
+        server = PlainServer(cast("socket.socket", listener), answer)
+        pauses = server._stopped = Pauses()
+        server._accept()
+    assert listener.attempts == 1
+    assert pauses.seconds == [_ACCEPT_PAUSE]
+
+
+def test_a_head_without_end_is_cut_off(port: int) -> None:
+    with connect(port) as sock:
+        sock.sendall(b"x" * (LARGEST_HEAD + 1))
+        assert is_closed(sock)
+
+
+def test_it_stops_while_visitors_stall() -> None:
+    listener = listening_socket(Address("127.0.0.1", 0))
+    server = PlainServer(listener, answer)
+    server.start()
+    with closing(listener), connect(address_of(listener).port) as sock:
+        sock.sendall(b"GET")
+        server.stop()
+        assert is_closed(sock)
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[WorkerContext]:
+    address = Address("127.0.0.1", 0)
+    options = ServerOptions(
+        program="example",
+        version="1",
+        metrics_prefix="example",
+        address=address,
+        tls=None,
+        plain_address=address,
+    )
+    with closing(listening_socket(address)) as listener:
+        context = WorkerContext(options, address, listener)
+        context.add_path("/healthz", lambda query: PlainAnswer(200, f"healthy {query}".encode()))
+        context.add_path("/last-poll", lambda _: PlainAnswer(503, b"never"))
+        yield context
+        context.stop()
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "body"),
+    [
+        ("/healthz?verbose", 200, b"healthy verbose"),
+        ("/last-poll", 503, b"never"),
+        ("/last-poll/more", 404, b"there are /metrics, /livez, /readyz, /healthz and /last-poll here\n"),
+        ("/livez", 200, b"ok"),
+    ],
+)
+def test_a_worker_serves_further_paths_beside_health(
+    context: WorkerContext, path: str, status: int, body: bytes
+) -> None:
+    assert context.plain_address is not None
+    assert ask(context.plain_address.port, path) == (status, body)
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/readyz", "/livez/ping", "/last-poll"])
+def test_a_path_is_served_by_one_answer_alone(context: WorkerContext, path: str) -> None:
+    with pytest.raises(ValueError, match=f"{path} is already served"):
+        context.add_path(path, lambda _: PlainAnswer(200, b""))

@@ -1,0 +1,232 @@
+"""How a process starts and ends, with a real arbiter and worker."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from adapter.foundation.service.server.worker_exits import SIGNALS
+from tests.adapter.foundation.service.servers import (
+    PATIENCE,
+    Certificates,
+    Server,
+    ended_with,
+    get,
+    is_closed,
+    read_answer,
+    read_head,
+    running_server,
+    send_head,
+    wait_for_plain,
+)
+from tests.support.waiting import until
+
+
+def test_a_port_in_use_is_one_line_and_exit_1(tmp_path: Path, certificates: Certificates) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with running_server(tmp_path, certificates, until_serving=False, address=f"127.0.0.1:{port}") as server:
+            assert server.process.wait(PATIENCE) == 1
+    message = "another process listens on this address: stop it, or choose another port"
+    assert server.log == f"example-server: cannot listen on 127.0.0.1:{port}: {message}\n"
+
+
+def test_unusable_tls_files_are_one_line_and_exit_1(tmp_path: Path, certificates: Certificates) -> None:
+    missing = tmp_path / "tls.crt"
+    with running_server(tmp_path, certificates, until_serving=False, certificate=str(missing)) as server:
+        assert server.process.wait(PATIENCE) == 1
+    assert (
+        server.log == f"example-server: cannot read the TLS files {missing}: check that they exist and are readable\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "line"),
+    [
+        ("refused", "example-server: the rules cannot be read: adapter.yaml:3: say something else"),
+        ("broken", "example-server: cannot start: RuntimeError: something unforeseen"),
+    ],
+)
+def test_a_worker_that_cannot_start_ends_the_process_with_one_line(
+    tmp_path: Path, certificates: Certificates, start: str, line: str
+) -> None:
+    with running_server(tmp_path, certificates, until_serving=False, start=start) as server:
+        assert server.process.wait(PATIENCE) == 1
+    lines = [text for text in server.log.splitlines() if "metrics and health are served" not in text]
+    assert lines == [line]
+
+
+def test_the_end_has_an_order(tmp_path: Path, certificates: Certificates) -> None:
+    journal, answered = tmp_path / "journal", tmp_path / "answered"
+    with running_server(
+        tmp_path, certificates, journal=str(journal), shutdown_delay_seconds=3600, drain_seconds=3600
+    ) as server:
+        assert server.plain("/readyz")[0] == 200
+        with server.connect() as idle, server.connect() as busy, server.connect() as kept:
+            assert get(idle)[0] == 200
+            send_head(busy, f"/held?until={answered}")
+            until(lambda: 'stage="request"} 1.0' in server.plain("/metrics")[1])
+            server.process.send(signal.SIGTERM)
+            wait_for_plain(server, "/readyz", 500)
+            assert server.plain("/livez")[0] == 200
+            until(lambda: "stopping last" in journal.read_text())
+            assert "task stopped" not in journal.read_text()
+            assert "[-]serving failed: shutting down" in server.plain("/readyz")[1]
+            with server.connect() as new:
+                send_head(new, "/facts")
+                assert b"Connection: close" in read_head(new), "whoever asks during the delay is sent away"
+            assert get(kept)[0] == 200
+            # The rest of the delay is left out.
+            server.process.send(signal.SIGTERM)
+            assert is_closed(idle)
+            answered.touch()
+            assert read_answer(busy)[0] == 200
+        assert server.process.wait(PATIENCE) == 0
+    assert journal.read_text().split("\n") == [
+        "task started",
+        "stopping",
+        "stopping last",
+        "task stopped",
+        "released last",
+        "released first",
+        "",
+    ]
+
+
+def test_what_happens_as_soon_as_the_end_begins_holds_up_neither_requests_nor_the_end(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    with (
+        running_server(
+            tmp_path, certificates, stopping_until=str(tmp_path / "never"), shutdown_delay_seconds=3600
+        ) as server,
+        server.connect() as kept,
+    ):
+        assert get(kept)[0] == 200
+        server.process.send(signal.SIGTERM)
+        wait_for_plain(server, "/readyz", 500)
+        assert get(kept)[0] == 200
+        server.process.send(signal.SIGTERM)
+        assert server.process.wait(PATIENCE) == 0
+    assert "callbacks of the start of the shutdown did not end in time" in server.log
+
+
+def test_sigint_leaves_out_the_delay(tmp_path: Path, certificates: Certificates) -> None:
+    with running_server(tmp_path, certificates, shutdown_delay_seconds=3600) as server:
+        assert ended_with(server, signal.SIGINT) == 0
+
+
+def test_a_second_signal_leaves_out_the_rest_of_the_delay_and_a_third_the_drain(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    with (
+        running_server(tmp_path, certificates, shutdown_delay_seconds=3600, drain_seconds=3600) as server,
+        server.connect() as busy,
+    ):
+        send_head(busy, f"/held?until={tmp_path / 'never'}")
+        until(lambda: 'stage="request"} 1.0' in server.plain("/metrics")[1])
+        server.process.send(signal.SIGTERM)
+        wait_for_plain(server, "/readyz", 500)
+        server.process.send(signal.SIGTERM)
+        until(lambda: refuses_connections(server))
+        assert server.process.is_running
+        server.process.send(signal.SIGTERM)
+        assert server.process.wait(PATIENCE) == 0
+    assert "1 requests did not finish in time" in server.log
+
+
+def refuses_connections(server: Server) -> bool:
+    with contextlib.suppress(OSError), server.tcp():
+        return False
+    return True
+
+
+def test_a_worker_that_crashes_is_replaced_on_the_same_ports(tmp_path: Path, certificates: Certificates) -> None:
+    with running_server(tmp_path, certificates) as server:
+        ports = server.port, server.plain_port
+        with server.connect() as sock:
+            send_head(sock, "/crash")
+            assert is_closed(sock)
+        until(lambda: server.log.count(" serving address=") == 2)
+        with server.connect() as sock:
+            assert get(sock)[0] == 200
+        assert (server.port, server.plain_port) == ports
+        assert server.plain("/readyz")[0] == 200
+        assert exits(server) == {"SIGKILL": 1}
+        assert "was sent SIGKILL" in server.log
+        assert "the worker died and will be restarted after_seconds=1.0" in server.log
+
+
+def exits(server: Server) -> dict[str, float]:
+    """Return how many workers ended by each signal, as the metrics of the present worker say."""
+    lines = re.findall(
+        r'^example_worker_exits_total\{signal="(\w+)"\} (\S+)$', server.plain("/metrics")[1], re.MULTILINE
+    )
+    assert {name for name, _ in lines} == set(SIGNALS)
+    return {name: float(count) for name, count in lines if float(count)}
+
+
+def test_workers_that_signals_end_are_counted_over_their_successors(tmp_path: Path, certificates: Certificates) -> None:
+    def kill(name: int, workers: int) -> None:
+        with server.connect() as sock:
+            os.kill(get(sock)[1]["pid"], name)
+        until(lambda: server.log.count(" serving address=") == workers)
+
+    with running_server(tmp_path, certificates) as server:
+        assert exits(server) == {}
+        kill(signal.SIGSEGV, 2)
+        kill(signal.SIGRTMIN + 3, 3)
+        assert exits(server) == {"SIGSEGV": 1, "other": 1}
+
+
+def test_a_worker_ends_when_its_arbiter_is_killed(tmp_path: Path, certificates: Certificates) -> None:
+    with running_server(tmp_path, certificates) as server, server.connect() as sock:
+        worker = get(sock)[1]["pid"]
+        os.kill(server.process.pid, signal.SIGKILL)
+        until(lambda: not is_alive(worker))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    return state != "Z"
+
+
+def test_signals_of_terminals_and_of_gunicorn_change_nothing(server: Server) -> None:
+    with server.connect() as sock:
+        before = get(sock)[1]["pid"]
+        for name in ("HUP", "USR1", "USR2", "TTIN", "TTOU", "WINCH"):
+            server.process.send(getattr(signal, f"SIG{name}"))
+        assert get(sock)[1]["pid"] == before
+    assert server.log.count(" serving address=") == 1
+
+
+def test_a_pinned_worker_runs_on_one_core(tmp_path: Path, certificates: Certificates) -> None:
+    with running_server(tmp_path, certificates, pin_cpu=True) as server, server.connect() as sock:
+        assert get(sock)[1]["cpus"] == 1
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/debug", "/metricsx"])
+def test_the_plain_port_serves_metrics_livez_and_readyz_and_nothing_else(server: Server, path: str) -> None:
+    assert server.plain(path)[0] == 404
+
+
+def test_the_plain_port_tells_about_the_process(server: Server) -> None:
+    metrics = server.plain("/metrics")[1]
+    for name in (
+        'tidewatch_build_info{python_version="',
+        "process_cpu_seconds_total",
+        'example_task_runs_total{result="error",task="watch"} 0.0',
+        'example_connections{stage="idle"}',
+    ):
+        assert name in metrics
+    assert server.plain("/readyz/serving") == (200, "ok")

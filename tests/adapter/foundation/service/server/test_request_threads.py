@@ -1,0 +1,131 @@
+"""Whose turn it is: requests that were sent ahead, reserved threads, and the processor time of all others."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from adapter.foundation.service.server import request_threads
+from adapter.foundation.service.server.request_threads import RequestThreads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.service.server.connections import Connection
+
+
+class Client:
+    """A connection, as far as turns depend on it."""
+
+    def __init__(self, name: str, *, sent_ahead: int = 0, is_reserved: bool = False, cost_seconds: float = 0.0) -> None:
+        self.name = name
+        self.sent_ahead = sent_ahead
+        self.is_reserved = is_reserved
+        self.cost_seconds = cost_seconds
+
+
+class Turns:
+    """Two common threads, perhaps with a reserved one beside them; nothing is run."""
+
+    def __init__(self, common: ThreadPoolExecutor, reserved: ThreadPoolExecutor | None) -> None:
+        self.started: list[str] = []
+        self._reserved = reserved
+        self.threads = RequestThreads(common, reserved, 2, self._start)
+
+    def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> None:
+        assert (pool is self._reserved) is (self._reserved is not None and conn.is_reserved)
+        self.started.append(cast("Client", conn).name)
+
+    def submit(self, *clients: Client) -> None:
+        for client in clients:
+            self.threads.submit(cast("Connection", client))
+
+    def finished(self, *clients: Client) -> None:
+        for client in clients:
+            self.threads.finished(cast("Connection", client))
+
+
+class Time:
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture(name="time")
+def _time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    found = Time()
+    monkeypatch.setattr(request_threads, "time", found)
+    return found
+
+
+@pytest.fixture(name="pools")
+def _pools() -> Iterator[tuple[ThreadPoolExecutor, ThreadPoolExecutor]]:
+    with ThreadPoolExecutor(1) as common, ThreadPoolExecutor(1) as reserved:
+        yield common, reserved
+
+
+def test_requests_that_were_sent_ahead_come_after_those_of_others(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    turns = Turns(pools[0], None)
+    busy = [Client(f"busy-{number}") for number in range(4)]
+    turns.submit(*busy)
+    turns.submit(*(Client(f"ahead-{number}", sent_ahead=number) for number in (3, 1, 2)))
+    time.now += 0.1
+    turns.submit(Client("other"))
+    turns.finished(*busy)
+    assert turns.started[4:] == ["other", "ahead-1", "ahead-2", "ahead-3"]
+
+
+def test_a_request_that_was_sent_far_ahead_gets_its_turn_in_the_end(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    turns = Turns(pools[0], None)
+    busy = [Client(f"busy-{number}") for number in range(4)]
+    turns.submit(*busy, Client("ahead", sent_ahead=1_000_000))
+    time.now += 6
+    turns.submit(Client("other"))
+    turns.finished(busy[0])
+    assert turns.started[4:] == ["ahead"]
+
+
+def test_a_reserved_thread_is_free_however_many_others_wait(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    del time
+    turns = Turns(*pools)
+    turns.submit(*(Client(f"stranger-{number}") for number in range(100)), Client("scheduler", is_reserved=True))
+    assert turns.started == ["stranger-0", "stranger-1", "scheduler"]
+
+
+def test_beside_a_reserved_thread_all_others_have_a_part_of_the_processor(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    turns = Turns(*pools)
+    costly = [Client(f"costly-{number}", cost_seconds=0.01) for number in range(1000)]
+    turns.submit(*costly)
+    done = 0
+    for _ in range(1000):
+        ended = len(turns.started)
+        turns.finished(*costly[done:ended])
+        done = ended
+        time.now += 0.01
+        turns.threads.start_waiting()
+    spent = done * 0.01
+    assert 0.1 <= spent / 10 <= request_threads.COMMON_SHARE
+    assert turns.threads.pause_seconds() >= 0
+
+
+def test_without_a_reserved_thread_nothing_is_held_back(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    del time
+    turns = Turns(pools[0], None)
+    costly = [Client(f"costly-{number}", cost_seconds=1.0) for number in range(100)]
+    turns.submit(*costly)
+    turns.finished(*costly)
+    assert len(turns.started) == 100
+    assert turns.threads.pause_seconds() == 0

@@ -1,0 +1,254 @@
+"""Where the API server is and how to be let in: kubeconfigs, service accounts, and credentials that are renewed."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import ssl
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from adapter.foundation.sources.kubernetes.access import access, from_kubeconfig, in_cluster
+from adapter.foundation.sources.kubernetes.client import Answer, KubernetesClient
+from adapter.foundation.sources.kubernetes.errors import (
+    ConfigurationError,
+    UnauthorizedError,
+    UnreachableError,
+)
+from demo.machine.certificates import Authority
+from tests.adapter.foundation.sources.kubernetes.client_world import PODS, kind_of
+from tests.support.fake_apiserver import TOKEN, FakeApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+CONTEXT = "current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}]"
+USER = "{name: u, user: {token: s3cret}}"
+CLUSTER = "{server: 'https://localhost', certificate-authority: missing.crt}"
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "authority")
+
+
+@pytest.fixture
+def tls_server(authority: Authority) -> Iterator[FakeApiServer]:
+    with FakeApiServer(server_context(authority)) as running:
+        yield running
+
+
+@pytest.fixture
+def service_account(tmp_path: Path, authority: Authority) -> Path:
+    folder = tmp_path / "serviceaccount"
+    folder.mkdir()
+    (folder / "token").write_text(TOKEN)
+    shutil.copy(authority.ca_file, folder / "ca.crt")
+    return folder
+
+
+def server_context(authority: Authority) -> ssl.SSLContext:
+    pair = authority.server()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate_file, pair.key_file)
+    return context
+
+
+def environ_of(server: FakeApiServer) -> dict[str, str]:
+    host, port = server.url.removeprefix("https://").split(":")
+    return {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+
+
+def test_a_read_that_waits_over_tls_is_ended_from_another_thread(
+    tls_server: FakeApiServer, authority: Authority, tmp_path: Path
+) -> None:
+    tls_server.put("pods", "shop", "a")
+    kubeconfig = tls_server.kubeconfig(tmp_path / "config", ca_file=authority.ca_file)
+    client = KubernetesClient(from_kubeconfig(str(kubeconfig)))
+    first, ended = threading.Event(), threading.Event()
+
+    def read(answer: Answer) -> None:
+        with contextlib.suppress(UnreachableError):
+            for _piece in answer.pieces(60.0):
+                first.set()
+        ended.set()
+
+    with client.open(PODS, {"watch": "true"}, silence=60.0) as answer:
+        threading.Thread(target=read, args=(answer,), daemon=True).start()
+        assert first.wait(10.0)
+        assert not ended.wait(0.05)
+        answer.cancel()
+        assert ended.wait(10.0)
+
+
+class TestRotation:
+    def test_a_token_file_of_a_kubeconfig_is_read_again_when_its_token_is_refused(
+        self, server: FakeApiServer, tmp_path: Path
+    ) -> None:
+        token = tmp_path / "token"
+        token.write_text(f"{TOKEN}\n")
+        kubeconfig = server.kubeconfig(tmp_path / "config", user={"tokenFile": str(token)})
+        client = KubernetesClient(from_kubeconfig(str(kubeconfig)))
+        client.get(PODS)
+        server.tokens = {"the-next-one"}
+        token.write_text("the-next-one\n")
+        client.get(PODS)
+        assert server.requests[-1].headers["authorization"] == "Bearer the-next-one"
+
+    def test_the_service_account_is_read_again_when_its_token_is_refused(
+        self, tls_server: FakeApiServer, service_account: Path
+    ) -> None:
+        client = KubernetesClient(in_cluster(service_account, environ_of(tls_server)))
+        client.get(PODS)
+        tls_server.tokens = {"the-next-one"}
+        (service_account / "token").write_text("the-next-one")
+        client.get(PODS)
+        assert [asked.headers["authorization"] for asked in tls_server.requests] == [
+            f"bearer {TOKEN}",
+            f"bearer {TOKEN}",
+            "bearer the-next-one",
+        ]
+
+    def test_an_exec_plugin_is_run_again_when_its_token_is_refused(self, server: FakeApiServer, tmp_path: Path) -> None:
+        token = tmp_path / "token"
+        token.write_text(TOKEN)
+        program = (
+            "import json, pathlib, sys; "
+            "print(json.dumps({'apiVersion': 'client.authentication.k8s.io/v1', 'kind': 'ExecCredential', "
+            "'status': {'token': pathlib.Path(sys.argv[1]).read_text()}}))"
+        )
+        plugin = {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": ["-c", program, str(token)],
+        }
+        kubeconfig = server.kubeconfig(tmp_path / "config", user={"exec": plugin})
+        client = KubernetesClient(from_kubeconfig(str(kubeconfig)))
+        client.get(PODS)
+        server.tokens = {"the-next-one"}
+        token.write_text("the-next-one")
+        client.get(PODS)
+        assert server.requests[-1].headers["authorization"] == "Bearer the-next-one"
+
+    def test_a_token_that_stays_refused_is_not_read_at_every_request(
+        self, server: FakeApiServer, tmp_path: Path
+    ) -> None:
+        now = [1000.0]
+        kubeconfig = server.kubeconfig(tmp_path / "config", user={"token": "expired"})
+        client = KubernetesClient(from_kubeconfig(str(kubeconfig)), clock=lambda: now[0])
+        for asked in (2, 3, 4):
+            with pytest.raises(UnauthorizedError):
+                client.get(PODS)
+            assert len(server.requests) == asked
+        now[0] += 11.0
+        with pytest.raises(UnauthorizedError):
+            client.get(PODS)
+        assert len(server.requests) == 6
+
+    def test_without_a_token_the_server_refuses_an_unknown_caller(self, server: FakeApiServer, tmp_path: Path) -> None:
+        client = KubernetesClient(from_kubeconfig(str(server.kubeconfig(tmp_path / "config", user={}))))
+        with pytest.raises(UnauthorizedError, match="system:anonymous"):
+            client.get(PODS)
+
+    def test_a_token_file_that_is_away_for_a_moment_is_an_error_of_that_request(
+        self, tls_server: FakeApiServer, service_account: Path
+    ) -> None:
+        client = KubernetesClient(in_cluster(service_account, environ_of(tls_server)))
+        tls_server.tokens = {"the-next-one"}
+        (service_account / "token").unlink()
+        with pytest.raises(ConfigurationError, match="Service token file does not exist"):
+            client.get(PODS)
+
+    def test_a_ca_bundle_is_read_again_when_the_certificate_is_not_verified(
+        self, tls_server: FakeApiServer, authority: Authority, tmp_path: Path
+    ) -> None:
+        bundle = tmp_path / "bundle.crt"
+        shutil.copy(Authority(tmp_path / "other").ca_file, bundle)
+        kubeconfig = tls_server.kubeconfig(tmp_path / "config", ca_file=bundle)
+        now = [1000.0]
+        client = KubernetesClient(from_kubeconfig(str(kubeconfig)), clock=lambda: now[0])
+        with pytest.raises(UnreachableError, match="certificate verify failed"):
+            client.get(PODS)
+        assert tls_server.requests == []
+        shutil.copy(authority.ca_file, bundle)
+        now[0] += 11.0
+        assert kind_of(client.get(PODS)) == "PodList"
+
+
+class TestConfiguration:
+    def test_the_context_that_is_named_is_used(self, server: FakeApiServer, tmp_path: Path) -> None:
+        path = server.kubeconfig(tmp_path / "config")
+        content = yaml.safe_load(path.read_text())
+        content["users"].append({"name": "other", "user": {"token": "not-taken"}})
+        content["contexts"].append({"name": "other", "context": {"cluster": "test", "user": "other"}})
+        path.write_text(yaml.safe_dump(content))
+        KubernetesClient(from_kubeconfig(str(path))).get(PODS)
+        with pytest.raises(UnauthorizedError):
+            KubernetesClient(from_kubeconfig(str(path), "other")).get(PODS)
+
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [
+            ("", "Invalid kube-config"),
+            ("a: [", "not YAML, line 1"),
+            ("- a list", "not in the expected form"),
+            ("kind: Config", "Expected key current-context"),
+            (
+                "{current-context: a, contexts: [{name: b}], clusters: [], users: [{name: u, user: {token: s3cret}}]}",
+                "Expected object with name a",
+            ),
+            (
+                f"{{{CONTEXT}, clusters: [], users: [{USER}, {{user: {{token: s3cret}}}}]}}",
+                "not in the expected form",
+            ),
+            (
+                f"{{{CONTEXT}, clusters: [{{name: c, cluster: {CLUSTER}}}], users: [{USER}]}}",
+                "File does not exist",
+            ),
+        ],
+        ids=["empty", "not YAML", "a list", "no context", "context of another name", "user without name", "no CA"],
+    )
+    def test_what_is_wrong_with_a_kubeconfig_is_said_without_its_secrets(
+        self, tmp_path: Path, content: str, reason: str
+    ) -> None:
+        path = tmp_path / "config"
+        path.write_text(content)
+        with pytest.raises(ConfigurationError, match=reason) as raised:
+            KubernetesClient(from_kubeconfig(str(path)))
+        assert str(path) in str(raised.value)
+        assert "s3cret" not in str(raised.value)
+        assert raised.value.__suppress_context__
+
+    def test_a_kubeconfig_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigurationError, match="No configuration found"):
+            KubernetesClient(from_kubeconfig(str(tmp_path / "missing")))
+
+    def test_no_service_account(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigurationError, match="Service host/port is not set"):
+            KubernetesClient(in_cluster(tmp_path, {}))
+
+    def test_a_token_that_no_header_can_hold_is_not_told(self, server: FakeApiServer, tmp_path: Path) -> None:
+        kubeconfig = server.kubeconfig(tmp_path / "config", user={"token": "s3c\nret"})
+        client = KubernetesClient(from_kubeconfig(str(kubeconfig)))
+        with pytest.raises(ConfigurationError, match="contain characters that cannot be sent") as raised:
+            client.get(PODS)
+        assert raised.value.__suppress_context__
+
+    def test_outside_of_a_pod_the_default_kubeconfig_is_used(
+        self, server: FakeApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path / "config")))
+        assert kind_of(KubernetesClient(access(None, None)).get(PODS)) == "PodList"
+
+    def test_in_a_pod_its_service_account_is_used(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+        with pytest.raises(ConfigurationError, match="service account in /var/run/secrets"):
+            KubernetesClient(access(None, None))

@@ -1,0 +1,183 @@
+"""Requests to an API server, and how they end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.sources.kubernetes.access import from_kubeconfig
+from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from adapter.foundation.sources.kubernetes.errors import (
+    ExpiredError,
+    ForbiddenError,
+    NotFoundError,
+    ServerError,
+    SilentError,
+    StatusError,
+    ThrottledError,
+    UnauthorizedError,
+    UnexpectedResponseError,
+    UnreachableError,
+    error_of_answer,
+)
+from tests.adapter.foundation.sources.kubernetes.client_world import PODS, kind_of
+from tests.support.fake_apiserver import TOKEN, FakeApiServer, Fault
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_get_is_made_with_the_token_and_says_who_asks(server: FakeApiServer, client: KubernetesClient) -> None:
+    assert kind_of(client.get(PODS, {"limit": "5"})) == "PodList"
+    asked = server.requests[0]
+    assert asked.query == {"limit": "5"}
+    assert asked.headers["authorization"] == f"Bearer {TOKEN}"
+    assert asked.headers["User-Agent"] == "tidewatch"
+
+
+def test_values_of_parameters_are_escaped(server: FakeApiServer, client: KubernetesClient) -> None:
+    with pytest.raises(StatusError, match="continue key is not valid"):
+        client.get(PODS, {"continue": "a&limit=5 +=/"})
+    assert server.requests[0].query == {"continue": "a&limit=5 +=/"}
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (400, StatusError),
+        (401, UnauthorizedError),
+        (403, ForbiddenError),
+        (404, NotFoundError),
+        (410, ExpiredError),
+        (429, ThrottledError),
+        (500, ServerError),
+        (503, ServerError),
+    ],
+)
+def test_each_status_has_its_class(
+    server: FakeApiServer, client: KubernetesClient, code: int, error: type[StatusError]
+) -> None:
+    server.faults.append(Fault("list", "status", code=code, headers={"Retry-After": "3"}, times=2))
+    with pytest.raises(StatusError, match=rf"^GET /api/v1/pods: {code} Scripted: this failure was asked") as raised:
+        client.get(PODS)
+    assert type(raised.value) is error
+    assert (raised.value.code, raised.value.retry_after_seconds) == (code, 3.0)
+
+
+@pytest.mark.parametrize("retry_after", ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "", "³"])
+def test_a_retry_after_that_is_no_number_of_seconds_is_ignored(retry_after: str) -> None:
+    assert error_of_answer("GET /", 429, b"{}", retry_after).retry_after_seconds == 0.0
+
+
+def test_a_foreign_message_is_cut_and_put_on_one_line() -> None:
+    error = error_of_answer("GET /", 502, b"<html>\n<h1>Bad\tgateway</h1>" + b"x" * 5000)
+    assert str(error).startswith("GET /: 502: <html> <h1>Bad gateway</h1>xxx")
+    assert len(str(error)) < 300
+    assert "\n" not in str(error)
+
+
+def test_no_more_than_once_is_asked_of_a_server_that_fails(server: FakeApiServer, client: KubernetesClient) -> None:
+    server.faults.append(Fault("list", "status", code=503, headers={"Retry-After": "1"}, times=9))
+    with pytest.raises(ServerError):
+        client.get(PODS)
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_is_not_followed(server: FakeApiServer, client: KubernetesClient) -> None:
+    server.faults.append(Fault("list", "status", code=302, headers={"Location": f"{server.url}/api/v1/nodes"}))
+    with pytest.raises(StatusError, match="302"):
+        client.get(PODS)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("what", ["hang", "silence"])
+def test_silence_has_an_end(server: FakeApiServer, client: KubernetesClient, what: str) -> None:
+    server.faults.append(Fault("list", what))  # type: ignore[arg-type]  # one of the table's two
+    with pytest.raises(SilentError, match=r"^GET /api/v1/pods: no answer in time$"):
+        client.get(PODS)
+
+
+def test_an_answer_that_drips_has_an_end(server: FakeApiServer, tmp_path: Path) -> None:
+    server.bookmark_seconds = 0.05
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 1.0
+        return now[0]
+
+    kubeconfig = server.kubeconfig(tmp_path / "config")
+    client = KubernetesClient(from_kubeconfig(str(kubeconfig)), RequestDeadlines(total=3.0), clock=clock)
+    with pytest.raises(UnreachableError, match="did not end within 3 s"):
+        client.get(PODS, {"watch": "true", "allowWatchBookmarks": "true"})
+
+
+def test_a_server_that_is_not_there(server: FakeApiServer, client: KubernetesClient) -> None:
+    server.stop()
+    with pytest.raises(UnreachableError, match=r"^GET /api/v1/pods: cannot connect: .*refused$"):
+        client.get(PODS)
+
+
+def test_a_cancelled_answer_ends(server: FakeApiServer, client: KubernetesClient) -> None:
+    server.put("pods", "shop", "a")
+    with client.open(PODS, {"watch": "true"}) as answer:
+        pieces = answer.pieces(60.0)
+        assert b'"a"' in next(pieces)
+        answer.cancel()
+        assert list(pieces) == []
+    answer.cancel()
+
+
+def test_an_answer_left_half_read_does_not_spoil_the_next(server: FakeApiServer, client: KubernetesClient) -> None:
+    for number in range(200):
+        server.put("pods", "shop", f"a-{number}")
+    with client.open(PODS) as answer:
+        next(answer.pieces(5.0))
+    assert kind_of(client.get(PODS, {"limit": "1"})) == "PodList"
+
+
+def test_the_models_of_the_package_are_never_loaded(server: FakeApiServer, tmp_path: Path) -> None:
+    program = f"""
+import sys
+import adapter.foundation.sources.kubernetes.cluster, adapter.foundation.sources.files
+assert "kubernetes" not in sys.modules
+from adapter.foundation.sources.kubernetes.access import from_kubeconfig
+from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
+client = KubernetesClient(from_kubeconfig({str(server.kubeconfig(tmp_path / "config"))!r}))
+KindDiscovery(client).refresh()
+client.get("/api/v1/pods")
+heavy = [name for name in sys.modules if name.startswith(("kubernetes.client.models.", "kubernetes.client.api.core"))]
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_each_request_waits_for_its_turn_and_none_is_made_without(server: FakeApiServer, tmp_path: Path) -> None:
+    turns: list[float] = []
+
+    def may_ask(seconds: float) -> bool:
+        turns.append(seconds)
+        return len(turns) < 3
+
+    connect = from_kubeconfig(str(server.kubeconfig(tmp_path / "config")))
+    client = KubernetesClient(connect, RequestDeadlines(silence=7.0), may_ask=may_ask)
+    for _ in range(2):
+        client.get(PODS)
+    with pytest.raises(UnreachableError, match=r"^GET /api/v1/pods: not sent: .*--client-qps"):
+        client.get(PODS)
+    assert turns == [7.0] * 3
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("3", 3.0), ("9" * 400, 300.0), ("301", 300.0), ("soon", 0.0)])
+def test_how_long_to_stay_away_is_bounded(asked: str, seconds: float) -> None:
+    assert error_of_answer("GET /api", 429, b"", asked).retry_after_seconds == seconds
+
+
+def test_an_answer_without_an_end_is_given_up(server: FakeApiServer, client: KubernetesClient) -> None:
+    server.faults.append(Fault("list", "garbage", body=b"x" * 2_000_000))
+    with client.open("/api/v1/pods") as answer, pytest.raises(UnexpectedResponseError, match="larger than 1 MiB"):
+        answer.whole(10.0, 1 << 20)

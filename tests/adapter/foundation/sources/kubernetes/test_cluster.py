@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.kubernetes.cluster import PODS, ClusterObjects
+from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+from adapter.foundation.sources.objects import (
+    ObjectsError,
+    ObjectsForbiddenError,
+    ObjectsNotServedError,
+    ObjectsNotSyncedError,
+    ObjectSource,
+)
+from adapter.foundation.time.backoff import Backoff
+from tests.support.fake_apiserver import FakeApiServer, Fault
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+
+    from .conftest import Tasks
+
+SERVICES = find_resource(BUILT_IN, "", "services")
+DEPLOYMENTS = find_resource(BUILT_IN, "apps", "deployments")
+NODES = find_resource(BUILT_IN, "", "nodes")
+
+
+@pytest.fixture
+def cluster(client: KubernetesClient, tasks: Tasks) -> ClusterObjects:
+    return ClusterObjects(client, tasks.start, settings(refused_seconds=0.1))
+
+
+def settings(refused_seconds: float) -> WatchSettings:
+    return WatchSettings(
+        window_seconds=(60.0, 60.0),
+        backoff=lambda: Backoff(first_seconds=0.01, longest_seconds=0.05),
+        refused_seconds=refused_seconds,
+    )
+
+
+def failure_of(cluster: ClusterObjects, resource: Resource) -> ObjectsError | None:
+    try:
+        cluster.names(resource, None, EVERYTHING)
+    except ObjectsError as error:
+        return error
+    return None
+
+
+def test_a_cluster_is_an_object_source(cluster: ClusterObjects) -> None:
+    source: ObjectSource = cluster
+    assert source.resource("", "pod") == PODS
+
+
+def test_pods_are_watched_from_the_start(server: FakeApiServer, cluster: ClusterObjects, tasks: Tasks) -> None:
+    server.put("pods", "shop", "a", {"app": "web"})
+    server.put("pods", "chat", "b", {"app": "web"})
+    until(lambda: cluster.synced(PODS))
+    until(lambda: cluster.names(PODS, "shop", parse_selector("app=web")) == ("a",))
+    until(lambda: cluster.namespaces_of(PODS) == ("chat", "shop"))
+    assert tasks.names == ["discovery", "watch pods"]
+
+
+@contextmanager
+def unanswered(server: FakeApiServer) -> Iterator[None]:
+    """Keep every request waiting during the block, so that no first list arrives before it is missed."""
+    with server.store.changed:
+        yield
+
+
+def test_other_kinds_are_watched_from_the_first_time_they_are_asked_for(
+    server: FakeApiServer, cluster: ClusterObjects, tasks: Tasks
+) -> None:
+    server.put("deployments", "shop", "web", {"tier": "front"})
+    assert not cluster.synced(DEPLOYMENTS)
+    assert not server.asked("list", "deployments")
+    not_yet = r"^deployments\.apps: the first list has not arrived yet"
+    with unanswered(server), pytest.raises(ObjectsNotSyncedError, match=not_yet):
+        cluster.names(DEPLOYMENTS, "shop", EVERYTHING)
+    until(lambda: cluster.synced(DEPLOYMENTS))
+    assert cluster.names(DEPLOYMENTS, "shop", EVERYTHING) == ("web",)
+    assert tasks.names.count("watch deployments.apps") == 1
+
+
+def test_who_waits_for_the_first_list_need_not_ask_again(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.put("services", "shop", "front")
+    with unanswered(server):
+        assert isinstance(failure_of(cluster, SERVICES), ObjectsNotSyncedError)
+    cluster.await_first_list(SERVICES, 20)
+    assert cluster.names(SERVICES, "shop", EVERYTHING) == ("front",)
+
+
+def test_a_first_list_that_fails_is_not_waited_for(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.faults.append(Fault("list", "status", code=500, times=1000))
+    failure_of(cluster, SERVICES)
+    cluster.await_first_list(SERVICES, 3600)
+    assert "500" in str(failure_of(cluster, SERVICES))
+
+
+def test_namespaces_start_a_watch_as_well(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.put("services", "shop", "front")
+    with unanswered(server), pytest.raises(ObjectsNotSyncedError):
+        cluster.namespaces_of(SERVICES)
+    until(lambda: cluster.synced(SERVICES))
+    assert cluster.namespaces_of(SERVICES) == ("shop",)
+
+
+def test_kinds_without_a_namespace(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.put("nodes", "", "n1", {"zone": "a"})
+    until(lambda: failure_of(cluster, NODES) is None)
+    assert cluster.names(NODES, None, parse_selector("zone=a")) == ("n1",)
+    assert cluster.labels_of(NODES, None, "n1") == {"zone": "a"}
+    assert cluster.labels_of(NODES, None, "n2") is None
+
+
+def test_objects_that_cannot_be_read_are_counted_by_namespace(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    odd = '{"metadata":{"name":"odd","namespace":"shop","labels":{"app":1}}}'
+    fine = '{"metadata":{"name":"web-0","namespace":"shop"}}'
+    head = '"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1"'
+    body = f'{{{head},"metadata":{{"resourceVersion":"1"}},"items":[{odd},{fine}]}}'
+    until(lambda: cluster.synced(PODS))
+    server.faults.append(Fault("list", "garbage", body=body.encode()))
+
+    assert cluster.unreadable(SERVICES, None) == 0, "nothing is known of a kind that is not watched"
+    until(lambda: failure_of(cluster, SERVICES) is None)
+    assert [cluster.unreadable(SERVICES, one) for one in ("shop", "other", None)] == [1, 0, 1]
+
+
+def test_labels_start_a_watch_as_well(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.put("services", "shop", "front", {"tier": "a"})
+    with unanswered(server), pytest.raises(ObjectsNotSyncedError):
+        cluster.labels_of(SERVICES, "shop", "front")
+    until(lambda: cluster.synced(SERVICES))
+    assert cluster.labels_of(SERVICES, "shop", "front") == {"tier": "a"}
+
+
+def test_a_request_before_the_first_list_says_what_keeps_it(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.faults.append(Fault("list", "status", code=500, times=1000))
+    until(lambda: failure_of(cluster, SERVICES) is not None and "500" in str(failure_of(cluster, SERVICES)))
+    assert isinstance(failure_of(cluster, SERVICES), ObjectsNotSyncedError)
+
+
+@pytest.mark.parametrize(
+    ("resource", "needed"),
+    [
+        (SERVICES, "services: needs get, list, watch on services in the core group"),
+        (DEPLOYMENTS, "deployments.apps: needs get, list, watch on deployments in the API group apps"),
+    ],
+    ids=["core", "group"],
+)
+def test_a_kind_that_may_not_be_read_names_the_permission_and_recovers(
+    server: FakeApiServer, cluster: ClusterObjects, resource: Resource, needed: str
+) -> None:
+    server.forbid("list", resource.plural)
+    until(lambda: isinstance(failure_of(cluster, resource), ObjectsForbiddenError))
+    assert str(failure_of(cluster, resource)).startswith(needed)
+    until(lambda: cluster.synced(PODS))
+    server.allow("list", resource.plural)
+    until(lambda: failure_of(cluster, resource) is None)
+
+
+def test_a_right_that_is_taken_away_is_told_instead_of_what_was_known(
+    server: FakeApiServer, cluster: ClusterObjects
+) -> None:
+    server.put("pods", "shop", "a")
+    until(lambda: server.watching("pods"))
+    server.forbid("list", "pods")
+    server.forbid("watch", "pods")
+    server.expire_watches()
+    until(lambda: isinstance(failure_of(cluster, PODS), ObjectsForbiddenError))
+    assert cluster.synced(PODS)
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_what_is_known_is_told_on_while_a_server_that_starts_refuses_everybody(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks, code: int
+) -> None:
+    server.put("pods", "shop", "a")
+    cluster = ClusterObjects(client, tasks.start, settings(refused_seconds=600.0))
+    until(lambda: server.watching("pods"))
+    for verb in ("list", "watch"):
+        server.faults.append(Fault(verb, "status", code=code, times=1000))
+    server.expire_watches()
+    until(lambda: len(server.asked("list", "pods")) > 3)
+    assert cluster.names(PODS, "shop", EVERYTHING) == ("a",)
+    server.faults.clear()
+    server.put("pods", "shop", "b")
+    until(lambda: cluster.names(PODS, "shop", EVERYTHING) == ("a", "b"))
+
+
+def test_a_kind_that_the_cluster_does_not_have(cluster: ClusterObjects) -> None:
+    widgets = Resource("shop.example", "v1", "widgets", "widget", "Widget", namespaced=True)
+    until(lambda: isinstance(failure_of(cluster, widgets), ObjectsNotServedError))
+    assert "does not serve widgets in version v1 of the API group shop.example" in str(failure_of(cluster, widgets))

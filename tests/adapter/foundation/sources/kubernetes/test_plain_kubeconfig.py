@@ -1,0 +1,101 @@
+"""Which kubeconfigs are read without the package `kubernetes`, and that the access is the same."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from adapter.foundation.sources.kubernetes.plain_kubeconfig import plain_access
+from adapter.foundation.sources.kubernetes.transport import PlainTransport, TokenFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.fake_apiserver import FakeApiServer
+
+
+def kubeconfig(folder: Path, cluster: dict[str, Any], user: dict[str, Any]) -> str:
+    path = folder / "config"
+    content = {
+        "current-context": "a",
+        "contexts": [{"name": "a", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://a:6443/", **cluster}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+def data(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def test_what_is_plain_is_read(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("KEY")
+    cluster = {"certificate-authority-data": data("CA"), "tls-server-name": "b", "insecure-skip-tls-verify": False}
+    user = {"token": "t", "client-certificate-data": data("CERT"), "client-key": "key"}
+    found = plain_access(kubeconfig(tmp_path, cluster, user), None)
+    assert found is not None
+    assert (found.host, found.authorities, found.client_certificate) == ("https://a:6443", "CA", "CERT\nKEY")
+    assert (found.verifies, found.server_name) == (True, "b")
+    assert found.token is not None
+    assert found.token() == "Bearer t"
+    assert plain_access(kubeconfig(tmp_path, cluster, user), "another") is None
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user"),
+    [
+        ({}, {"exec": {"command": "x"}}),
+        ({}, {"auth-provider": {"name": "x"}}),
+        ({}, {"username": "a", "password": "b"}),
+        ({}, {"as": "somebody"}),
+        ({"proxy-url": "http://p"}, {}),
+        ({"server": "a:6443"}, {}),
+        ({"certificate-authority": "missing"}, {}),
+        ({}, {"tokenFile": "missing"}),
+        ({}, {"client-certificate-data": data("CERT")}),
+        ({}, {"token": "a", "tokenFile": "b"}),
+        ({}, {"token": ["a"]}),
+        ({"insecure-skip-tls-verify": "yes"}, {}),
+    ],
+    ids=str,
+)
+def test_everything_else_is_left_to_the_package(tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any]) -> None:
+    assert plain_access(kubeconfig(tmp_path, cluster, user), None) is None
+
+
+def test_a_token_file_is_read_again_each_minute(tmp_path: Path) -> None:
+    now, path = [1000.0], tmp_path / "token"
+    path.write_text("a\n")
+    token = TokenFile(str(path), "bearer", lambda: now[0])
+    path.write_text("b\n")
+    assert token() == "bearer a"
+    now[0] += 61.0
+    assert token() == "bearer b"
+
+
+def test_queries_and_credentials_are_those_that_were_given(tmp_path: Path) -> None:
+    found = plain_access(kubeconfig(tmp_path, {"insecure-skip-tls-verify": True}, {"token": "t"}), None)
+    assert found is not None
+    url, headers = PlainTransport(found).prepared("GET", "/api", {"labelSelector": "a=b,c in (d)"}, {"Accept": "x"})
+    assert url == "https://a:6443/api?labelSelector=a%3Db%2Cc%20in%20%28d%29"
+    assert headers == {"Accept": "x", "authorization": "Bearer t"}
+
+
+def test_the_package_is_not_loaded_for_a_token(server: FakeApiServer, tmp_path: Path) -> None:
+    path = server.kubeconfig(tmp_path / "config")
+    program = f"""
+import sys
+from adapter.foundation.sources.kubernetes.access import from_kubeconfig
+from adapter.foundation.sources.kubernetes.client import KubernetesClient
+KubernetesClient(from_kubeconfig({json.dumps(str(path))})).get("/api/v1/pods")
+assert "kubernetes" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env={"no_proxy": "*"})

@@ -1,0 +1,205 @@
+"""Objects are listed and watched, against the stand-in for kube-apiserver, over real HTTP."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.index import ObjectIndex
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
+from tests.adapter.foundation.sources.kubernetes.reflecting import PODS, SETTINGS, MetadataReflector, fill, pods
+from tests.support.fake_apiserver import FakeApiServer, Fault
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+
+    from .conftest import Tasks
+
+
+NODES = find_resource(BUILT_IN, "", "nodes")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7])
+def test_a_list_is_taken_in_page_by_page(
+    server: FakeApiServer, start: Callable[..., MetadataReflector], count: int
+) -> None:
+    names = fill(server, count)
+    reflector = start()
+    until(lambda: reflector.synced)
+    assert pods(reflector) == names
+    assert len(server.asked("list", "pods")) == max(1, -(-count // 2))
+    assert len(reflector.index) == count
+
+
+def test_only_metadata_is_asked_for(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
+    start()
+    until(lambda: server.watching("pods"))
+    listed, watched = server.asked("list", "pods")[0], server.asked("watch", "pods")[0]
+    assert listed.headers["Accept"].startswith("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,")
+    assert watched.headers["Accept"].startswith("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,")
+    assert watched.query["allowWatchBookmarks"] == "true"
+    assert watched.query["timeoutSeconds"] == "60"
+
+
+def test_whole_objects_are_understood_too(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
+    server.metadata_only = False
+    fill(server, 3)
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.put("pods", "shop", "web-99", {"app": "web"})
+    until(lambda: pods(reflector) == ("web-00", "web-01", "web-02", "web-99"))
+
+
+def test_changes_are_followed(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
+    server.put("pods", "shop", "a", {"app": "web"})
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.put("pods", "shop", "b", {"app": "web"})
+    until(lambda: pods(reflector, "app=web") == ("a", "b"))
+    server.put("pods", "shop", "a", {"app": "api"})
+    until(lambda: pods(reflector, "app=web") == ("b",))
+    server.remove("pods", "shop", "b")
+    until(lambda: pods(reflector) == ("a",))
+    assert len(server.asked("list", "pods")) == 1
+
+
+def test_other_kinds_are_not_mixed_in(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
+    server.put("services", "shop", "front", {"app": "web"})
+    server.put("pods", "shop", "a")
+    reflector = start()
+    until(lambda: reflector.synced)
+    assert pods(reflector) == ("a",)
+
+
+def test_a_window_that_ends_is_followed_by_the_next_without_a_list(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    reflector = start(dataclasses.replace(SETTINGS, window_seconds=(1.0, 1.0)))
+    until(lambda: len(server.asked("watch", "pods")) >= 2)
+    server.put("pods", "shop", "late")
+    until(lambda: pods(reflector) == ("late",))
+    assert len(server.asked("list", "pods")) == 1
+
+
+def test_bookmarks_move_the_version_on_so_that_compaction_does_no_harm(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    server.bookmark_seconds = 0.05
+    reflector = start(dataclasses.replace(SETTINGS, window_seconds=(1.0, 1.0)))
+    until(lambda: server.watching("pods"))
+    server.put("services", "shop", "elsewhere")
+    present = str(server.store.version)
+    server.compact()
+    until(lambda: server.asked("watch", "pods")[-1].query["resourceVersion"] == present)
+    assert reflector.failure is None
+    assert len(server.asked("list", "pods")) == 1
+
+
+def test_an_expired_version_means_a_new_list_in_which_what_vanished_is_gone(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    fill(server, 5)
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    # The next watch starts from a version that is compacted meanwhile, and misses what happened in between.
+    server.faults.append(Fault("watch", "status", code=503, times=2))
+    server.stop()
+    server.remove("pods", "shop", "web-01")
+    server.put("pods", "shop", "web-77")
+    server.compact()
+    server.start()
+    until(lambda: pods(reflector) == ("web-00", "web-02", "web-03", "web-04", "web-77"))
+
+
+def test_an_error_event_of_an_open_watch_means_a_new_list(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.expire_watches()
+    until(lambda: len(server.asked("list", "pods")) == 2)
+    until(lambda: reflector.failure is None)
+
+
+def test_pages_that_expire_on_the_way_mean_that_the_list_begins_anew(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    names = fill(server, 5)
+    server.faults.append(Fault("list", "status", code=410, skip=1))
+    reflector = start()
+    until(lambda: reflector.synced)
+    assert pods(reflector) == names
+    assert [("continue" in asked.query) for asked in server.asked("list", "pods")] == [False, True, False, True, True]
+
+
+def test_what_is_known_stays_known_while_the_list_is_made_anew(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    names = fill(server, 4)
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.faults.append(Fault("list", "hang", skip=1, times=1))
+    server.expire_watches()
+    until(lambda: len(server.asked("list", "pods")) == 4)
+    assert reflector.synced
+    assert pods(reflector) == names
+
+
+def test_the_state_is_told_to_prometheus(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
+    registry = CollectorRegistry()
+    server.faults.append(Fault("list", "status", code=500, times=1))
+    reflector = start(
+        dataclasses.replace(
+            SETTINGS, telemetry=WatchMetrics(registry, "tidewatch_adapter"), wall_clock=lambda: 1_800_000_000.0
+        )
+    )
+    labels = {"resource": "pods"}
+    until(lambda: registry.get_sample_value("tidewatch_adapter_watch_synced", labels) == 1.0)
+    assert reflector.synced
+    assert registry.get_sample_value("tidewatch_adapter_watch_last_heard_timestamp_seconds", labels) == 1_800_000_000.0
+    failures = {"resource": "pods", "error": "ServerError"}
+    assert registry.get_sample_value("tidewatch_adapter_watch_failures_total", failures) == 1.0
+
+
+def test_nothing_is_synced_before_the_first_list(client: KubernetesClient) -> None:
+    registry = CollectorRegistry()
+    reflector = MetadataReflector(
+        client,
+        PODS,
+        ObjectIndex(),
+        dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry, "tidewatch_adapter")),
+    )
+    assert not reflector.synced
+    assert registry.get_sample_value("tidewatch_adapter_watch_synced", {"resource": "pods"}) == 0.0
+
+
+def test_a_stop_ends_a_watch_that_waits_for_the_next_event(server: FakeApiServer, client: KubernetesClient) -> None:
+    stop = threading.Event()
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, silence_seconds=60.0))
+    running = threading.Thread(target=reflector.run, args=(stop,), daemon=True)
+    running.start()
+    until(lambda: server.watching("pods"))
+    stop.set()
+    running.join(10.0)
+    assert not running.is_alive()
+    assert reflector.failure is None
+
+
+def test_objects_without_a_namespace_are_kept_apart(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    server.put("nodes", "", "n1", {"zone": "a"})
+    reflector = MetadataReflector(client, NODES, ObjectIndex(), SETTINGS)
+    tasks.start("watch nodes", reflector.run)
+    until(lambda: reflector.synced)
+    assert reflector.index.names(None, EVERYTHING) == ("n1",)
+    assert reflector.index.namespaces() == ()

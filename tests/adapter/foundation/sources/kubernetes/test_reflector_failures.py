@@ -1,0 +1,262 @@
+"""Lists and watches that fail: what is known stays, and is right again afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from adapter.foundation.sources.index import ObjectIndex
+from adapter.foundation.sources.kubernetes import reflector as reflector_module
+from adapter.foundation.sources.kubernetes.errors import (
+    ForbiddenError,
+    ServerError,
+    UnauthorizedError,
+    UnexpectedResponseError,
+    UnreachableError,
+)
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import NoTelemetry, WatchMetrics
+from adapter.foundation.time.backoff import Backoff
+from tests.adapter.foundation.sources.kubernetes.reflecting import PODS, SETTINGS, MetadataReflector, fill, listed, pods
+from tests.support.fake_apiserver import FakeApiServer, Fault
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+
+    from .conftest import Tasks
+
+
+class Recording(NoTelemetry):
+    def __init__(self) -> None:
+        self.failures: list[tuple[str, str]] = []
+
+    def failed(self, resource: str, error: str) -> None:
+        self.failures.append((resource, error))
+
+
+ITEM_WITH_A_NUMBER = b'{"items":[{"metadata":{"name":"a","resourceVersion":"1","labels":{"a":1}}}]}'
+NOT_A_LIST = b'{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}'
+AGAIN = b'{"items":[],"metadata":{"resourceVersion":"7","continue":"again"}}'
+DEEP = b'{"items":[{"metadata":' + b"[" * 5000 + b"]" * 5000 + b'}],"metadata":{"resourceVersion":"7"}}'
+NO_VERSION = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":""}}}\n'
+NAMELESS = b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"9","labels":{"a":1}}}}\n'
+UNKNOWN_EVENT = b'{"type":"NEWS","object":{"metadata":{"resourceVersion":"1"}}}\n'
+ERROR_EVENT = b'{"type":"ERROR","object":{"code":500,"message":"etcd"}}\n'
+FAILURES = {
+    "list: 500": (Fault("list", "status", code=500), ServerError),
+    "list: cut": (Fault("list", "cut"), UnreachableError),
+    "list: no answer": (Fault("list", "hang"), UnreachableError),
+    "list: no body": (Fault("list", "silence"), UnreachableError),
+    "list: HTML": (Fault("list", "garbage"), UnexpectedResponseError),
+    "list: a label that is a number": (Fault("list", "garbage", body=ITEM_WITH_A_NUMBER), UnexpectedResponseError),
+    "list: no version": (Fault("list", "garbage", body=b'{"items":[],"metadata":{}}'), UnexpectedResponseError),
+    "list: not UTF-8": (Fault("list", "garbage", body=b'{"items":[{"kind":"\xff"}]}'), UnexpectedResponseError),
+    "list: nothing in it": (Fault("list", "garbage", body=b"{}"), UnexpectedResponseError),
+    "list: one object": (Fault("list", "garbage", body=NOT_A_LIST), UnexpectedResponseError),
+    "list: pages without end": (Fault("list", "garbage", body=AGAIN, times=2), UnexpectedResponseError),
+    "list: nested": (Fault("list", "garbage", body=DEEP), UnexpectedResponseError),
+    "watch: no version": (Fault("watch", "garbage", body=NO_VERSION), UnexpectedResponseError),
+    "watch: an object without a name": (Fault("watch", "garbage", body=NAMELESS), UnexpectedResponseError),
+    "watch: text": (Fault("watch", "garbage", body=b"not an event\n"), UnexpectedResponseError),
+    "watch: unknown event": (Fault("watch", "garbage", body=UNKNOWN_EVENT), UnexpectedResponseError),
+    "watch: error event": (Fault("watch", "garbage", body=ERROR_EVENT), ServerError),
+    "watch: cut": (Fault("watch", "cut"), UnreachableError),
+    "watch: no answer": (Fault("watch", "hang"), UnreachableError),
+    "watch: 403": (Fault("watch", "status", code=403), ForbiddenError),
+    "watch: 401": (Fault("watch", "status", code=401, times=2), UnauthorizedError),
+}
+
+
+def metadata(name: str, label: str = '"web"', version: int = 2) -> str:
+    place = f'"name":"{name}","namespace":"shop","resourceVersion":"{version}"'
+    return f'{{"metadata":{{{place},"labels":{{"app":{label}}}}}}}'
+
+
+UNREADABLE_ITEMS = {
+    "null": ("null", "without a name"),
+    "no metadata": ('{"kind":"Pod"}', "without a name"),
+    "no name": ('{"metadata":{"namespace":"shop"}}', "without a name"),
+    "an empty name": ('{"metadata":{"name":""}}', "without a name"),
+    "a label that is a number": (metadata("odd", "1"), "shop/odd"),
+    "a label that is null": (metadata("odd", "null"), "shop/odd"),
+    "labels in a list": ('{"metadata":{"name":"odd","namespace":"shop","labels":[]}}', "shop/odd"),
+    "a text": ('"odd"', "without a name"),
+}
+
+
+@pytest.mark.parametrize(("item", "named"), UNREADABLE_ITEMS.values(), ids=UNREADABLE_ITEMS.keys())
+def test_one_object_that_cannot_be_read_is_left_out_of_a_list_and_told(
+    server: FakeApiServer,
+    start: Callable[..., MetadataReflector],
+    caplog: pytest.LogCaptureFixture,
+    item: str,
+    named: str,
+) -> None:
+    server.faults.append(Fault("list", "garbage", body=listed(metadata("a"), item, metadata("z"))))
+    registry = CollectorRegistry()
+    # Only the first list has the broken object: on a crowded machine it must not be given up for another one.
+    patient = dataclasses.replace(SETTINGS, silence_seconds=30.0)
+    reflector = start(dataclasses.replace(patient, telemetry=WatchMetrics(registry, "tidewatch_adapter")))
+    until(lambda: reflector.synced)
+    assert pods(reflector) == ("a", "z")
+    assert registry.get_sample_value("tidewatch_adapter_watch_unreadable_objects", {"resource": "pods"}) == 1.0
+    (message,) = [message for message in caplog.messages if "is left out because it cannot be read" in message]
+    assert named in message
+    # Without a name there is no namespace either, so the object counts in each.
+    elsewhere = 1 if named == "without a name" else 0
+    assert [reflector.unreadable(one) for one in (None, "shop", "other")] == [1, 1, elsewhere]
+
+
+def test_an_object_that_cannot_be_read_any_more_is_left_out_until_it_can_be(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    events = [("ADDED", metadata("b")), ("MODIFIED", metadata("a", "1")), ("ADDED", metadata("c", "{}"))]
+    body = "".join(f'{{"type":"{kind}","object":{content}}}\n' for kind, content in events)
+    server.put("pods", "shop", "a", {"app": "web"})
+    server.faults.append(Fault("watch", "garbage", body=body.encode()))
+    registry = CollectorRegistry()
+
+    def left_out() -> float | None:
+        return registry.get_sample_value("tidewatch_adapter_watch_unreadable_objects", {"resource": "pods"})
+
+    reflector = start(dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry, "tidewatch_adapter")))
+    until(lambda: left_out() == 2.0 and pods(reflector) == ("b",))
+    until(lambda: server.watching("pods"))
+    server.put("pods", "shop", "a", {"app": "api"})
+    until(lambda: left_out() == 1.0 and pods(reflector) == ("a", "b"))
+    server.put("pods", "shop", "c")
+    server.remove("pods", "shop", "c")
+    until(lambda: left_out() == 0.0)
+    assert len(server.asked("list", "pods")) == 1
+
+
+@pytest.mark.parametrize(("fault", "failure"), FAILURES.values(), ids=FAILURES.keys())
+def test_after_a_failure_all_is_known_again(
+    server: FakeApiServer, start: Callable[..., MetadataReflector], fault: Fault, failure: type[Exception]
+) -> None:
+    fill(server, 1)
+    # The table is shared by all runs of this test, and a fault counts down.
+    server.faults.append(dataclasses.replace(fault))
+    telemetry = Recording()
+    reflector = start(dataclasses.replace(SETTINGS, telemetry=telemetry))
+    until(lambda: server.watching("pods") and reflector.failure is None)
+    server.put("pods", "shop", "web-99")
+    until(lambda: pods(reflector) == ("web-00", "web-99"))
+    assert {resource for resource, _ in telemetry.failures} == {"pods"}
+    assert {error for _, error in telemetry.failures} <= {
+        failure.__name__,
+        *(one.__name__ for one in failure.__subclasses__()),
+    }
+    assert telemetry.failures
+
+
+def test_a_watch_on_a_connection_that_died_is_opened_anew_from_where_it_was(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    server.faults.append(Fault("watch", "silence"))
+    reflector = start(dataclasses.replace(SETTINGS, silence_seconds=0.3))
+    until(lambda: len(server.asked("watch", "pods")) == 1)
+    server.put("pods", "shop", "unheard")
+    until(lambda: pods(reflector) == ("unheard",))
+    assert len(server.asked("list", "pods")) == 1
+    assert reflector.failure is None
+
+
+def test_what_is_known_outlives_the_server_and_is_brought_up_to_date_when_it_is_back(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    fill(server, 2)
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.stop()
+    until(lambda: isinstance(reflector.failure, UnreachableError))
+    assert reflector.synced
+    assert pods(reflector) == ("web-00", "web-01")
+    server.remove("pods", "shop", "web-00")
+    server.start()
+    until(lambda: pods(reflector) == ("web-01",))
+    until(lambda: reflector.failure is None)
+    # The version was still known, so the watch went on and nothing was listed again.
+    assert len(server.asked("list", "pods")) == 1
+
+
+def test_the_server_says_when_to_come_again(client: KubernetesClient, server: FakeApiServer, tasks: Tasks) -> None:
+    waits: list[float] = []
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        return stop.wait(0.01)
+
+    server.faults.append(Fault("list", "status", code=429, headers={"Retry-After": "7"}))
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, wait=wait))
+    tasks.start("watch pods", reflector.run)
+    until(lambda: reflector.synced)
+    assert 7.0 <= waits[0] <= 7.5
+
+
+def test_a_server_that_ends_every_watch_at_once_is_not_overrun(
+    client: KubernetesClient, server: FakeApiServer, tasks: Tasks
+) -> None:
+    waits: list[float] = []
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        return stop.wait(0.001)
+
+    server.faults.append(Fault("watch", "garbage", body=b"", times=8))
+    settings = dataclasses.replace(
+        SETTINGS, wait=wait, backoff=lambda: Backoff(uniform=lambda _least, most: most), silence_seconds=5.0
+    )
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
+    tasks.start("watch pods", reflector.run)
+    until(lambda: server.watching("pods"))
+    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+
+
+def test_the_back_off_starts_anew_after_a_healthy_watch(
+    client: KubernetesClient, server: FakeApiServer, tasks: Tasks
+) -> None:
+    waits: list[float] = []
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        return stop.wait(0.001)
+
+    settings = dataclasses.replace(
+        SETTINGS, wait=wait, healthy_seconds=1e-9, backoff=lambda: Backoff(uniform=lambda _least, most: most)
+    )
+    server.faults.append(Fault("list", "status", times=3))
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
+    tasks.start("watch pods", reflector.run)
+    until(lambda: server.watching("pods"))
+    server.faults.append(Fault("watch", "status", code=503))
+    server.expire_watches()
+    until(lambda: len(waits) == 5)
+    assert waits == [0.5, 1.0, 2.0, 0.5, 1.0]
+
+
+def test_a_list_of_more_pages_than_any_is_given_up(
+    server: FakeApiServer, start: Callable[..., MetadataReflector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector_module, "_MOST_PAGES", 3)
+    fill(server, 9)
+    reflector = start()
+    until(lambda: "more than 3 pages" in str(reflector.failure))
+    assert not reflector.synced
+
+
+def test_a_refusal_stays_known_while_the_server_cannot_be_reached(
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
+) -> None:
+    server.faults += [Fault("list", "status", code=403), Fault("list", "cut", times=10_000)]
+    reflector = start()
+    until(lambda: isinstance(reflector.failure, UnreachableError))
+    assert isinstance(reflector.refusal, ForbiddenError)
+    server.faults.clear()
+    until(lambda: reflector.synced and reflector.refusal is None)

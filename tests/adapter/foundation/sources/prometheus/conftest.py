@@ -1,0 +1,23 @@
+"""Clients of scripted servers."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.adapter.foundation.sources.prometheus.asking_client import ClientOf
+
+
+@pytest.fixture
+def client_of() -> Iterator[ClientOf]:
+    """Make a client for an address; closed with the test."""
+    with ExitStack() as stack:
+        yield lambda url, **options: stack.enter_context(PrometheusClient(PrometheusSettings(url, **options)))

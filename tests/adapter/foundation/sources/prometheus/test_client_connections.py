@@ -1,0 +1,155 @@
+"""Which method is used, and how connections are kept, replaced and bounded."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    UnexpectedAnswerError,
+)
+from tests.adapter.foundation.sources.prometheus.asking_client import GIVE_UP_SECONDS, HEAD, ONE, ClientOf, ask
+from tests.support.raw_server import Peer, answering, raw_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.mark.parametrize("status", ["405 Method Not Allowed", "501 Not Implemented"])
+def test_where_post_is_refused_get_is_used_from_then_on(client_of: ClientOf, status: str) -> None:
+    def script(peer: Peer) -> None:
+        while (request := peer.read()) is not None:
+            if request.method == "POST":
+                peer.answer(b"", status)
+            else:
+                peer.answer(ONE)
+
+    with raw_server(script) as server:
+        client = client_of(server.url)
+        assert ask(client) == [1.0]
+        assert ask(client) == [1.0]
+        assert [request.method for request in server.requests] == ["POST", "GET", "GET"]
+        assert server.requests[1].target.startswith("/api/v1/query?query=up&time=")
+
+
+def test_get_that_is_refused_as_well_is_an_error(client_of: ClientOf) -> None:
+    with (
+        raw_server(answering(b"", "405 Method Not Allowed")) as server,
+        pytest.raises(UnexpectedAnswerError, match="HTTP 405"),
+    ):
+        ask(client_of(server.url))
+
+
+def test_a_connection_closed_while_idle_is_replaced_unnoticed(client_of: ClientOf) -> None:
+    closed = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.read()
+        peer.answer(ONE)
+        peer.close()
+        closed.set()
+
+    with raw_server(script) as server:
+        client = client_of(server.url)
+        assert ask(client) == [1.0]
+        assert closed.wait(10)
+        assert ask(client) == [1.0]
+        assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("farewell", [Peer.close, Peer.reset])
+def test_a_kept_connection_closed_under_the_request_is_replaced_at_once(
+    client_of: ClientOf, farewell: Callable[[Peer], None]
+) -> None:
+    def script(peer: Peer) -> None:
+        peer.read()
+        peer.answer(ONE)
+        if peer.number == 0:
+            # The request is on its way when the server closes: what a look at the idle connection cannot tell.
+            peer.read()
+            farewell(peer)
+        else:
+            peer.read()
+
+    with raw_server(script) as server:
+        client = client_of(server.url)
+        assert ask(client) == [1.0]
+        assert ask(client) == [1.0]
+        assert server.connections == 2
+
+
+def test_a_request_is_sent_a_second_time_only(client_of: ClientOf) -> None:
+    def script(peer: Peer) -> None:
+        peer.read()
+        if peer.number == 0:
+            peer.answer(ONE)
+            peer.read()
+
+    with raw_server(script) as server:
+        client = client_of(server.url)
+        assert ask(client) == [1.0]
+        with pytest.raises(PrometheusUnreachableError, match="closed the connection without an answer"):
+            ask(client)
+        assert len(server.requests) == 3
+
+
+def test_a_kept_connection_cut_within_the_answer_is_no_reason_to_ask_again(client_of: ClientOf) -> None:
+    def script(peer: Peer) -> None:
+        peer.read()
+        peer.answer(ONE)
+        peer.read()
+        peer.send(HEAD + ONE[:10])
+
+    with raw_server(script) as server:
+        client = client_of(server.url)
+        assert ask(client) == [1.0]
+        with pytest.raises(PrometheusUnreachableError, match="cut the answer off"):
+            ask(client)
+        assert len(server.requests) == 2
+
+
+def test_a_connection_that_the_server_wants_closed_is_not_used_again(client_of: ClientOf) -> None:
+    def script(peer: Peer) -> None:
+        peer.read()
+        peer.answer(ONE, Connection="close")
+        peer.hang()
+
+    with raw_server(script) as server:
+        client = client_of(server.url)
+        assert [ask(client), ask(client)] == [[1.0], [1.0]]
+        assert server.connections == 2
+
+
+def test_one_connection_serves_many_requests(client_of: ClientOf) -> None:
+    with raw_server(answering(ONE)) as server:
+        client = client_of(server.url)
+        for _ in range(20):
+            assert ask(client) == [1.0]
+        assert server.connections == 1
+
+
+def test_no_more_connections_than_the_pool_has(client_of: ClientOf) -> None:
+    release = threading.Event()
+
+    def script(peer: Peer) -> None:
+        while peer.read() is not None:
+            release.wait(30)
+            peer.answer(ONE)
+
+    with raw_server(script) as server:
+        client = client_of(server.url, pool_size=2)
+        values: list[float] = []
+        threads = [threading.Thread(target=lambda: values.extend(ask(client, timeout_seconds=30))) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        with pytest.raises(PrometheusTimeoutError, match="all 2 connections were busy"):
+            ask(client, timeout_seconds=GIVE_UP_SECONDS)
+        release.set()
+        for thread in threads:
+            thread.join(30)
+        assert values == [1.0] * 6
+        assert server.connections == 2

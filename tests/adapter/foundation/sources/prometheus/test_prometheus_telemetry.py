@@ -1,0 +1,75 @@
+"""Queries are counted by kind and result, in the registry that is handed in."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.decoding import AnswerLimits
+from adapter.foundation.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    AuthenticationRefusedError,
+    PrometheusUnreachableError,
+)
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
+from adapter.foundation.time.pace import UNPACED
+from tests.support.raw_server import Peer, raw_server
+
+DURATION_NAME = "prometheus_adapter_prometheus_client_request_duration_seconds"
+EMPTY = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
+
+
+def test_each_query_is_counted_once_with_its_result() -> None:
+    def script(peer: Peer) -> None:
+        for answer, status in ((EMPTY, "200 OK"), (b"", "401 Unauthorized"), (b"<html>", "502 Bad Gateway")):
+            peer.read()
+            peer.answer(answer, status)
+        peer.read()
+        peer.answer(b'{"status":"success","data":[]}')
+
+    registry = CollectorRegistry()
+    with raw_server(script) as server:
+        settings = PrometheusSettings(server.url.replace("//", "//me:secret@") + "/prefix")
+        with PrometheusClient(
+            settings, telemetry=PrometheusTelemetry(registry, "tidewatch_adapter", request_duration_name=DURATION_NAME)
+        ) as client:
+            client.instant("up", timeout_seconds=10)
+            with pytest.raises(AuthenticationRefusedError):
+                client.instant("up", timeout_seconds=10)
+            with pytest.raises(PrometheusUnreachableError):
+                client.instant("up", timeout_seconds=10)
+            assert list(client.series("up", start=0, timeout_seconds=10).batches(UNPACED)) == []
+
+    def counted(kind: str, result: str) -> float | None:
+        return registry.get_sample_value("tidewatch_adapter_prometheus_queries_total", {"kind": kind, "result": result})
+
+    assert counted("instant", "ok") == 1
+    assert counted("instant", "unauthenticated") == 1
+    assert counted("instant", "unreachable") == 1
+    assert counted("series", "ok") == 1
+    assert registry.get_sample_value("tidewatch_adapter_prometheus_query_duration_seconds_count") == 4
+    labels = {"path": "/api/v1/query", "server": f"{server.url}/prefix"}
+    name = f"{DURATION_NAME}_count"
+    assert registry.get_sample_value(name, labels) == 3
+    assert b"secret" not in generate_latest(registry)
+
+
+def test_series_that_are_too_many_are_counted_as_such() -> None:
+    def script(peer: Peer) -> None:
+        peer.read()
+        peer.answer(b'{"status":"success","data":[{"__name__":"a"},{"__name__":"b"}]}')
+
+    registry = CollectorRegistry()
+    with raw_server(script) as server:
+        settings = PrometheusSettings(server.url)
+        with PrometheusClient(
+            settings, telemetry=PrometheusTelemetry(registry, "tidewatch_adapter", request_duration_name=DURATION_NAME)
+        ) as client:
+            answer = client.series("up", start=0, timeout_seconds=10, limits=AnswerLimits(max_samples=1))
+            with pytest.raises(AnswerTooLargeError):
+                list(answer.batches(UNPACED))
+
+    name = "tidewatch_adapter_prometheus_queries_total"
+    assert registry.get_sample_value(name, {"kind": "series", "result": "too_large"}) == 1

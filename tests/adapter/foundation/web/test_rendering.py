@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from adapter.foundation.web.http import TEXT, Request, Response, json_line
+from adapter.foundation.web.rendering import GZIP_FROM_BYTES, MOST_INDENTED_BYTES, rendered
+
+GZIP = (("Accept-Encoding", "deflate, gzip"),)
+CURL = (("User-Agent", "curl/8.5.0"),)
+
+
+def asking(*headers: tuple[str, str], method: str = "GET", query: str = "") -> Request:
+    return Request(method, "/x", query, headers)
+
+
+def of_size(length: int) -> Response:
+    """Return a response whose body has this length to the byte."""
+    empty = json_line([""])
+    body = json_line(["a" * (length - len(empty))])
+    assert len(body) == length
+    return Response(200, body, headers=(("Vary", "Accept"),))
+
+
+def test_a_short_answer_to_a_program_stays_as_it_is() -> None:
+    response = of_size(GZIP_FROM_BYTES)
+    assert rendered(response, asking(*GZIP)) is response
+
+
+def test_a_long_answer_is_compressed_for_who_accepts_it() -> None:
+    response = of_size(GZIP_FROM_BYTES + 1)
+    sent = rendered(response, asking(*GZIP))
+    assert gzip.decompress(sent.body) == response.body
+    assert sent.headers == (("Vary", "Accept"), ("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip"))
+
+
+def test_a_long_answer_is_whole_for_others_and_caches_are_told_that_it_depends() -> None:
+    response = of_size(GZIP_FROM_BYTES + 1)
+    sent = rendered(response, asking())
+    assert (sent.body, sent.headers[-1]) == (response.body, ("Vary", "Accept-Encoding"))
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST"])
+def test_answers_to_other_methods_are_not_compressed(method: str) -> None:
+    response = of_size(GZIP_FROM_BYTES + 1)
+    assert rendered(response, asking(*GZIP, method=method)) is response
+
+
+def test_what_lies_ready_compressed_is_sent_and_not_made_again() -> None:
+    response = Response(200, b" " * (GZIP_FROM_BYTES + 1), gzipped=b"ready")
+    assert rendered(response, asking(*GZIP)).body == b"ready"
+
+
+def test_people_get_it_indented_with_a_lines_end() -> None:
+    sent = rendered(Response(200, json_line({"items": [], "metadata": {}, "a": [1]})), asking(*CURL))
+    assert sent.body == b'{\n  "items": [],\n  "metadata": {},\n  "a": [\n    1\n  ]\n}\n'
+
+
+def test_what_is_indented_is_never_the_prepared_bytes() -> None:
+    response = Response(200, of_size(GZIP_FROM_BYTES + 1).body, gzipped=b"ready")
+    sent = rendered(response, asking(*GZIP, query="pretty=1"))
+    assert json.loads(gzip.decompress(sent.body)) == json.loads(response.body)
+    assert gzip.decompress(sent.body).startswith(b"[\n  ")
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response(200, b'{"a":1}', TEXT),
+        Response(304, b""),
+        of_size(MOST_INDENTED_BYTES + 1),
+    ],
+    ids=["text", "nothing", "very long"],
+)
+def test_what_is_not_indented_for_anybody(response: Response) -> None:
+    assert rendered(response, asking(*CURL)).body == response.body

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from adapter.metrics.apis.askers import LONGEST_CHARACTERS, Askers, RequestLog, steps_of
+
+C = "custom.metrics.k8s.io"
+
+
+@dataclass
+class Wall:
+    now: float = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def asked(metric: str = "rps", *, namespace: str = "shop", kind: str = "pods", caller: str = "hpa") -> RequestLog:
+    return RequestLog(C, kind, namespace, metric, caller)
+
+
+def test_who_asked_when_and_how_often_is_remembered_by_metric_and_namespace() -> None:
+    wall = Wall()
+    askers = Askers(wall=wall)
+    askers.note(asked())
+    wall.now += 15
+    askers.note(asked())
+    askers.note(asked(caller="alice"))
+    askers.note(asked(namespace="other", caller="mallory"))
+    askers.note(asked("latency", caller="mallory"))
+    wall.now += 1
+    found = askers.of(C, "shop", "rps")
+
+    assert [(one.name, one.number, wall.now - one.last) for one in found] == [("hpa", 2, 1.0), ("alice", 1, 1.0)]
+    assert [step.detail for step in steps_of(found, wall.now)] == [
+        "hpa asked last 1 s ago, 2 times since 2027-01-15T08:00:00Z",
+        "alice asked last 1 s ago, once",
+    ]
+
+
+def test_several_spellings_of_a_kind_are_one_and_other_kinds_do_not_count() -> None:
+    askers = Askers(wall=Wall())
+    for kind in ("pods", "pod", "services"):
+        askers.note(asked(kind=kind))
+    (found,) = askers.of(C, "shop", "rps", lambda kind: kind.startswith("pod"))
+
+    assert found.number == 2
+
+
+def test_the_number_of_requests_is_bounded_and_those_that_are_repeated_stay() -> None:
+    wall = Wall()
+    askers = Askers(most=100, wall=wall)
+    askers.note(asked("kept"))
+    for number in range(1000):
+        wall.now += 1
+        askers.note(asked(f"m{number}"))
+        askers.note(asked("kept"))
+
+    assert len(askers) == 100
+    assert askers.of(C, "shop", "kept")[0].number == 1001
+    assert askers.of(C, "shop", "m999")
+    assert not askers.of(C, "shop", "m0")
+
+
+def test_there_is_room_also_where_all_are_repeated() -> None:
+    wall = Wall()
+    askers = Askers(most=50, wall=wall)
+    for _ in range(3):
+        wall.now += 1
+        for number in range(200):
+            askers.note(asked(f"m{number}"))
+
+    assert len(askers) == 50
+
+
+@pytest.mark.parametrize("part", ["metric", "caller", "namespace", "kind"])
+def test_what_is_longer_than_any_autoscaler_says_is_not_remembered(part: str) -> None:
+    askers = Askers()
+    long = {"metric": "rps", part: "x" * LONGEST_CHARACTERS}
+    askers.note(asked(**long))
+
+    assert len(askers) == 0
+
+
+def test_only_the_last_few_are_told_and_nobody_is_told_too() -> None:
+    wall = Wall()
+    askers = Askers(wall=wall)
+    for number in range(7):
+        askers.note(asked(caller=f"user-{number}"))
+
+    assert [step.detail for step in steps_of(askers.of(C, "shop", "rps"), wall.now)][-1] == "and 2 others before"
+    assert [step.detail for step in steps_of([], wall.now)] == [
+        "no caller has asked this process for it, as far back as it remembers"
+    ]

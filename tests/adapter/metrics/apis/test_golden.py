@@ -1,0 +1,70 @@
+"""Each file of `golden` holds a request, who sends it, and the answer: every header, every byte of the body.
+
+A body stands there as JSON for the eye; its bytes are those of the shortest encoding with a line's end, or of the
+indented one where `indent` says so. Text bodies stand there as text.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.adapter.foundation.web.wsgi import call, environ
+from tests.adapter.metrics.apis.fakes import CHAIN, REFUSED_CHAIN, Server
+from tests.adapter.metrics.apis.golden_usage import usage_readings
+from tests.adapter.metrics.apis.golden_world import golden_readings
+
+FOLDER = Path(__file__).parent / "golden"
+FILES = sorted(FOLDER.glob("*.json"))
+WORLDS = {"metrics": golden_readings, "usage": usage_readings}
+"""By the `world` of an exchange; there are no resource rules where it names none."""
+CHAINS = {"front proxy": CHAIN, "refused": REFUSED_CHAIN, "nobody": ()}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_answer_is_the_golden_one(file: Path) -> None:
+    exchange = json.loads(file.read_text(encoding="utf-8"))
+    status, headers, body = answered(exchange["request"], exchange.get("world", "metrics"))
+    wanted = exchange["response"]
+    encoded = as_bytes(wanted)
+    assert (status, body) == (wanted["status"], encoded)
+    length = {} if status == 304 else {"Content-Length": str(wanted.get("length", len(encoded)))}
+    assert headers == wanted["headers"] | length
+
+
+def test_what_each_client_sends_is_there() -> None:
+    agents = {
+        json.loads(file.read_text(encoding="utf-8"))["request"]["headers"].get("User-Agent", "") for file in FILES
+    }
+    assert {agent.partition("/")[0] for agent in agents} >= {
+        "Go-http-client",
+        "curl",
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kubectl",
+    }
+
+
+def answered(request: dict[str, Any], world: str) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and body that the WSGI application gives for a golden request."""
+    given = {
+        "tidewatch.headers": tuple(request["headers"].items()),
+        "tidewatch.peer_chain": CHAINS[request.get("as", "front proxy")],
+    }
+    status, headers, body = call(
+        Server(WORLDS[world]()).application, environ(request["method"], request["target"], **given)
+    )
+    return int(status[:3]), headers, body
+
+
+def as_bytes(response: dict[str, Any]) -> bytes:
+    """Return the golden body as it is to come over the wire."""
+    body = response["body"]
+    if body is None or isinstance(body, str):
+        return (body or "").encode()
+    indent = response.get("indent")
+    separators = (",", ": ") if indent else (",", ":")
+    return f"{json.dumps(body, indent=indent, separators=separators, ensure_ascii=False)}\n".encode()

@@ -1,0 +1,121 @@
+"""Lists of many values are written and compressed once, in all three APIs, until one of their values changes."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from gzip import decompress
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.web.prepared import FROM_ITEMS
+from adapter.metrics.readings.answers import BySelector, UsageAnswer, UsageItem
+from adapter.metrics.readings.catalogue.catalogue import Catalogue
+from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
+from tests.adapter.metrics.apis.fakes import (
+    AT,
+    AskedExternal,
+    AskedUsage,
+    FakeReadings,
+    Server,
+    all_pods,
+    answer,
+    custom_metric,
+    external_metric,
+    resource_rules,
+    rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.web.http import Response
+    from tests.adapter.metrics.apis.fakes import Answer, Asked
+
+CUSTOM, EXTERNAL = custom_metric("http_requests"), external_metric("queue")
+USAGE = "/apis/metrics.k8s.io/v1beta1"
+TABLE = ("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
+Make: TypeAlias = "Callable[[int, float], Answer]"
+
+
+def usage(namespace: str | None, container: str) -> Make:
+    def make(items: int, last: float) -> UsageAnswer:
+        values = [*[1.0] * (items - 1), last]
+        found = [
+            UsageItem(namespace, f"x{place:03}", {"app": "web"}, AT, {container: {"cpu": cpu, "memory": 1e6}})
+            for place, cpu in enumerate(values)
+        ]
+        return UsageAnswer(tuple(found), 90.0, AT)
+
+    return make
+
+
+LISTS: dict[str, tuple[str, Asked, Make]] = {
+    "custom": (
+        "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/pods/*/http_requests",
+        all_pods(CUSTOM),
+        lambda items, last: answer(*((f"x{place:03}", 1.0) for place in range(items - 1)), ("z", last)),
+    ),
+    "external": (
+        "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue",
+        AskedExternal(EXTERNAL, "shop", EVERYTHING),
+        lambda items, last: rows(*(({"q": f"{place}"}, 1.0) for place in range(items - 1)), ({"q": "z"}, last)),
+    ),
+    "pods": (f"{USAGE}/namespaces/shop/pods", AskedUsage(PODS, "shop", BySelector(EVERYTHING)), usage("shop", "app")),
+    "nodes": (f"{USAGE}/nodes", AskedUsage(NODES, None, BySelector(EVERYTHING)), usage(None, "")),
+}
+
+
+class Lists:
+    """A server that is told anew before each request, as each request looks its values up."""
+
+    def __init__(self, name: str) -> None:
+        self.path, self.asked, self.make = LISTS[name]
+        metrics = resource_rules("cpu", "memory")
+        self.readings = FakeReadings(Catalogue(metrics=(CUSTOM, EXTERNAL), resource=metrics))
+        self.server = Server(self.readings)
+
+    def get(self, items: int, last: float, *headers: tuple[str, str]) -> Response:
+        self.readings.told[self.asked] = deepcopy(self.make(items, last))
+        found = self.server.get(self.path, *headers)
+        assert found.status == 200, found.body
+        return found
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_equal_lists_of_many_values_are_the_same_bytes(name: str) -> None:
+    lists = Lists(name)
+    first, second = lists.get(FROM_ITEMS, 2.0), lists.get(FROM_ITEMS, 2.0)
+    assert second.body is first.body
+    few = lists.get(FROM_ITEMS - 1, 2.0), lists.get(FROM_ITEMS - 1, 2.0)
+    assert few[0].body == few[1].body
+    assert few[0].body is not few[1].body, "written anew, which takes less than to keep it"
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_value_that_changes_is_served_at_once(name: str) -> None:
+    lists, alone = Lists(name), Lists(name)
+    lists.get(FROM_ITEMS, 2.0)
+    changed = lists.get(FROM_ITEMS, 7.0)
+    assert changed.body == alone.get(FROM_ITEMS, 7.0).body
+    assert b'"7"' in changed.body
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_they_are_compressed_once(name: str) -> None:
+    lists, gzip = Lists(name), ("Accept-Encoding", "gzip")
+    many = 40 * FROM_ITEMS
+    whole = lists.get(many, 2.0)
+    first, second = lists.get(many, 2.0, gzip), lists.get(many, 2.0, gzip)
+    assert first.body is second.body
+    assert decompress(first.body) == whole.body
+
+
+@pytest.mark.parametrize("name", ["pods", "nodes"])
+def test_a_table_is_kept_beside_the_list(name: str) -> None:
+    lists = Lists(name)
+    whole, table = lists.get(FROM_ITEMS, 2.0), lists.get(FROM_ITEMS, 2.0, TABLE)
+    assert whole.body != table.body
+    assert lists.get(FROM_ITEMS, 2.0).body is whole.body
+    assert lists.get(FROM_ITEMS, 2.0, TABLE).body is table.body

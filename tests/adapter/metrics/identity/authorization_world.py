@@ -1,0 +1,61 @@
+"""An authorizer whose clock and API server tests hold in hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from adapter.foundation.sources.kubernetes.errors import (
+    KubernetesError,
+    UnreachableError,
+)
+from adapter.metrics.identity.access_reviews import AccessReviews
+from adapter.metrics.identity.attributes import Attributes, attributes_of
+from adapter.metrics.identity.authorization import AuthorizationSettings, Authorizer
+from adapter.metrics.identity.callers import Caller, DeniedError, Via
+from adapter.metrics.identity.reviews import ReviewEffects, review_waiters
+from tests.adapter.metrics.identity.reviewing import Counted, ScriptedApiServer, Time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+Said: TypeAlias = "Mapping[str, Any] | bytes | KubernetesError"
+YES: dict[str, Any] = {"status": {"allowed": True}}
+NO: dict[str, Any] = {"status": {"allowed": False}}
+GONE = UnreachableError("gone")
+PODS = attributes_of("GET", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/ns/pods/%2A/M")
+HPA = Caller("hpa", ("system:authenticated",), Via.FRONT_PROXY)
+DIRECT = Caller("bob", ("system:authenticated",), Via.TOKEN)
+
+
+class Place:
+    """An authorizer; what it renews ahead waits in `soon`."""
+
+    def __init__(self, settings: AuthorizationSettings | None = None, most: int = 8) -> None:
+        self.time = Time()
+        self.counted = Counted()
+        self.says: Said = YES
+        self.soon: list[Callable[[], None]] = []
+        self.server = ScriptedApiServer(lambda _: self.says)
+        self.rebuild(settings or AuthorizationSettings(), self.time.means, most)
+
+    def rebuild(self, settings: AuthorizationSettings, means: ReviewEffects, most: int = 8) -> None:
+        reviews = AccessReviews(self.server, self.counted.telemetry, means)
+        self.authorizer = Authorizer(
+            reviews.review, self.soon.append, review_waiters(most), self.counted.telemetry, settings, means
+        )
+
+    @property
+    def asked(self) -> int:
+        return len(self.server.asked)
+
+    def may(self, caller: Caller = HPA, attributes: Attributes = PODS) -> bool:
+        try:
+            self.authorizer.require(caller, attributes)
+        except DeniedError:
+            return False
+        return True
+
+    def do_soon(self) -> None:
+        while self.soon:
+            self.soon.pop()()

@@ -1,0 +1,14 @@
+"""A cluster for replicas that keep their certificate."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.adapter.metrics.identity.certificates.keeping_world import (
+    Cluster,
+)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()

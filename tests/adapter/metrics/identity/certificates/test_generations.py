@@ -1,0 +1,113 @@
+"""A certificate with the authority that signed it and nothing else; and the file by which the TLS layer gets both."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from adapter.metrics.identity.certificates.generations import (
+    Generation,
+    GenerationError,
+    bundle_pem,
+    make_generation,
+    read_authorities,
+    read_generation,
+)
+from adapter.metrics.identity.certificates.issuing import certificate_pem, key_pem
+from adapter.metrics.identity.certificates.kept_file import read_kept, write_kept
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+LIFE = timedelta(days=90)
+NAME = "tidewatch.monitoring.svc"
+
+
+@pytest.fixture(scope="module")
+def generation() -> Generation:
+    return make_generation([NAME], NOW, LIFE)
+
+
+@pytest.mark.parametrize(
+    ("after", "due", "expired"),
+    [
+        (timedelta(minutes=-59), False, False),
+        (timedelta(minutes=-61), True, False),
+        (timedelta(), False, False),
+        (timedelta(days=59, hours=23), False, False),
+        (timedelta(days=60, hours=1), True, False),
+        (timedelta(days=90), True, True),
+    ],
+)
+def test_it_is_due_at_two_thirds_of_its_life(
+    generation: Generation,
+    after: timedelta,
+    due: bool,  # noqa: FBT001 - a table
+    expired: bool,  # noqa: FBT001 - likewise
+) -> None:
+    assert (generation.due(NOW + after), generation.expired(NOW + after)) == (due, expired)
+
+
+def test_the_authority_ends_with_its_certificate(generation: Generation) -> None:
+    assert generation.authority.not_valid_after_utc == generation.certificate.not_valid_after_utc == NOW + LIFE
+
+
+def test_it_comes_back_from_its_texts(generation: Generation) -> None:
+    texts = certificate_pem(generation.certificate), key_pem(generation.key)
+    other = make_generation([NAME], NOW, LIFE).authority
+    authorities = read_authorities(bundle_pem([other, generation.authority, other]))
+    assert len(authorities) == 2
+    assert read_generation(*texts, authorities) == generation
+
+
+def test_texts_that_do_not_fit_are_refused_without_being_quoted(generation: Generation) -> None:
+    certificate, key = certificate_pem(generation.certificate), key_pem(generation.key)
+    rsa_key = rsa.generate_private_key(65537, 2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    other_key = key_pem(ec.generate_private_key(ec.SECP256R1()))
+    good = [generation.authority]
+    for arguments, said in (
+        ((b"", key, good), "no certificate"),
+        ((certificate, b"", good), "no unencrypted private key"),
+        ((certificate, rsa_key, good), "not the certificate's"),
+        ((certificate, other_key, good), "not the certificate's"),
+        ((certificate, key, []), "authority that signed the certificate is missing"),
+    ):
+        with pytest.raises(GenerationError, match=said) as error:
+            read_generation(*arguments)
+        assert "BEGIN" not in str(error.value)
+
+
+def test_its_key_is_not_shown(generation: Generation) -> None:
+    assert "key" not in repr(generation)
+
+
+class TestTheFile:
+    def test_it_is_for_the_owner_alone_and_of_use_for_tls(self, tmp_path: Path, generation: Generation) -> None:
+        file = tmp_path / "new" / "serving.pem"
+        write_kept(file, generation)
+        assert file.stat().st_mode & 0o777 == 0o600
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file, file)
+        assert read_kept(file) == generation
+
+    def test_a_changed_certificate_replaces_the_whole_file(self, tmp_path: Path, generation: Generation) -> None:
+        file = tmp_path / "serving.pem"
+        write_kept(file, generation)
+        inode = file.stat().st_ino
+        write_kept(file, make_generation([NAME], NOW, LIFE))
+        assert file.stat().st_ino != inode
+        assert [path.name for path in tmp_path.iterdir()] == ["serving.pem"]
+
+    @pytest.mark.parametrize("content", [None, b"", b"broken"])
+    def test_one_that_cannot_be_used_is_as_none(self, tmp_path: Path, content: bytes | None) -> None:
+        file = tmp_path / "serving.pem"
+        if content is not None:
+            file.write_bytes(content)
+        assert read_kept(file) is None

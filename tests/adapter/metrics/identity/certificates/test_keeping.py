@@ -1,0 +1,199 @@
+"""The serving certificate in a Secret: the first one, and how it is rotated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from adapter.foundation.objects.names import ObjectName
+from adapter.metrics.identity.certificates.issuing import names_of
+from adapter.metrics.identity.certificates.keeping import Look
+from tests.adapter.metrics.identity.certificates.keeping_world import (
+    EXTERNAL,
+    LIFE,
+    SECRET,
+    SERVICE,
+    WANTED,
+    Cluster,
+    Replica,
+    apiservice,
+)
+from tests.adapter.metrics.identity.certificates.rotating import SETTLED, TO_ROTATION
+from tests.support.apiserver_objects import APISERVICES, SECRETS
+
+
+def rotate(cluster: Cluster, *replicas: Replica) -> None:
+    """Let the replicas go through a whole rotation."""
+    cluster.advance(TO_ROTATION)
+    for _ in range(3):
+        for replica in replicas:
+            assert replica.look().problems == ()
+        cluster.advance(SETTLED)
+
+
+class TestTheFirstCertificate:
+    def test_it_is_made_published_and_shown_by_one_look(self, cluster: Cluster) -> None:
+        replica = Replica(cluster)
+        assert replica.look() == Look(confirmed=True, trusted=True, problems=())
+        assert cluster.trusts(replica.serving)
+        assert names_of(replica.serving.certificate) == {
+            "tidewatch",
+            "tidewatch.monitoring",
+            "tidewatch.monitoring.svc",
+            "tidewatch.monitoring.svc.cluster.local",
+        }
+
+    def test_clients_whose_clock_lags_take_it(self, cluster: Cluster) -> None:
+        replica = Replica(cluster, clock_error=timedelta(minutes=10))
+        replica.look()
+        assert cluster.trusts(replica.serving)
+
+    def test_all_replicas_show_the_same_whoever_is_first(self, cluster: Cluster) -> None:
+        first, second, third = Replica(cluster), Replica(cluster), Replica(cluster)
+        waiting = [second, third]
+
+        def overtake(method: str, _path: str) -> None:
+            # Both others see no Secret either, and make theirs before this one's arrives.
+            if method == "POST" and waiting:
+                waiting.pop().look()
+
+        cluster.before = overtake
+        first.look()
+        for replica in (first, second, third):
+            assert replica.look().problems == ()
+        assert first.serving == second.serving == third.serving
+        assert len(first.shown) == 1, "no replica showed one that lost"
+        assert cluster.trusts(first.serving)
+        assert len(cluster.published()) == 1
+
+    def test_the_secret_is_of_the_common_type_and_holds_no_key_of_an_authority(self, cluster: Cluster) -> None:
+        Replica(cluster).look()
+        secret = cluster.store.get_without_rights(SECRETS, SECRET.namespace, SECRET.name)
+        assert secret["type"] == "kubernetes.io/tls"
+        assert set(secret["data"]) == {"tls.crt", "tls.key", "ca.crt"}
+        assert secret["metadata"]["annotations"] == {"tidewatch.io/serving-certificate": "self-made"}
+
+    @pytest.mark.parametrize("data", [{}, {"tls.crt": "", "tls.key": ""}])
+    def test_a_secret_that_was_made_for_it_is_filled(self, cluster: Cluster, data: dict[str, str]) -> None:
+        made = {"metadata": {"annotations": {"tidewatch.io/serving-certificate": "self-made"}}, "data": data}
+        cluster.store.put(SECRETS, SECRET.namespace, SECRET.name, made)
+        cluster.store.deny("create", "secrets")
+        replica = Replica(cluster)
+        assert replica.look().problems == ()
+        assert cluster.trusts(replica.serving)
+
+    def test_a_right_state_is_left_alone(self, cluster: Cluster) -> None:
+        replicas = [Replica(cluster), Replica(cluster)]
+        for replica in replicas:
+            replica.look()
+        version = cluster.store.version
+        for _ in range(3):
+            cluster.advance(timedelta(days=1))
+            assert [replica.look().problems for replica in replicas] == [(), ()]
+        assert cluster.store.version == version
+        assert [len(replica.shown) for replica in replicas] == [1, 1]
+
+
+class TestRotation:
+    def test_the_next_is_shown_only_after_it_has_been_trusted_for_a_while(self, cluster: Cluster) -> None:
+        replica = Replica(cluster)
+        replica.look()
+        first = replica.serving
+        cluster.advance(TO_ROTATION)
+        replica.look()
+        coming = cluster.content.next
+        assert coming
+        assert replica.serving == first
+        assert cluster.trusts(coming)
+        replica.look()
+        cluster.advance(timedelta(seconds=59))
+        replica.look()
+        assert replica.serving == first
+        cluster.advance(timedelta(seconds=2))
+        replica.look()
+        assert replica.serving == coming
+        assert cluster.content.next is None
+        assert cluster.trusts(first), "replicas that have not looked yet"
+
+    def test_it_waits_for_every_apiservice(self, cluster: Cluster) -> None:
+        replica = Replica(cluster)
+        replica.look()
+        first = replica.serving
+        cluster.advance(TO_ROTATION)
+        cluster.store.deny("patch", "apiservices")
+        for _ in range(3):
+            assert len(replica.look().problems) == 2
+            cluster.advance(SETTLED)
+        assert replica.serving == first
+        cluster.store.allow("patch", "apiservices")
+        for _ in range(3):
+            replica.look()
+            cluster.advance(SETTLED)
+        assert replica.serving != first
+        assert cluster.trusts(replica.serving)
+
+    def test_an_apiservice_that_is_emptied_meanwhile_begins_the_wait_anew(self, cluster: Cluster) -> None:
+        replica = Replica(cluster)
+        replica.look()
+        first = replica.serving
+        cluster.advance(TO_ROTATION)
+        replica.look()
+        replica.look()
+        cluster.advance(timedelta(seconds=50))
+        cluster.store.change(APISERVICES, "", EXTERNAL, lambda one: one["spec"].pop("caBundle"))
+        replica.look()
+        cluster.advance(timedelta(seconds=50))
+        replica.look()
+        assert replica.serving == first
+
+    def test_the_old_authority_goes_when_its_certificate_has_ended(self, cluster: Cluster) -> None:
+        replica = Replica(cluster)
+        replica.look()
+        first = replica.serving
+        rotate(cluster, replica)
+        assert first.authority in cluster.published()
+        cluster.advance(LIFE / 3)
+        replica.look()
+        assert cluster.published() == {replica.serving.authority}
+
+    def test_a_replica_that_was_cut_off_is_trusted_and_comes_back(self, cluster: Cluster) -> None:
+        stays, cut_off = Replica(cluster), Replica(cluster)
+        stays.look()
+        cut_off.look()
+        rotate(cluster, stays)
+        assert cut_off.serving != stays.serving
+        assert cluster.trusts(cut_off.serving)
+        cut_off.look()
+        assert cut_off.serving != stays.serving, "it has yet to see for a while that the new one is trusted"
+        cluster.advance(SETTLED)
+        cut_off.look()
+        assert cut_off.serving == stays.serving
+
+    def test_one_that_ended_while_nobody_ran_is_replaced_at_once(self, cluster: Cluster) -> None:
+        Replica(cluster).look()
+        cluster.advance(LIFE * 2)
+        replica = Replica(cluster)
+        replica.look()
+        assert cluster.trusts(replica.serving)
+        assert cluster.published() == {replica.serving.authority}
+
+    def test_another_service_name_is_taken_in_and_replicas_of_both_do_not_quarrel(self, cluster: Cluster) -> None:
+        renamed = replace(WANTED, service=ObjectName("monitoring", "adapter"))
+        old, new = Replica(cluster), Replica(cluster, wanted=renamed)
+        old.look()
+        for name in WANTED.apiservices:
+            cluster.store.put(APISERVICES, "", name, apiservice(name, renamed.service))
+        for _ in range(5):
+            new.look()
+            old.look()
+        assert new.serving.covers(renamed.names | WANTED.names)
+        assert len(new.shown) == 1
+        assert cluster.trusts(new.serving)
+
+
+def test_the_service_of_the_world_is_what_the_names_are_for() -> None:
+    assert WANTED.names == {
+        f"{SERVICE.name}{suffix}" for suffix in ("", ".monitoring", ".monitoring.svc", ".monitoring.svc.cluster.local")
+    }

@@ -1,0 +1,261 @@
+"""The serving certificate in a Secret: what others damage, what is not ours, and rights that are missing."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.names import ObjectName
+from tests.adapter.metrics.identity.certificates.keeping_world import (
+    CUSTOM,
+    EXTERNAL,
+    SECRET,
+    WANTED,
+    Cluster,
+    Replica,
+    apiservice,
+)
+from tests.adapter.metrics.identity.certificates.rotating import SETTLED, TO_ROTATION
+from tests.support.apiserver_objects import APISERVICES, SECRETS
+
+if TYPE_CHECKING:
+    from tests.support.apiserver_store import Json
+
+
+def edit(cluster: Cluster, **data: bytes | None) -> None:
+    """Change keys of the Secret by hand; `_` in a name stands for the dot."""
+
+    def change(secret: Json) -> None:
+        for key, value in data.items():
+            name = key.replace("_", ".")
+            secret["data"].pop(name, None)
+            if value is not None:
+                secret["data"][name] = base64.b64encode(value).decode()
+
+    cluster.store.change(SECRETS, SECRET.namespace, SECRET.name, change)
+
+
+def rotate_beside(cluster: Cluster, replica: Replica) -> None:
+    """Let a replica go through a whole rotation, whatever it has to say about what is not ours."""
+    before = replica.serving
+    cluster.advance(TO_ROTATION)
+    for _ in range(3):
+        replica.look()
+        cluster.advance(SETTLED)
+    assert replica.serving != before
+
+
+class TestDamage:
+    @pytest.mark.parametrize(
+        "data",
+        [
+            {"tls_key": b"-----BEGIN NONSENSE-----"},
+            {"tls_crt": b""},
+            {"ca_crt": b""},
+            {"ca_crt": b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"},
+            {"next_crt": b"nothing"},
+            {"tls_crt": b"", "tls_key": b"", "ca_crt": None},
+        ],
+    )
+    def test_a_secret_of_ours_that_was_damaged_is_made_good_from_memory(
+        self, cluster: Cluster, data: dict[str, bytes | None]
+    ) -> None:
+        replica = Replica(cluster)
+        replica.look()
+        before = replica.serving
+        edit(cluster, **data)
+        assert replica.look().problems == ()
+        assert cluster.content.current == before
+        assert replica.shown == [before]
+        assert cluster.trusts(before)
+
+    def test_a_deleted_secret_comes_back_with_what_is_shown(self, cluster: Cluster) -> None:
+        replica = Replica(cluster)
+        replica.look()
+        cluster.store.remove(SECRETS, SECRET.namespace, SECRET.name)
+        replica.look()
+        assert cluster.content.current == replica.serving
+        assert len(replica.shown) == 1
+
+    def test_a_replica_that_knows_nothing_makes_a_new_one_and_leaves_the_old_trusted(self, cluster: Cluster) -> None:
+        running = Replica(cluster)
+        running.look()
+        cluster.store.remove(SECRETS, SECRET.namespace, SECRET.name)
+        fresh = Replica(cluster)
+        fresh.look()
+        assert cluster.trusts(running.serving)
+        assert cluster.trusts(fresh.serving)
+        for _ in range(2):
+            running.look()
+            cluster.advance(SETTLED)
+        assert running.serving == fresh.serving
+
+    def test_somebody_elses_secret_is_never_touched_nor_shown(self, cluster: Cluster) -> None:
+        theirs = {"type": "kubernetes.io/tls", "data": {"tls.crt": "Zm9v", "tls.key": "YmFy"}}
+        cluster.store.put(SECRETS, SECRET.namespace, SECRET.name, theirs)
+        version = cluster.store.version
+        replica = Replica(cluster)
+        look = replica.look()
+        assert not look.confirmed
+        assert "not made by this program" in look.problems[0].message
+        assert cluster.store.version == version
+        assert replica.shown == []
+
+    def test_a_caBundle_that_somebody_emptied_is_filled_again(self, cluster: Cluster) -> None:  # noqa: N802 - its name
+        replica = Replica(cluster)
+        replica.look()
+        cluster.store.change(APISERVICES, "", CUSTOM, lambda one: one["spec"].update(caBundle=""))
+        replica.look()
+        assert cluster.trusts(replica.serving)
+        assert len(replica.shown) == 1
+
+    def test_endless_damage_does_not_make_the_objects_grow_for_ever(self, cluster: Cluster) -> None:
+        for _ in range(20):
+            Replica(cluster).look()
+            cluster.store.remove(SECRETS, SECRET.namespace, SECRET.name)
+            cluster.advance(timedelta(minutes=1))
+        assert len(cluster.published()) == 8
+
+
+class TestApiServices:
+    def test_only_the_caBundle_is_changed(self, cluster: Cluster) -> None:  # noqa: N802 - its name
+        before = cluster.store.get_without_rights(APISERVICES, "", CUSTOM)
+        Replica(cluster).look()
+        after = cluster.store.get_without_rights(APISERVICES, "", CUSTOM)
+        assert after["spec"].pop("caBundle")
+        assert after["spec"] == before["spec"]
+
+    def test_a_change_that_was_decided_on_what_is_over_does_not_arrive(self, cluster: Cluster) -> None:
+        replica = Replica(cluster)
+
+        def point_elsewhere(method: str, path: str) -> None:
+            if method == "PATCH" and path.endswith(CUSTOM):
+                cluster.before = lambda _method, _path: None
+                cluster.store.put(APISERVICES, "", CUSTOM, apiservice(CUSTOM, ObjectName("keda", "keda")))
+
+        cluster.before = point_elsewhere
+        look = replica.look()
+        assert not look.trusted
+        assert cluster.published(CUSTOM) == frozenset()
+        assert "belongs to the Service keda/keda" in replica.look().problems[0].message
+
+    def test_those_that_are_not_named_are_not_looked_at(self, cluster: Cluster) -> None:
+        other = "v1beta1.metrics.k8s.io"
+        cluster.store.put(APISERVICES, "", other, apiservice(other))
+        asked: list[str] = []
+        cluster.before = lambda _method, path: asked.append(path)
+        Replica(cluster).look()
+        assert not any(other in path for path in asked)
+        assert not any(path.endswith("apiservices") for path in asked)
+
+    @pytest.mark.parametrize(
+        ("changed", "said"),
+        [
+            (apiservice(EXTERNAL, ObjectName("keda", "keda")), "belongs to the Service keda/keda, not to"),
+            (apiservice(EXTERNAL, None), "kube-apiserver serves it itself"),
+            (apiservice(EXTERNAL, insecureSkipTLSVerify=True), "set it to false"),
+            (None, "does not exist"),
+        ],
+    )
+    def test_one_that_is_not_ours_is_left_alone_and_keeps_nothing_from_going_on(
+        self, cluster: Cluster, changed: Json | None, said: str
+    ) -> None:
+        cluster.store.remove(APISERVICES, "", EXTERNAL)
+        if changed:
+            cluster.store.put(APISERVICES, "", EXTERNAL, changed)
+        before = cluster.store.find(APISERVICES, "", EXTERNAL)
+        replica = Replica(cluster)
+        look = replica.look()
+        assert look.confirmed
+        assert [problem.about for problem in look.problems] == [f"apiservice {EXTERNAL}"]
+        assert said in look.problems[0].message
+        rotate_beside(cluster, replica)
+        assert cluster.trusted_by(CUSTOM, replica.serving)
+        assert cluster.store.find(APISERVICES, "", EXTERNAL) == before
+
+    @pytest.mark.parametrize("call", range(8))
+    def test_that_of_metrics_server_is_never_changed_whenever_it_takes_it(self, cluster: Cluster, call: int) -> None:
+        """It is ours at first, and somebody else's from this call of the later looks on."""
+        name = "v1beta1.metrics.k8s.io"
+        cluster.store.put(APISERVICES, "", name, apiservice(name))
+        replica = Replica(cluster, replace(WANTED, apiservices=(name, *WANTED.apiservices)))
+        assert replica.look().trusted
+        # What another installs has no bundle, or its own; and all three are to be filled again.
+        for one in (name, *WANTED.apiservices):
+            cluster.store.put(APISERVICES, "", one, apiservice(one))
+        theirs = apiservice(name, ObjectName("kube-system", "metrics-server"))
+        calls: list[str] = []
+
+        def take_over(method: str, path: str) -> None:
+            if len(calls) == call:
+                cluster.store.put(APISERVICES, "", name, theirs)
+            calls.append(f"{method} {path}")
+
+        cluster.before = take_over
+        for _ in range(3):
+            replica.look()
+        assert len(calls) > call
+        rotate_beside(cluster, replica)
+        found = cluster.store.get_without_rights(APISERVICES, "", name)
+        assert found["spec"] == theirs["spec"]
+        assert cluster.trusts(replica.serving)
+        assert "belongs to the Service kube-system/metrics-server" in replica.look().problems[0].message
+
+    def test_one_that_cert_manager_fills_is_left_to_it(self, cluster: Cluster) -> None:
+        injected = apiservice(EXTERNAL)
+        injected["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from-secret": str(SECRET)}
+        cluster.store.put(APISERVICES, "", EXTERNAL, injected)
+        version = cluster.store.get_without_rights(APISERVICES, "", EXTERNAL)["metadata"]["resourceVersion"]
+        replica = Replica(cluster)
+        look = replica.look()
+        assert "cert-manager.io/inject-ca-from-secret" in look.problems[0].message
+        assert cluster.store.get_without_rights(APISERVICES, "", EXTERNAL)["metadata"]["resourceVersion"] == version
+
+
+class TestRights:
+    @pytest.mark.parametrize(
+        ("verb", "said"),
+        [("get", f"grant get and patch on the secret {SECRET}"), ("create", "grant create on secrets in monitoring")],
+    )
+    def test_without_them_nothing_is_shown_and_the_missing_one_is_named(
+        self, cluster: Cluster, verb: str, said: str
+    ) -> None:
+        cluster.store.deny(verb, "secrets")
+        replica = Replica(cluster)
+        look = replica.look()
+        assert not look.confirmed
+        assert f"cannot {verb}" in look.problems[0].message
+        assert said in look.problems[0].message
+        assert replica.shown == []
+        cluster.store.allow(verb, "secrets")
+        assert replica.look().problems == ()
+        assert cluster.trusts(replica.serving)
+
+    def test_a_secret_that_cannot_be_changed_holds_up_the_rotation_alone(self, cluster: Cluster) -> None:
+        replica = Replica(cluster)
+        replica.look()
+        first = replica.serving
+        cluster.store.deny("patch", "secrets")
+        cluster.store.change(APISERVICES, "", CUSTOM, lambda one: one["spec"].pop("caBundle"))
+        cluster.advance(TO_ROTATION)
+        look = replica.look()
+        assert [problem.about for problem in look.problems] == [f"secret {SECRET}"]
+        assert "it cannot be written" in look.problems[0].message
+        assert replica.serving == first
+        assert cluster.trusts(first)
+
+    def test_no_message_holds_anything_of_a_key(self, cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level("DEBUG")
+        replica = Replica(cluster)
+        replica.look()
+        edit(cluster, tls_key=b"-----BEGIN PRIVATE KEY-----\nverysecret\n-----END PRIVATE KEY-----\n")
+        look = replica.look()
+        cluster.store.deny("*", "secrets")
+        problems = (*look.problems, *replica.look().problems)
+        told = caplog.text + "".join(problem.message for problem in problems) + repr(replica.serving)
+        assert "PRIVATE" not in told
+        assert "verysecret" not in told

@@ -1,0 +1,67 @@
+"""A server of its own process that answers with who it takes the caller for: run it as a module.
+
+The argument is JSON: `certificate`, `key`, `client_cas` (what TLS trusts), `front_proxy_ca`, `allowed_names`.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapter.foundation.service.runtime.logs import configure_logs
+from adapter.foundation.service.server.addresses import Address
+from adapter.foundation.service.server.process import serve_forever
+from adapter.foundation.service.server.server_settings import ServerOptions
+from adapter.foundation.service.server.tls import TlsSettings
+from adapter.foundation.web.http import Request, Response
+from adapter.foundation.web.wsgi import wsgi_application
+from adapter.metrics.identity.callers import IdentityError
+from adapter.metrics.identity.gate import Gate
+from adapter.metrics.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def tell_caller(gate: Gate) -> Callable[[Request], Response]:
+    """Return a handler that says who asks."""
+
+    def handle(request: Request) -> Response:
+        try:
+            caller = gate.check(request)
+        except IdentityError as e:
+            return Response(e.code, e.message.encode(), "text/plain")
+        told = {field: value for field, value in asdict(caller).items() if field != "key"}
+        return Response(200, json.dumps(told).encode())
+
+    return handle
+
+
+def main() -> None:
+    settings = json.loads(sys.argv[1])
+    front_proxy = FrontProxySettings(Path(settings["front_proxy_ca"]), tuple(settings["allowed_names"]))
+    gate = Gate(CallerCAs(MaterialSettings(front_proxy)))
+    trusted = frozenset(ssl.PEM_cert_to_DER_cert(Path(file).read_text()) for file in settings["client_cas"])
+    configure_logs()
+    options = ServerOptions(
+        program="identity-server",
+        version="0",
+        metrics_prefix="identity_server",
+        address=Address("127.0.0.1", 0),
+        tls=TlsSettings(
+            certificate_file=Path(settings["certificate"]),
+            key_file=Path(settings["key"]),
+            client_authorities=lambda: trusted,
+        ),
+        plain_address=None,
+        shutdown_delay_seconds=0.0,
+    )
+    serve_forever(options, lambda _: wsgi_application(tell_caller(gate)))
+
+
+if __name__ == "__main__":
+    main()

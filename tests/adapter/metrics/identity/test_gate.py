@@ -1,0 +1,57 @@
+"""Paths that kube-apiserver never passes on: whom the front proxy speaks for is reviewed there like everybody else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from adapter.metrics.identity.access_reviews import ReviewDecision
+from adapter.metrics.identity.attributes import Attributes, attributes_of
+from adapter.metrics.identity.authorization import Authorizer
+from adapter.metrics.identity.callers import AccessForbiddenError, Caller, DeniedError, Via
+from adapter.metrics.identity.gate import Gate
+from adapter.metrics.identity.identity_telemetry import IdentityTelemetry
+from adapter.metrics.identity.material import CallerCAs, MaterialSettings
+from adapter.metrics.identity.reviews import review_waiters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ASKED = attributes_of("GET", "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue_depth")
+ALICE = Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)
+
+
+def gate_with(review: Callable[[Caller, Attributes], ReviewDecision] | None) -> Gate:
+    telemetry = IdentityTelemetry(CollectorRegistry())
+    authorizer = Authorizer(review, lambda _: None, review_waiters(8), telemetry) if review else None
+    return Gate(CallerCAs(MaterialSettings()), authorizer=authorizer)
+
+
+def test_it_is_reviewed_anew_though_the_front_proxys_word_held_for_another_path() -> None:
+    answers = iter([ReviewDecision(allowed=True), ReviewDecision(allowed=False)])
+    gate = gate_with(lambda _caller, _attributes: next(answers))
+    gate.authorize(ALICE, ASKED)
+
+    with pytest.raises(DeniedError):
+        gate.authorize_unrouted(ALICE, ASKED)
+
+
+def test_the_review_is_of_one_who_comes_directly() -> None:
+    reviewed: list[Caller] = []
+
+    def review(caller: Caller, _: Attributes) -> ReviewDecision:
+        reviewed.append(caller)
+        return ReviewDecision(allowed=True)
+
+    gate_with(review).authorize_unrouted(ALICE, ASKED)
+    assert [(caller.name, caller.via is Via.FRONT_PROXY) for caller in reviewed] == [("alice", False)]
+
+
+def test_where_nobody_is_reviewed_the_front_proxys_word_is_taken_and_no_other() -> None:
+    gate = gate_with(None)
+    gate.authorize_unrouted(ALICE, ASKED)
+    with pytest.raises(AccessForbiddenError):
+        gate.authorize_unrouted(replace(ALICE, via=Via.TOKEN), ASKED)

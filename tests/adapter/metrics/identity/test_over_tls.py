@@ -1,0 +1,203 @@
+"""Identity over the wire: a server process with real TLS, and callers that try to be somebody."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import ssl
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from demo.machine.certificates import Authority, KeyPair
+from demo.machine.processes import start
+from tests.support.checkout import CHECKOUT
+from tests.support.validity import of_yesterday
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+NAME = "front-proxy-client"
+ALICE = ("X-Remote-User", "alice")
+MASTERS = ("X-Remote-Group", "system:masters")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The server with all that trust it."""
+
+    port: int
+    serving: Authority
+    front_proxy: Authority
+    cluster: Authority
+    """A CA that TLS trusts too, but not for the front proxy."""
+    stranger: Authority
+
+    def client(self, pair: KeyPair | None = None, version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.serving.ca_file)
+        if pair is not None:
+            context.load_cert_chain(pair.certificate_file, pair.key_file)
+        if version is not None:
+            context.minimum_version = context.maximum_version = version
+        return context
+
+    def connection(self, pair: KeyPair | None = None) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection("localhost", self.port, context=self.client(pair), timeout=10)
+
+    def ask(self, pair: KeyPair | None, *headers: tuple[str, str]) -> tuple[int, str]:
+        connection = self.connection(pair)
+        try:
+            return ask(connection, headers)
+        finally:
+            connection.close()
+
+
+def ask(connection: http.client.HTTPSConnection, headers: Sequence[tuple[str, str]]) -> tuple[int, str]:
+    """Send each header as a line of its own."""
+    connection.putrequest("GET", "/apis/custom.metrics.k8s.io/v1beta1")
+    for name, value in headers:
+        connection.putheader(name, value)
+    connection.endheaders()
+    response = connection.getresponse()
+    return response.status, response.read().decode()
+
+
+@pytest.fixture(name="place", scope="module")
+def _place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("over-tls")
+    serving, front_proxy, cluster, stranger = (
+        Authority(folder / name, name, intermediate=name == "front-proxy")
+        for name in ("serving", "front-proxy", "cluster", "stranger")
+    )
+    trusted = [front_proxy.ca_file, cluster.ca_file]
+    with serving_identity(folder, serving.server(), trusted, front_proxy.ca_file) as port:
+        yield Place(port, serving, front_proxy, cluster, stranger)
+
+
+@contextmanager
+def serving_identity(folder: Path, pair: KeyPair, trusted: Sequence[Path], front_proxy_ca: Path) -> Iterator[int]:
+    """Run the server and yield its port; `trusted` is what TLS trusts."""
+    settings = {
+        "certificate": str(pair.certificate_file),
+        "key": str(pair.key_file),
+        "client_cas": [str(file) for file in trusted],
+        "front_proxy_ca": str(front_proxy_ca),
+        "allowed_names": [NAME],
+    }
+    log = folder / "server.log"
+    command = [sys.executable, "-m", "tests.adapter.metrics.identity.identity_server", json.dumps(settings)]
+    with start(command, log_path=log, name="identity-server", folder=CHECKOUT) as server:
+        server.wait_until(lambda: _port(log) is not None, 30)
+        port = _port(log)
+        assert port is not None
+        yield port
+
+
+def _port(log: Path) -> int | None:
+    found = re.search(r"https://127\.0\.0\.1:(\d+)", log.read_text())
+    return int(found[1]) if found else None
+
+
+def caller(answer: tuple[int, str]) -> dict[str, Any]:
+    status, body = answer
+    assert status == 200, body
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+def test_the_front_proxy_speaks_for_users_with_every_group_line_by_itself(place: Place) -> None:
+    pair = place.front_proxy.client(NAME)
+    found = caller(
+        place.ask(pair, ALICE, ("X-Remote-Group", "a"), ("x-remote-group", "b"), ("X-Remote-Extra-K%2fL", "v"))
+    )
+    assert (found["name"], found["groups"]) == ("alice", ["a", "b", "system:authenticated"])
+    assert found["extra"] == {"k/l": ["v"]}
+
+
+def test_a_bundle_may_hold_an_intermediate_without_its_root(place: Place, tmp_path: Path) -> None:
+    intermediate = place.front_proxy.intermediate
+    assert intermediate is not None
+    bundle = tmp_path / "intermediate.crt"
+    bundle.write_bytes(intermediate.public_bytes(Encoding.PEM))
+    with serving_identity(tmp_path, place.serving.server(), [bundle], bundle) as port:
+        there = replace(place, port=port)
+        assert caller(there.ask(place.front_proxy.client(NAME), ALICE))["name"] == "alice"
+
+
+def test_a_group_with_a_comma_in_it_stays_one_group(place: Place) -> None:
+    pair = place.front_proxy.client(NAME)
+    found = caller(place.ask(pair, ALICE, ("X-Remote-Group", "a,system:masters")))
+    assert found["groups"] == ["a,system:masters", "system:authenticated"]
+
+
+def test_underscores_in_header_names_make_no_group(place: Place) -> None:
+    pair = place.front_proxy.client(NAME)
+    found = caller(place.ask(pair, ALICE, ("X_Remote_Group", "system:masters"), ("X-Remote_Group", "system:masters")))
+    assert found["groups"] == ["system:authenticated"]
+
+
+def test_fifteen_hundred_groups_all_arrive(place: Place) -> None:
+    groups = [f"group-{number:04d}-of-a-large-organization" for number in range(1500)]
+    pair = place.front_proxy.client(NAME)
+    found = caller(place.ask(pair, ALICE, *(("X-Remote-Group", group) for group in groups)))
+    assert found["groups"] == [*groups, "system:authenticated"]
+
+
+def test_forged_headers_without_a_certificate_are_no_identity(place: Place) -> None:
+    assert place.ask(None, ALICE, MASTERS)[0] == 401
+
+
+def test_the_right_name_from_another_ca_that_tls_trusts_is_refused(place: Place) -> None:
+    status, body = place.ask(place.cluster.client(NAME, ["system:masters"]), ALICE, MASTERS)
+    assert (status, "not issued by the request-header CA" in body) == (403, True)
+
+
+def test_another_name_from_the_right_ca_is_refused(place: Place) -> None:
+    status, body = place.ask(place.front_proxy.client("somebody"), ALICE, MASTERS)
+    assert (status, "'somebody' is not among" in body) == (403, True)
+
+
+def test_a_certificate_of_an_unknown_ca_is_cut_off_by_tls(place: Place) -> None:
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        place.ask(place.stranger.client(NAME), ALICE, MASTERS)
+
+
+def test_an_expired_certificate_is_cut_off_by_tls(place: Place) -> None:
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        place.ask(place.front_proxy.client(NAME, validity=of_yesterday()), ALICE, MASTERS)
+
+
+def test_identity_does_not_stay_on_a_connection_for_the_next_request(place: Place) -> None:
+    connection = place.connection(place.front_proxy.client(NAME))
+    first = caller(ask(connection, [ALICE, MASTERS]))
+    second = caller(ask(connection, [("X-Remote-User", "bob")]))
+    third = ask(connection, [])
+    connection.close()
+    assert first["groups"] == ["system:masters", "system:authenticated"]
+    assert (second["name"], second["groups"]) == ("bob", ["system:authenticated"])
+    assert third[0] == 401
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_session_that_a_client_tries_to_resume_proves_nothing(place: Place, version: ssl.TLSVersion) -> None:
+    context = place.client(place.front_proxy.client(NAME), version)
+    session: ssl.SSLSession | None = None
+    for _ in range(2):
+        connection = http.client.HTTPSConnection("localhost", place.port, context=context, timeout=10)
+        connection.sock = context.wrap_socket(
+            socket.create_connection(("127.0.0.1", place.port), timeout=10),
+            server_hostname="localhost",
+            session=session,
+        )
+        assert isinstance(connection.sock, ssl.SSLSocket)
+        assert caller(ask(connection, [ALICE]))["name"] == "alice"
+        assert not connection.sock.session_reused
+        session = connection.sock.session
+        connection.close()

@@ -1,0 +1,46 @@
+"""Six namespaces that ask, and a scripted Prometheus that answers as it is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.errors import QueryRefusedError
+from adapter.metrics.readings.answers import BySelector
+from tests.support.readings import (
+    House,
+    MadeUpObjects,
+    reply,
+)
+
+if TYPE_CHECKING:
+    from tests.support.readings import Reply
+
+
+NAMESPACES = [f"ns{number}" for number in range(6)]
+EVERYBODY = reply(*(({"namespace": ns, "pod": "web-0"}, str(index)) for index, ns in enumerate(NAMESPACES)))
+OBJECTS = MadeUpObjects({ns: ["web-0"] for ns in NAMESPACES})
+WEB = BySelector(parse_selector("app=web"))
+WIDE = 'namespace!=""'
+
+
+def answer_as_asked(query: str) -> Reply:
+    """Give the namespace's own sample to a query of one namespace, and all to a wide one."""
+    if WIDE in query:
+        return EVERYBODY
+    return reply(
+        *(({"pod": "web-0"}, value) for labels, value in EVERYBODY.samples if f'"{labels["namespace"]}"' in query)
+    )
+
+
+def refuse_wide(query: str) -> Reply | QueryRefusedError:
+    return QueryRefusedError(query, "execution", "too many") if WIDE in query else answer_as_asked(query)
+
+
+def ask(house: House, namespace: str, name: str = "http_rps") -> float:
+    ((_, value),) = house.readings.objects(house.pods(name), namespace, WEB, EVERYTHING).values
+    return value
+
+
+def wide(queries: list[str]) -> list[bool]:
+    return [WIDE in query for query in queries]

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.metrics.readings.answers import ByName
+from adapter.metrics.readings.errors import NoSampleError, TooMuchDemandError
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply
+
+PODS = reply(({"pod": "web-0", "namespace": "shop"}, "1"), ({"pod": "web-0", "namespace": "bank"}, "2"))
+
+
+def test_a_namespace_may_ask_for_so_many_different_things_and_others_are_not_harmed() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus, settings=ReadingSettings(max_demand_per_namespace=2))
+    metric, raw = house.pods("http_rps"), house.pods("raw")
+    house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
+    house.readings.objects(raw, "shop", ByName("web-0"), EVERYTHING)
+
+    with pytest.raises(TooMuchDemandError, match="namespace 'shop': 2 different requests are in demand already"):
+        house.readings.objects(metric, "shop", ByName("web-1"), EVERYTHING)
+
+    assert house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING).values == (("web-0", 1.0),)
+    assert house.readings.objects(metric, "bank", ByName("web-0"), EVERYTHING).values == (("web-0", 2.0),)
+
+
+def test_namespaces_that_need_not_exist_are_bounded_together() -> None:
+    house = make_house(ScriptedPrometheus(), settings=ReadingSettings(max_demand=3))
+    for number in range(3):
+        house.readings.external(house.external("queue_depth"), f"made-up-{number}", EVERYTHING)
+
+    with pytest.raises(TooMuchDemandError, match="3 different requests are in demand already in all namespaces"):
+        house.readings.external(house.external("queue_depth"), "made-up-4", EVERYTHING)
+    house.readings.external(house.external("queue_depth"), "made-up-1", EVERYTHING)
+
+
+def test_two_hundred_autoscalers_of_one_metric_cost_eight_queries_a_minute_whatever_the_refresh_interval() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    objects = MadeUpObjects({"shop": [f"app{number}-0" for number in range(200)]})
+    house = make_house(prometheus, objects=objects, settings=ReadingSettings(refresh_interval_seconds=2))
+    metric, others = house.pods("http_rps"), [house.pods("raw"), house.pods("only_exact")]
+    for other in others:
+        with contextlib.suppress(NoSampleError):
+            house.readings.objects(other, "shop", ByName("app0-0"), EVERYTHING)
+
+    def one_round() -> None:
+        for number in range(200):
+            with contextlib.suppress(NoSampleError):
+                house.readings.objects(metric, "shop", ByName(f"app{number}-0"), EVERYTHING)
+            house.pass_time(0.075, step=0.075)
+
+    for _ in range(6):
+        one_round()
+    before = len(prometheus.asked)
+    for _ in range(4):
+        one_round()
+
+    assert len(prometheus.asked) - before <= 10
+
+
+def test_a_refused_request_costs_prometheus_nothing() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus, settings=ReadingSettings(max_demand_per_namespace=1))
+    house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+
+    with pytest.raises(TooMuchDemandError):
+        house.readings.objects(house.pods("raw"), "shop", ByName("web-0"), EVERYTHING)
+
+    assert len(prometheus.asked) == 1
+
+
+def test_demand_that_is_not_repeated_expires_and_makes_room() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus, settings=ReadingSettings(max_demand_per_namespace=1, demand_ttl_seconds=60))
+    house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+    house.pass_time(66)
+    asked = len(prometheus.asked)
+    house.pass_time(60)
+
+    assert asked == 7
+    assert len(prometheus.asked) == asked
+    assert house.counter("tidewatch_adapter_demanded_metrics") == 0
+    house.readings.objects(house.pods("raw"), "shop", ByName("web-0"), EVERYTHING)
+
+
+def test_demand_that_is_repeated_stays() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus, settings=ReadingSettings(demand_ttl_seconds=60))
+    metric = house.pods("http_rps")
+    for _ in range(5):
+        house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
+        house.pass_time(50)
+
+    assert house.counter("tidewatch_adapter_demanded_metrics") == 1
+
+
+@pytest.mark.parametrize(("interval", "queries_a_minute"), [(30.0, 4), (60.0, 2), (15.0, 8), (4.0, 30), (1.0, 60)])
+def test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers(interval: float, queries_a_minute: int) -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+    metric = house.pods("http_rps")
+
+    def ask_for(seconds: float) -> None:
+        for _ in range(round(seconds / interval)):
+            house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
+            house.pass_time(interval)
+
+    ask_for(60)
+    before = len(prometheus.asked)
+    ask_for(120)
+
+    assert len(prometheus.asked) - before == pytest.approx(2 * queries_a_minute, abs=2)
+
+
+def test_an_asker_that_stops_is_forgotten_after_four_of_its_intervals() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+    for _ in range(5):
+        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        house.pass_time(1)
+    house.pass_time(10)
+    before = len(prometheus.asked)
+    house.pass_time(60)
+
+    assert len(prometheus.asked) == before
+    assert house.counter("tidewatch_adapter_demanded_metrics") == 0

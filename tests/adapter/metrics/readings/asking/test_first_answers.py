@@ -1,0 +1,188 @@
+"""What first askers wait for, with real threads: a Prometheus that hangs, and many who ask at once."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.prometheus.errors import QueryRefusedError
+from adapter.metrics.readings.answers import ByName, BySelector, ObjectsAnswer
+from adapter.metrics.readings.errors import FirstAnswerPendingError, ObjectsNotKnownError, SourceSlowError
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from tests.support.readings import House, MadeUpObjects, ScriptedPrometheus, make_house, reply
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.readings import Reply
+
+PODS = reply(({"pod": "web-0", "namespace": "shop"}, "1"))
+NOT_LONG = 0.05
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(max_workers=24) as executor:
+        yield executor
+
+
+def hanging(pool: ThreadPoolExecutor, wait: float, waiting: int = 8) -> tuple[House, ScriptedPrometheus]:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    prometheus.gate.clear()
+    settings = ReadingSettings(first_answer_wait_seconds=wait, max_waiting_requests=waiting)
+    return make_house(prometheus, submit=pool.submit, settings=settings, real_time=True), prometheus
+
+
+def ask(house: House, name: str = "http_rps", pod: str = "web-0") -> ObjectsAnswer:
+    return house.readings.objects(house.pods(name), "shop", ByName(pod), EVERYTHING)
+
+
+def waiting(house: House) -> int:
+    return house.readings._first_answers._waiting.total()
+
+
+def test_many_first_askers_wait_for_one_query(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=20)
+    asked = [pool.submit(ask, house) for _ in range(4)]
+    until(lambda: waiting(house) == 4)
+    prometheus.gate.set()
+
+    assert {future.result().values for future in asked} == {(("web-0", 1.0),)}
+    assert len(prometheus.asked) == 1
+    assert waiting(house) == 0
+
+
+def test_a_first_asker_does_not_wait_for_ever_and_the_query_serves_later_ones(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=NOT_LONG)
+    with pytest.raises(SourceSlowError, match=r"did not answer within 0\.05 s, and the query continues: sum by"):
+        ask(house)
+    prometheus.gate.set()
+    until(lambda: bool(house.counter("tidewatch_adapter_refreshes_total", result="ok")))
+
+    assert ask(house).values == (("web-0", 1.0),)
+    assert len(prometheus.asked) == 1
+
+
+def test_no_more_than_so_many_requests_wait_and_the_others_are_told_at_once(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=20, waiting=2)
+    asked: list[Future[ObjectsAnswer]] = [pool.submit(ask, house, "http_rps", f"web-{number}") for number in range(2)]
+    until(lambda: waiting(house) == 2)
+
+    with pytest.raises(SourceSlowError, match="at most 2 requests wait at once"):
+        ask(house, "raw")
+    prometheus.gate.set()
+    assert asked[0].result().values == (("web-0", 1.0),)
+    until(lambda: waiting(house) == 0)
+    until(lambda: house.counter("tidewatch_adapter_refreshes_total", result="ok") == 2)
+    assert ask(house, "raw").values == (("web-0", 1.0),)
+
+
+def test_a_known_answer_needs_no_place_among_those_who_wait(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=20, waiting=1)
+    prometheus.gate.set()
+    first = ask(house)
+    prometheus.gate.clear()
+    stuck = pool.submit(ask, house, "raw")
+    until(lambda: waiting(house) == 1)
+
+    assert ask(house) == first
+    prometheus.gate.set()
+    assert stuck.result().values == first.values
+
+
+def test_a_first_asker_waits_on_when_the_plan_is_narrowed_meanwhile(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=20)
+
+    def refuse_wider(query: str) -> Reply | QueryRefusedError:
+        return QueryRefusedError(query, "execution", "no") if 'pod!=""' in query else PODS
+
+    prometheus.answer = refuse_wider
+    asked = [pool.submit(ask, house) for _ in range(4)]
+    until(lambda: waiting(house) == 4)
+    prometheus.gate.set()
+
+    assert {future.result().values for future in asked} == {(("web-0", 1.0),)}
+    assert len(prometheus.asked) == 2
+
+
+def test_the_first_list_of_a_kind_is_waited_for_within_the_time_of_one_request() -> None:
+    objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True, syncs_when_awaited=True)
+    house = make_house(ScriptedPrometheus(answer=lambda _query: PODS), objects=objects)
+    answer = house.readings.objects(house.pods("http_rps"), "shop", BySelector(EVERYTHING), EVERYTHING)
+    assert answer.values == (("web-0", 1.0),)
+    assert objects.awaited == [ReadingSettings().first_answer_wait_seconds]
+
+
+def test_a_list_that_does_not_come_in_time_is_told() -> None:
+    objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
+    house = make_house(ScriptedPrometheus(answer=lambda _query: PODS), objects=objects)
+    with pytest.raises(ObjectsNotKnownError, match="the first list of pods has not arrived yet"):
+        house.readings.objects(house.pods("http_rps"), "shop", BySelector(EVERYTHING), EVERYTHING)
+    assert len(objects.awaited) == 1
+
+
+def test_no_more_than_a_few_wait_for_a_list(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=20, waiting=1)
+    objects = house.readings._objects
+    assert isinstance(objects, MadeUpObjects)
+    first = pool.submit(ask, house)
+    until(lambda: waiting(house) == 1)
+    objects.not_synced = True
+    with pytest.raises(ObjectsNotKnownError):
+        house.readings.objects(house.pods("raw"), "shop", BySelector(EVERYTHING), EVERYTHING)
+    assert not objects.awaited
+    prometheus.gate.set()
+    assert first.result(20).values
+
+
+MATCHED = """
+rules:
+- seriesQuery: '{__name__=~"^app_.*",namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  name: {matches: "^app_(.*)$"}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+"""
+
+
+def looking_up(pool: ThreadPoolExecutor, wait: float, go_on: threading.Event) -> House:
+    """Readings whose first look-ups of series end when the test says so."""
+
+    def series(_: str) -> list[dict[str, str]]:
+        assert go_on.wait(30)
+        return [{"__name__": "app_rps", "namespace": "shop", "pod": "web-0"}]
+
+    settings = ReadingSettings(first_answer_wait_seconds=wait, max_waiting_requests=3)
+    prometheus = ScriptedPrometheus(series_answer=series)
+    house = make_house(prometheus, rules=MATCHED, submit=pool.submit, settings=settings, real_time=True)
+    house.readings.run_due()
+    return house
+
+
+def test_who_asks_for_a_metric_that_is_not_known_yet_waits_for_the_first_look_ups(pool: ThreadPoolExecutor) -> None:
+    go_on = threading.Event()
+    house = looking_up(pool, 20, go_on)
+    asked = [pool.submit(house.readings.complete_catalogue, "shop") for _ in range(3)]
+    until(lambda: waiting(house) == 3)
+    with pytest.raises(FirstAnswerPendingError, match="still being looked up for the first time"):
+        house.readings.complete_catalogue("bank")
+    go_on.set()
+
+    assert [{metric.name for metric in each.result().custom} for each in asked] == [{"rps"}] * 3
+    assert waiting(house) == 0
+
+
+def test_it_does_not_wait_for_ever_and_not_at_all_later(pool: ThreadPoolExecutor) -> None:
+    go_on = threading.Event()
+    house = looking_up(pool, NOT_LONG, go_on)
+    with pytest.raises(FirstAnswerPendingError, match="still being looked up for the first time"):
+        house.readings.complete_catalogue("shop")
+    assert waiting(house) == 0
+    go_on.set()
+    until(house.readings.has_looked_up_all)
+
+    assert {metric.name for metric in house.readings.complete_catalogue("shop").custom} == {"rps"}

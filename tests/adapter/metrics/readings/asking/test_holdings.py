@@ -1,0 +1,140 @@
+"""How many values are held, who is refused, and what gives way."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.objects.selectors import EVERYTHING, Selector, parse_selector
+from adapter.metrics.readings.answers import ByName
+from adapter.metrics.readings.asking.holdings import Holdings, Parcel
+from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.rulebook.model import PlanKind
+from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply
+
+if TYPE_CHECKING:
+    from adapter.metrics.readings.asking.queries import Query
+
+HELD = "tidewatch_adapter_values_held"
+SHOP, BANK = [f"web-{n}" for n in range(10)], ["till-0", "till-1"]
+
+
+def answer(query: str) -> Reply:
+    """Ten pods in shop, two in bank; other values for each path that is asked for."""
+    path = query.partition('path="')[2].partition('"')[0] or "0"
+    wanted = [("shop", pod) for pod in SHOP] * ('"shop"' in query) + [("bank", pod) for pod in BANK] * (
+        '"bank"' in query
+    )
+    return reply(*(({"namespace": ns, "pod": pod}, path if path.isdigit() else "7") for ns, pod in wanted))
+
+
+def house_of(prometheus: ScriptedPrometheus, most: int, most_per_namespace: int) -> House:
+    settings = ReadingSettings(
+        max_values=most, max_values_per_namespace=most_per_namespace, once_asked_ttl_seconds=600, demand_ttl_seconds=600
+    )
+    return make_house(prometheus, objects=MadeUpObjects({"shop": SHOP, "bank": BANK}), settings=settings)
+
+
+def ask(house: House, namespace: str = "shop", path: str = "") -> float:
+    selector: Selector = parse_selector(f"path={path}") if path else EVERYTHING
+    pod = "web-0" if namespace == "shop" else "till-0"
+    ((_, value),) = house.readings.objects(house.pods("raw"), namespace, ByName(pod), selector).values
+    return value
+
+
+def test_a_namespace_that_holds_as_much_as_it_may_is_refused_what_is_new_and_keeps_what_it_has() -> None:
+    house = house_of(ScriptedPrometheus(answer=answer), 1000, 25)
+    assert [ask(house, path=str(n)) for n in (1, 2)] == [1, 2]
+    with pytest.raises(TooMuchDemandError, match=r"'shop': .* more than 25 values \(--max-values-per-namespace\)"):
+        ask(house, path="3")
+
+    house.pass_time(60)
+    assert [ask(house, path=str(n)) for n in (1, 2)] == [1, 2]
+    assert ask(house, "bank") == 0
+    assert house.counter(HELD) == 22
+
+
+def test_equal_answers_of_many_selectors_are_held_once() -> None:
+    house = house_of(ScriptedPrometheus(answer=answer), 1000, 15)
+
+    assert [ask(house, path=f"v{n}") for n in range(50)] == [7] * 50
+    house.pass_time(60)
+    assert house.counter(HELD) == 10
+
+
+def test_an_answer_that_grows_beyond_the_bound_is_not_cut_but_an_error_once_the_last_good_one_is_too_old() -> None:
+    prometheus = ScriptedPrometheus(answer=answer)
+    house = house_of(prometheus, 1000, 15)
+    assert ask(house) == 0
+    prometheus.answer = lambda _query: reply(*(({"pod": f"web-{n}"}, "1") for n in range(16)))
+    house.pass_time(40)
+    assert ask(house) == 0, "the last good answer"
+    house.pass_time(30)
+    with pytest.raises(ReadingError, match="--max-values-per-namespace"):
+        ask(house)
+
+
+def test_beyond_the_bound_of_all_the_namespace_that_holds_the_most_gives_way_and_others_find_room() -> None:
+    house = house_of(ScriptedPrometheus(answer=answer), 31, 30)
+    assert [ask(house, path=str(n)) for n in (1, 2, 3)] == [1, 2, 3]
+
+    assert ask(house, "bank") == 0
+    with pytest.raises(TooMuchDemandError, match=r"more than 31 values \(--max-values\)"):
+        ask(house, path="3")
+    assert [ask(house, path=str(n)) for n in (1, 2)] == [1, 2], "the newest gave way"
+    house.pass_time(120)
+    assert ask(house, "bank") == 0
+    assert house.counter(HELD) <= 31
+
+
+def test_room_is_there_again_when_demand_has_left() -> None:
+    house = house_of(ScriptedPrometheus(answer=answer), 1000, 10)
+    ask(house, path="1")
+    for path in ("2", "3"):
+        with contextlib.suppress(TooMuchDemandError):
+            ask(house, path=path)
+    house.pass_time(660, step=5)
+
+    assert house.counter(HELD) == 0
+    assert ask(house, path="9") == 9
+
+
+def query(number: int, namespace: str) -> Query:
+    house = make_house(ScriptedPrometheus(answer=answer), objects=MadeUpObjects({"shop": SHOP, "bank": BANK}))
+    with contextlib.suppress(ReadingError):
+        ask(house, namespace, str(number))
+    (found,) = house.readings._scheduler._planner.queries.values()
+    assert found.kind is PlanKind.NAMESPACE
+    return found
+
+
+QUERIES = [(query(number, namespace), namespace) for number in range(3) for namespace in ("shop", "bank")]
+moves = st.tuples(st.integers(0, len(QUERIES) - 1), st.integers(0, 8), st.integers(0, 12))
+
+
+@given(st.lists(moves, max_size=60))
+def test_what_is_held_never_exceeds_a_bound_and_adds_up(steps: list[tuple[int, int, int]]) -> None:
+    holdings = Holdings(20, 14)
+    held: dict[Query, Parcel] = {}
+    for index, key, values in steps:
+        asked, owner = QUERIES[index]
+        # Equal parcels are of equal size, and of one namespace.
+        parcel = Parcel(1000 * (owner == "bank") + 13 * key + values, values)
+        verdict = holdings.judge(asked, parcel, owner, shared=False)
+        if verdict.refusal is None:
+            for other in verdict.shed:
+                holdings.release(other)
+                del held[other]
+            holdings.hold(asked, parcel, owner, shared=False)
+            held[asked] = parcel
+        distinct = {parcel.key: parcel.values for parcel in held.values()}
+        assert holdings.total == sum(distinct.values()) <= 20
+        assert all(holdings.owned(namespace) <= 14 for namespace in ("shop", "bank"))
+    for asked in held:
+        holdings.release(asked)
+    assert (holdings.total, holdings.owned("shop"), holdings.owned("bank")) == (0, 0, 0)

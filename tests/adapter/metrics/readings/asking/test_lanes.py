@@ -1,0 +1,242 @@
+"""Queries that take long, or fail for it, harm nobody's but their own."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from adapter.commands.serve.command import QUERY_THREADS
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import Pace
+from adapter.metrics.readings.answers import BySelector
+from adapter.metrics.readings.asking.demand import DemandedRequest
+from adapter.metrics.readings.asking.queries import Lane
+from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
+from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
+from adapter.metrics.readings.errors import SourceSlowError
+from adapter.metrics.readings.failure import Failure
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
+from adapter.metrics.readings.samples.object_reading import Evaluation, ObjectReading
+from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from adapter.metrics.readings.asking.demand import DemandEntry
+    from adapter.metrics.readings.asking.queries import Query
+
+T = TypeVar("T")
+
+STEP = 0.125
+"""Not longer than the pause of the process between two looks at what is due."""
+
+
+class Simulation:
+    """A board whose queries take a given time each."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.catalogue = make_house(ScriptedPrometheus(), clock=self.clock).readings.catalogue
+        self.running: list[tuple[float, Query]] = []
+        self.most_running = 0
+        self.begun = 0
+        self.board = QueryScheduler(
+            settings=ReadingSettings(),
+            clock=self.clock.clock,
+            telemetry=ReadingsTelemetry(CollectorRegistry()),
+            states=RuleHealthLog(lambda: self.clock.now),
+            launch=self.launch,
+            launch_trial=lambda _trial: None,
+        )
+        self.slow = 10.0
+
+    def launch(self, query: Query) -> None:
+        self.begun += 1
+        self.running.append((self.clock.now + self.seconds(query), query))
+
+    def seconds(self, query: Query) -> float:
+        return self.slow if "only_exact" in query.key.planned.text else 0.05
+
+    def ask(self, name: str, number: int = 0, namespace: str = "shop") -> DemandEntry:
+        metric = self.catalogue.find_custom("pods", namespaced=True, name=name)
+        assert metric is not None
+        which = BySelector(parse_selector(f"app=web{number}"))
+        return self.board.entry(metric, DemandedRequest(metric.qualified, namespace, which, EVERYTHING))
+
+    def step(self) -> None:
+        until = self.clock.now + STEP
+        self.most_running = max(self.most_running, len(self.running))
+        while self.running and min(self.running, key=lambda pair: pair[0])[0] <= until:
+            pair = min(self.running, key=lambda pair: pair[0])
+            self.running.remove(pair)
+            self.clock.now = pair[0]
+            self.board.settle(pair[1], self.outcome(pair[1]))
+        self.clock.now = until
+        self.board.take_due()
+
+    def outcome(self, query: Query) -> ObjectReading | Failure:
+        if self.seconds(query) >= 10:
+            return Failure(SourceSlowError, "no answer within 10 s")
+        wall, monotonic = self.clock.clock.wall(), self.clock.now
+        return ObjectReading(Evaluation(wall - 0.05, monotonic - 0.05))
+
+    def ages(self, entry: DemandEntry, seconds: float) -> float:
+        """Return the largest age that the entry's reading has within so many seconds."""
+        largest = 0.0
+        for _ in range(round(seconds / STEP)):
+            self.step()
+            reading = entry.scope.query.reading
+            age = 1e9 if reading is None else self.clock.now - reading.evaluated.monotonic
+            largest = max(largest, age)
+        return largest
+
+
+@pytest.mark.parametrize("slow", [8.0, 10.0], ids=["late answers", "no answers"])
+def test_many_queries_that_take_long_do_not_make_the_others_answers_old(
+    slow: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    simulation = Simulation()
+    simulation.slow = slow
+    quick = simulation.ask("http_rps")
+    simulation.ages(quick, 1)
+    for number in range(200):
+        simulation.ask("only_exact", number)
+
+    assert simulation.ages(quick, 300) < 11
+    assert simulation.most_running <= 16
+
+
+def test_a_first_asker_is_not_kept_waiting_by_what_takes_long_in_the_background() -> None:
+    simulation = Simulation()
+    for number in range(50):
+        simulation.ask("only_exact", number)
+        for _ in range(8):
+            simulation.step()
+    for _ in range(round(60 / STEP)):
+        simulation.step()
+    entry = simulation.ask("http_rps")
+    simulation.step()
+
+    assert entry.scope.query.reading is not None
+
+
+def test_a_thousand_quick_queries_are_each_refreshed_when_due() -> None:
+    simulation = Simulation()
+    simulation.slow = 0.01
+    entries = [simulation.ask("only_exact", number) for number in range(1000)]
+    for _ in range(round(60 / STEP)):
+        simulation.step()
+
+    readings = [entry.scope.query.reading for entry in entries]
+    assert all(readings)
+    assert max(simulation.clock.now - reading.evaluated.monotonic for reading in readings if reading) < 13
+
+
+@pytest.mark.parametrize("seconds", [0.3, 1.9, 9.0], ids=["quick", "nearly slow", "slow"])
+def test_a_namespace_with_two_thousand_queries_makes_no_other_namespace_late(seconds: float) -> None:
+    simulation = Simulation()
+    simulation.slow = seconds
+    victim = simulation.ask("http_rps", namespace="bank")
+    simulation.ages(victim, 1)
+    entries = [simulation.ask("only_exact", number) for number in range(1990)]
+
+    oldest = 0.0
+    for _ in range(12):
+        entries += [simulation.ask("only_exact", number) for number in range(1990)]
+        simulation.ask("http_rps", namespace="bank")
+        oldest = max(oldest, simulation.ages(victim, 10))
+    assert oldest < 12
+    assert simulation.most_running <= 19
+
+
+def test_the_first_question_of_a_namespace_does_not_wait_for_those_of_another() -> None:
+    simulation = Simulation()
+    simulation.slow = 9.0
+    for number in range(1990):
+        simulation.ask("only_exact", number)
+    simulation.step()
+    entry = simulation.ask("http_rps", namespace="bank")
+    simulation.step()
+
+    assert entry.scope.query.reading is not None
+
+
+@pytest.mark.parametrize(("queries", "oldest"), [(2, 7.0), (12, 30.0)], ids=["few: at their pace", "many: with pauses"])
+def test_a_slow_query_follows_itself_only_while_few_others_run(queries: int, oldest: float) -> None:
+    simulation = Simulation()
+    simulation.slow = 3.0
+    entries = [simulation.ask("only_exact", number) for number in range(queries)]
+    for _ in range(8):
+        for number in range(queries):
+            simulation.ask("only_exact", number)
+        simulation.ages(entries[0], 5)
+    begun = simulation.begun
+    for _ in range(4):
+        for number in range(queries):
+            simulation.ask("only_exact", number)
+        assert simulation.ages(entries[0], 5) <= oldest
+
+    share = (simulation.begun - begun) * simulation.slow / 20 / queries
+    assert share > 0.8 if queries == 2 else share <= 0.5
+
+
+def test_each_query_that_may_run_finds_a_thread_and_a_connection() -> None:
+    """One that waits for either holds its place, and the lanes would say nothing of it."""
+    settings = ReadingSettings()
+    lanes = (
+        settings.max_concurrent_first_queries
+        + settings.max_concurrent_refreshes
+        + settings.max_concurrent_slow_queries
+        + len(Lane)
+    )
+    trials_and_a_cross_check = 3
+    at_once = lanes + settings.max_concurrent_look_ups + trials_and_a_cross_check
+
+    assert at_once < QUERY_THREADS
+    assert at_once < PrometheusSettings("http://127.0.0.1:9090").pool_size
+
+
+@pytest.mark.parametrize("look", [1, 2])
+def test_a_request_that_comes_in_while_the_board_is_swept_is_refreshed_from_then_on(look: int) -> None:
+    """The sweep begins while the asker looks at the clock for the n-th time."""
+    simulation = Simulation()
+    seen, admitted = threading.Event(), threading.Event()
+    looks = itertools.count(1)
+
+    class Held(Pace):
+        def slices(self, items: Iterable[T], size: int = 1) -> Iterator[list[T]]:
+            held = list(items)
+            seen.set()
+            assert admitted.wait(10)
+            yield held[:size]
+
+    def sweep() -> None:
+        simulation.board.sweep(Held(sleep=lambda _: None))
+
+    sweeping = threading.Thread(target=sweep)
+
+    def time_is_told() -> float:
+        now = simulation.clock.now
+        if threading.current_thread() is not sweeping and next(looks) == look:
+            simulation.clock.forward(0.001)
+            sweeping.start()
+            seen.wait(0.2)
+        return now
+
+    clock = simulation.clock.clock
+    simulation.board._clock = Clock(monotonic=time_is_told, wall=clock.wall)
+    entry = simulation.ask("http_rps")
+    admitted.set()
+    sweeping.join()
+
+    assert simulation.ages(entry, 1) > 0
+    assert simulation.ages(entry, 60) < 13

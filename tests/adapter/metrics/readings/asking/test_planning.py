@@ -1,0 +1,303 @@
+"""Which query answers whom: widening with demand, and narrowing when Prometheus refuses."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.decoding import AnswerLimits
+from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
+from adapter.foundation.time.pace import Pace
+from adapter.metrics.readings.answers import ByName
+from adapter.metrics.readings.asking import planning
+from adapter.metrics.readings.asking.demand import DemandedRequest
+from adapter.metrics.readings.asking.refresher import let_go
+from adapter.metrics.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.plans import planned_query
+from adapter.metrics.rulebook.templates.matchers import RenderError
+from tests.adapter.metrics.readings.asking.planning_world import (
+    EVERYBODY,
+    NAMESPACES,
+    OBJECTS,
+    WEB,
+    WIDE,
+    answer_as_asked,
+    ask,
+    refuse_wide,
+    wide,
+)
+from tests.support.readings import (
+    PODS_RULES,
+    MadeUpObjects,
+    ScriptedPrometheus,
+    Threads,
+    make_house,
+    reply,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sized
+
+    from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.time.pace import Slice
+    from adapter.metrics.rulebook.model import Metric
+    from adapter.metrics.rulebook.requests import Asked, PlannedQuery
+    from tests.support.readings import Reply
+
+
+def test_few_namespaces_are_asked_for_alone_and_more_together() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert wide(prometheus.asked) == [False, False, False, False, True]
+    prometheus.asked.clear()
+    house.pass_time(20)
+    house.pass_time(10)
+    assert wide(prometheus.asked[-2:]) == [True, True]
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_queries_that_the_wider_one_replaced_are_no_longer_asked() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    house.pass_time(20)
+    prometheus.asked.clear()
+    house.pass_time(60)
+
+    assert len(prometheus.asked) == 6
+    assert all(wide(prometheus.asked))
+
+
+def test_askers_that_had_answers_do_not_wait_for_the_wider_query() -> None:
+    threads = Threads(held=True)
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(
+        prometheus, objects=OBJECTS, submit=threads, settings=ReadingSettings(first_answer_wait_seconds=0.01)
+    )
+    for ns in NAMESPACES[:4]:
+        house.readings._scheduler.entry(house.pods("http_rps"), request(ns))
+    threads.run()
+    house.readings._scheduler.entry(house.pods("http_rps"), request(NAMESPACES[4]))
+
+    assert [ask(house, ns) for ns in NAMESPACES[:4]] == [0, 1, 2, 3]
+    threads.run()
+    assert ask(house, NAMESPACES[4]) == 4
+
+
+def request(namespace: str) -> DemandedRequest:
+    return DemandedRequest("pods/http_rps", namespace, WEB, EVERYTHING)
+
+
+def test_with_fewer_namespaces_left_they_are_asked_for_alone_again() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS, settings=ReadingSettings(demand_ttl_seconds=60))
+    for ns in NAMESPACES:
+        ask(house, ns)
+    for _ in range(10):
+        house.pass_time(10)
+        assert ask(house, NAMESPACES[0]) == 0
+    prometheus.asked.clear()
+    house.pass_time(10)
+
+    assert set(wide(prometheus.asked)) == {False}
+
+
+def test_a_metric_selector_is_part_of_the_query() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    metric = house.pods("http_rps")
+    house.readings.objects(metric, "ns0", WEB, parse_selector("path=a"))
+    house.readings.objects(metric, "ns0", WEB, parse_selector("path=b"))
+
+    assert ['path="a"' in query for query in prometheus.asked] == [True, False]
+
+
+def test_a_refused_wide_query_falls_to_the_namespaces_and_first_askers_do_not_see_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    prometheus = ScriptedPrometheus(answer=refuse_wide)
+    house = make_house(prometheus, objects=OBJECTS)
+
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert sum(wide(prometheus.asked)) == 1
+    assert house.counter("tidewatch_adapter_plan_narrowings_total", rule="rules[0]", plan="wide") == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        (
+            "pods/http_rps (rules[0]): its wide query fails; "
+            "until it works again, the metric is queried by the namespace plan: "
+            'query sum by (namespace,pod) (rate(http_requests_total{namespace!="",pod!=""}[1m])): '
+            "Prometheus refused it (execution): too many"
+        )
+    ]
+    house.pass_time(60)
+    assert sum(wide(prometheus.asked)) == 1, "nobody asked meanwhile"
+
+
+def test_a_refused_namespace_query_falls_to_the_exact_one() -> None:
+    def refuse_wider(query: str) -> Reply | QueryRefusedError:
+        return QueryRefusedError(query, "bad_data", "no") if 'pod!=""' in query else answer_as_asked(query)
+
+    prometheus = ScriptedPrometheus(answer=refuse_wider)
+    house = make_house(prometheus, objects=OBJECTS)
+
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    house.pass_time(60)
+    assert sum("!=" in query for query in prometheus.asked) == len(NAMESPACES), "each namespace's own was refused"
+    assert any('pod=~"web-0"' in query or 'pod="web-0"' in query for query in prometheus.asked)
+
+
+def test_a_plan_that_is_refused_later_keeps_its_answers_until_the_narrower_one_has_some() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    prometheus.answer = refuse_wide
+    for _ in range(60):
+        house.pass_time(1)
+        assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+    assert not any(wide(prometheus.asked[-6:]))
+
+
+def test_an_answer_that_is_too_large_narrows_the_plan() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked, limits=AnswerLimits(max_samples=3))
+    house = make_house(prometheus, objects=OBJECTS)
+
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_an_exact_answer_that_is_too_large_is_an_error() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: EVERYBODY, limits=AnswerLimits(max_samples=3))
+    house = make_house(prometheus, objects=OBJECTS)
+
+    with pytest.raises(PartialAnswerError, match="3"):
+        ask(house, "ns0", "only_exact")
+
+
+def test_an_outage_is_no_reason_to_narrow() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    house.pass_time(20)
+    prometheus.answer = lambda query: PrometheusUnreachableError(query, "connection refused")
+    house.pass_time(60)
+    prometheus.answer = answer_as_asked
+    prometheus.asked.clear()
+    house.pass_time(30)
+
+    assert prometheus.asked
+    assert all(wide(prometheus.asked))
+
+
+def test_one_askers_bad_selector_narrows_nobody_else() -> None:
+    def refuse_bad(query: str) -> Reply | QueryRefusedError:
+        return QueryRefusedError(query, "bad_data", "bad") if "bad" in query else answer_as_asked(query)
+
+    prometheus = ScriptedPrometheus(answer=refuse_bad)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    with pytest.raises(QueryRefusedByPrometheusError):
+        house.readings.objects(house.pods("http_rps"), "ns0", ByName("web-0"), parse_selector("path in (bad)"))
+    house.pass_time(20)
+    prometheus.asked.clear()
+    house.pass_time(30)
+
+    assert [WIDE in query for query in prometheus.asked if "bad" not in query] == [True, True, True]
+
+
+def test_two_rules_that_ask_the_same_are_asked_once() -> None:
+    twice = PODS_RULES.replace(
+        "\nrules:\n",
+        """
+rules:
+- seriesQuery: 'http_requests_total{namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  name: {as: same_rps}
+  metricsQuery: 'sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[1m]))'
+""",
+    )
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS, rules=twice)
+
+    assert ask(house, "ns1", "http_rps") == ask(house, "ns1", "same_rps") == 1
+    assert len(prometheus.asked) == 1
+
+
+def test_a_proven_plan_that_cannot_be_written_down_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_wide_query(metric: Metric, asked: Asked, kind: PlanKind) -> PlannedQuery:
+        if kind is PlanKind.WIDE:
+            raise RenderError("no such query")
+        return planned_query(metric, asked, kind)
+
+    monkeypatch.setattr(planning, "planned_query", no_wide_query)
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_replaced_reading_is_freed_in_slices() -> None:
+    slices: list[int] = []
+    parts: list[Sized] = [dict.fromkeys(map(str, range(900)), 1.0) for _ in range(10)]
+
+    class Counting(Pace):
+        @contextmanager
+        def slice(self) -> Iterator[Slice]:
+            before = sum(map(len, parts))
+            with super().slice() as slice_:
+                yield slice_
+            slices.append(before - sum(map(len, parts)))
+
+    let_go(parts, Counting(pause_seconds=0.0))
+
+    assert parts == []
+    assert sum(slices) == 9000
+    assert max(slices) < 3000
+
+
+def test_a_label_that_names_pods_to_one_rule_and_services_to_another_is_asked_for_each() -> None:
+    class PodsAndServices(MadeUpObjects):
+        def names(self, resource: Resource, namespace: str | None, selector: Selector) -> tuple[str, ...]:
+            assert (namespace, selector) == ("ns0", WEB.selector)
+            return (f"{resource.singular}-0",)
+
+    rule = """
+- seriesQuery: 'load{namespace!="",target!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, target: {resource: %s}}}
+  metricsQuery: 'topk(3, <<.Series>>{<<.LabelMatchers>>})'
+"""
+    samples = {name: reply(({"namespace": "ns0", "target": name}, "1")) for name in ("pod-0", "service-0")}
+    prometheus = ScriptedPrometheus(lambda query: next(samples[name] for name in samples if f'"{name}"' in query))
+    house = make_house(prometheus, objects=PodsAndServices(), rules="rules:" + rule % "pod" + rule % "service")
+    found = {}
+    for _ in range(2):
+        for kind in ("pods", "services"):
+            metric = house.readings.catalogue.find_custom(kind, namespaced=True, name="load")
+            assert metric is not None
+            found[kind] = house.readings.objects(metric, "ns0", WEB, EVERYTHING).values
+        house.pass_time(20)
+
+    assert found == {"pods": (("pod-0", 1.0),), "services": (("service-0", 1.0),)}
+
+
+def test_what_was_learnt_about_the_labels_of_selectors_is_forgotten_with_the_last_who_used_them() -> None:
+    prometheus = ScriptedPrometheus(answer=refuse_wide)
+    house = make_house(prometheus, objects=OBJECTS)
+    for number in range(30):
+        for ns in NAMESPACES:
+            house.readings.external(house.external("queue_depth"), ns, parse_selector(f"label{number}=a"))
+    house.pass_time(620, step=5)
+
+    planner = house.readings._scheduler._planner
+    assert (planner._plans, planner._groups) == ({}, {})

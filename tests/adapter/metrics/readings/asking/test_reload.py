@@ -1,0 +1,134 @@
+"""What a reload keeps of readings, and what it forgets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
+from tests.adapter.metrics.readings.asking.planning_world import (
+    NAMESPACES,
+    OBJECTS,
+    WEB,
+    answer_as_asked,
+    ask,
+    refuse_wide,
+    wide,
+)
+from tests.support.readings import (
+    PODS_RULES,
+    ScriptedPrometheus,
+    Threads,
+    make_house,
+    reply,
+    rulebook_of,
+)
+
+if TYPE_CHECKING:
+    from tests.support.readings import Reply
+
+
+def test_a_reload_keeps_the_readings_of_metrics_that_did_not_change() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    house.pass_time(20)
+    prometheus.answer = lambda query: PrometheusUnreachableError(query, "connection refused")
+    moved = PODS_RULES.replace(
+        "\nrules:\n",
+        """
+rules:
+- seriesQuery: 'another_total{namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'max(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)'
+""",
+    )
+    house.readings.replace_rulebook(rulebook_of(moved))
+
+    assert house.pods("http_rps").rule.id == "rules[1]"
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_reload_with_a_changed_rule_answers_by_the_new_one_from_then_on() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda query: reply(({"pod": "web-0"}, "2" if "[2m]" in query else "1")))
+    house = make_house(prometheus, objects=OBJECTS)
+    assert ask(house, "ns0") == 1
+    house.readings.replace_rulebook(rulebook_of(PODS_RULES.replace("[1m]", "[2m]")))
+
+    assert ask(house, "ns0") == 2
+    house.pass_time(20)
+    prometheus.asked.clear()
+    house.pass_time(20)
+    assert all("[2m]" in query for query in prometheus.asked)
+
+
+def test_a_reload_forgets_what_was_refused() -> None:
+    prometheus = ScriptedPrometheus(answer=refuse_wide)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    prometheus.answer = answer_as_asked
+    house.readings.replace_rulebook(rulebook_of())
+    house.pass_time(20)
+    prometheus.asked.clear()
+    house.pass_time(20)
+
+    assert wide(prometheus.asked) == [True, True]
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_reload_that_removes_a_metric_ends_its_queries() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    ask(house, "ns0")
+    house.readings.replace_rulebook(rulebook_of("externalRules: []\nrules: []\n"))
+    house.pass_time(10)
+    prometheus.asked.clear()
+    house.pass_time(60)
+
+    assert prometheus.asked == []
+    assert house.readings.catalogue.custom == ()
+
+
+@pytest.mark.parametrize("name", ["queue_depth", "queue_rows"])
+def test_a_reload_that_goes_back_to_a_wider_plan_mixes_up_nobody_meanwhile(name: str) -> None:
+    """Exact answers hold one asker's rows, so none may stand in for another's."""
+
+    def exact_only(query: str) -> Reply | QueryRefusedError:
+        asked = [queue for queue in ("a", "b") if f'queue="{queue}"' in query]
+        return reply(({}, str("ab".index(asked[0])))) if asked else QueryRefusedError(query, "execution", "no")
+
+    def ask_queues() -> list[float]:
+        selectors = [parse_selector(f"queue={queue}") for queue in "ab"]
+        answers = [house.readings.external(house.external(name), "ns0", selector) for selector in selectors]
+        return [row.value for answer in answers for row in answer.rows]
+
+    threads = Threads()
+    prometheus = ScriptedPrometheus(answer=exact_only)
+    house = make_house(prometheus, objects=OBJECTS, submit=threads)
+    assert ask_queues() == [0, 1]
+    threads.held = True
+    house.readings.replace_rulebook(rulebook_of())
+
+    assert ask_queues() == [0, 1]
+    threads.run()
+    assert ask_queues() == [0, 1]
+    prometheus.answer = lambda _query: reply(({"queue": "a"}, "10"), ({"queue": "b"}, "11"))
+    house.readings.replace_rulebook(rulebook_of())
+    assert ask_queues() == [0, 1]
+    threads.run()
+    assert ask_queues() == [10, 11]
+
+
+def test_who_asked_before_a_reload_and_comes_in_after_it_leaves_no_former_answer_behind() -> None:
+    answer = reply(({"pod": "web-0"}, "1"))
+    prometheus = ScriptedPrometheus(answer=lambda query: reply(({"pod": "web-0"}, "2")) if "[2m]" in query else answer)
+    house = make_house(prometheus, objects=OBJECTS)
+    former = house.pods("http_rps")
+    house.readings.replace_rulebook(rulebook_of(PODS_RULES.replace("[1m]", "[2m]")))
+    house.readings.objects(former, "ns0", WEB, EVERYTHING)
+
+    assert ask(house, "ns0") == 2

@@ -1,0 +1,194 @@
+"""A plan that Prometheus refuses for a while: who falls, what is asked meanwhile, and when it is back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.errors import QueryRefusedError
+from adapter.metrics.readings.answers import BySelector
+from adapter.metrics.readings.asking.setbacks import WIDE_PLACE, Setbacks, pause_after
+from adapter.metrics.readings.errors import ReadingError
+from adapter.metrics.rulebook.model import PlanKind
+from tests.support.readings import House, MadeUpObjects, ScriptedPrometheus, make_house, reply
+
+if TYPE_CHECKING:
+    from tests.support.readings import Reply
+
+WIDE = 'namespace!=""'
+ANY_POD = 'pod!=""'
+CHECKS = "tidewatch_adapter_plan_cross_checks_total"
+
+
+@dataclass
+class Join:
+    """A query whose right-hand series are doubled in some namespaces, and 20 askers of it, each every 5 s."""
+
+    namespaces: list[str]
+    doubled: set[str] = field(default_factory=set)
+    error: float = 0.0
+    """By how much the wide form is wrong."""
+
+    def __post_init__(self) -> None:
+        self.prometheus = ScriptedPrometheus(answer=self.answer)
+        objects = MadeUpObjects({ns: [f"app{n}-0" for n in range(20)] for ns in self.namespaces})
+        self.house: House = make_house(self.prometheus, objects=objects)
+        self.asked = 0
+        self.answers: Counter[str] = Counter()
+        self.oldest = 0.0
+
+    def answer(self, query: str) -> Reply | QueryRefusedError:
+        named = self.namespaces if WIDE in query else [ns for ns in self.namespaces if f'"{ns}"' in query]
+        if self.doubled & set(named):
+            return QueryRefusedError(query, "execution", "found duplicate series for the match group")
+        wrong = self.error if WIDE in query else 0.0
+        return reply(*(({"namespace": ns, "pod": f"app{n}-0"}, str(n + wrong)) for ns in named for n in range(20)))
+
+    def ask(self, number: int) -> None:
+        self.asked += 1
+        namespace = self.namespaces[number % len(self.namespaces)]
+        which = BySelector(parse_selector(f"app=app{number}"))
+        try:
+            answer = self.house.readings.objects(self.house.pods("http_rps"), namespace, which, EVERYTHING)
+        except ReadingError as error:
+            self.answers[type(error).__name__] += 1
+            return
+        self.answers["good"] += 1
+        assert answer.values == ((f"app{number}-0", float(number)),)
+        self.oldest = max(self.oldest, self.house.clock.clock.wall() - answer.evaluated_at)
+
+    def run(self, seconds: int) -> tuple[int, int]:
+        """Let all ask for so long; return how many requests came and how many queries were sent."""
+        asked, sent = self.asked, len(self.prometheus.asked)
+        for _ in range(4 * seconds):
+            self.ask(self.asked % 20)
+            self.house.pass_time(0.25)
+        return self.asked - asked, len(self.prometheus.asked) - sent
+
+    def is_wide(self) -> bool:
+        sent = len(self.prometheus.asked)
+        self.run(10)
+        return all(WIDE in query for query in self.prometheus.asked[sent:])
+
+
+MANY = [f"ns{number}" for number in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "doubled"),
+    [
+        pytest.param(MANY, MANY[:1], id="one of ten namespaces"),
+        pytest.param(MANY, MANY, id="all of ten namespaces"),
+        pytest.param(["shop"], ["shop"], id="the only namespace"),
+    ],
+)
+def test_a_join_that_is_doubled_for_six_seconds_costs_no_more_than_a_query_a_request_and_passes(
+    namespaces: list[str], doubled: list[str]
+) -> None:
+    join = Join(namespaces)
+    join.run(60)
+    _, usual = join.run(20)
+    join.answers.clear()
+    join.doubled = set(doubled)
+    windows = [join.run(2) for _ in range(3)]
+    join.doubled = set()
+    windows += [join.run(2) for _ in range(27)]
+
+    requests, queries = 0, 0
+    for came, sent in windows:
+        requests, queries = requests + came, queries + sent
+        assert queries <= requests
+    assert join.answers == {"good": requests}, "the last good answer stands in"
+    assert join.oldest <= 16
+    assert join.house.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="exact") == 0, "back by now"
+    assert join.run(20)[1] <= usual + 1
+
+
+def test_a_fault_in_one_namespace_narrows_that_namespace_alone() -> None:
+    join = Join(MANY)
+    join.run(60)
+    join.doubled = {"ns3"}
+    join.run(90)
+    sent = len(join.prometheus.asked)
+    join.run(20)
+
+    exact = [query for query in join.prometheus.asked[sent:] if ANY_POD not in query]
+    namespaces = {
+        ns for ns in MANY for query in join.prometheus.asked[sent:] if f'"{ns}"' in query and ANY_POD in query
+    }
+    assert exact
+    assert all('"ns3"' in query for query in exact)
+    assert namespaces >= set(MANY) - {"ns3"}
+
+
+def test_a_wider_plan_that_gives_other_values_than_the_exact_query_is_not_used_again() -> None:
+    join = Join(MANY)
+    join.run(60)
+    join.doubled = set(MANY)
+    join.run(6)
+    join.doubled, join.error = set(), 0.5
+    join.run(120)
+
+    assert join.house.counter(CHECKS, rule="rules[0]", result="different") >= 2
+    assert join.house.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="wide") == 0
+    join.error = 0.0
+    join.run(50)
+    assert join.is_wide()
+
+
+@pytest.mark.parametrize(
+    ("failures", "lasting", "seconds"),
+    [
+        (1, False, 5),
+        (2, False, 10),
+        (3, False, 20),
+        (4, False, 40),
+        (9, False, 40),
+        (9, True, 600),
+        (10_000, True, 600),
+    ],
+)
+def test_a_plan_is_tried_again_later_and_later(failures: int, seconds: float, *, lasting: bool) -> None:
+    assert pause_after(failures, lasting=lasting) == seconds
+
+
+def test_a_plan_that_fails_again_at_once_goes_on_with_its_back_off() -> None:
+    setbacks = Setbacks()
+    for now in (0.0, 5.0):
+        setbacks.fail(WIDE_PLACE, now)
+    setbacks.lift(WIDE_PLACE, 15.0)
+    setbacks.fail(WIDE_PLACE, 20.0)
+
+    assert not setbacks.pay(WIDE_PLACE, 39.0)
+    assert setbacks.pay(WIDE_PLACE, 40.0)
+
+
+def test_the_wide_plan_works_nowhere_unless_it_works_everywhere() -> None:
+    setbacks = Setbacks()
+    for place in (WIDE_PLACE, (PlanKind.NAMESPACE, "a"), (PlanKind.NAMESPACE, "b")):
+        setbacks.fail(place, 0.0)
+    setbacks.lift((PlanKind.NAMESPACE, "a"), 1.0)
+    assert set(setbacks) == {WIDE_PLACE, (PlanKind.NAMESPACE, "b")}
+    setbacks.lift(WIDE_PLACE, 2.0)
+    assert not setbacks
+
+
+@given(st.lists(st.tuples(st.sampled_from(["ask", "refuse"]), st.floats(0.0, 30.0)), max_size=80))
+def test_trials_never_send_more_queries_than_requests_have_paid_for(steps: list[tuple[str, float]]) -> None:
+    setbacks, now, requests, queries = Setbacks(), 0.0, 0, 0
+    setbacks.fail(WIDE_PLACE, now)
+    for what, seconds in steps:
+        now += seconds
+        if what == "refuse":
+            setbacks.fail(WIDE_PLACE, now)
+            continue
+        requests += 1
+        if setbacks.pay(WIDE_PLACE, now) and setbacks.begin(WIDE_PLACE):
+            queries += 2
+        assert queries <= requests

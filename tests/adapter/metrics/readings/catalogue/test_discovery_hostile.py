@@ -1,0 +1,124 @@
+"""Look-ups of real HTTP servers that misbehave: one rule suffers, keeps the metrics that it has, and says why."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+import pytest
+
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from tests.support.raw_server import Peer, raw_server
+from tests.support.readings import make_house
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.support.readings import House
+
+RULES = "rules:" + "".join(
+    f"""
+- seriesQuery: '{{__name__=~"^{prefix}_.*",pod!=""}}'
+  resources: {{overrides: {{namespace: {{resource: namespace}}, pod: {{resource: pod}}}}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{{<<.LabelMatchers>>}})'
+"""
+    for prefix in ("good", "bad")
+)
+SETTINGS = ReadingSettings(discovery_deadline_seconds=1.0, metric_grace_seconds=60.0)
+MANY = 20_000
+
+
+def answer(*names: str, count: int = 1, **more: object) -> bytes:
+    entries = [
+        {"__name__": name, "namespace": "shop", "pod": f"web-{number}"} for name in names for number in range(count)
+    ]
+    return json.dumps({"status": "success", "data": entries, **more}, separators=(",", ":")).encode()
+
+
+GOOD = answer("good_a", "good_b")
+BAD_BEFORE = answer("bad_a", "bad_b")
+
+
+def serves(body: bytes, status: str = "200 OK") -> Callable[[Peer], None]:
+    return lambda peer: peer.answer(body, status)
+
+
+def stalls(peer: Peer) -> None:
+    body = answer("bad_b", "bad_c", count=MANY)
+    peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:-10])
+    peer.hang()
+
+
+def never_ends(peer: Peer) -> None:
+    peer.send(b"HTTP/1.1 200 OK\r\n\r\n" + answer("bad_b", "bad_c", count=MANY).removesuffix(b"]}"))
+    while True:
+        peer.send(b',{"__name__":"bad_d","pod":"x","namespace":"shop"}' * 1000)
+
+
+def huge_label(peer: Peer) -> None:
+    peer.answer(answer("bad_b", "bad_c", count=MANY)[:-2] + b',{"__name__":"bad_d","text":"' + b"x" * 3_000_000)
+
+
+@contextmanager
+def house_before(misbehave: Callable[[Peer], None]) -> Iterator[House]:
+    """Run a house whose second rule has found its metrics once, and meets a server that misbehaves from then on."""
+    met: list[str] = []
+
+    def script(peer: Peer) -> None:
+        while (request := peer.read()) is not None:
+            (selector,) = parse_qs(request.body.decode())["match[]"]
+            if "good" in selector:
+                peer.answer(GOOD)
+            elif met:
+                misbehave(peer)
+            else:
+                met.append(selector)
+                peer.answer(BAD_BEFORE)
+
+    with raw_server(script) as server, PrometheusClient(PrometheusSettings(server.url)) as client:
+        house = make_house(client, rules=RULES, settings=SETTINGS)
+        house.pass_time(1)
+        yield house
+
+
+def names(house: House) -> set[str]:
+    return {metric.name for metric in house.readings.catalogue.custom if metric.qualified.startswith("pods/")}
+
+
+@pytest.mark.parametrize(
+    ("misbehave", "told", "more"),
+    [
+        (serves(b"<html>" * 1000), "not JSON", set()),
+        (serves(answer("bad_b", count=MANY)[:-100]), "not JSON|cannot be read", set()),
+        (serves(b'{"status":"error","errorType":"bad_data","error":"no"}', "400 Bad Request"), "no", set()),
+        (serves(b"", "503 Service Unavailable"), "HTTP 503", set()),
+        (serves(answer("bad_b", "bad_c", warnings=["truncated"])), "warns: truncated", {"bad_c"}),
+        (stalls, "within 1 s", {"bad_c"}),
+        (never_ends, "more than 1,000,000 samples or series|within 1 s", {"bad_c"}),
+        (huge_label, "one series has more than 1,048,576 bytes", {"bad_c"}),
+    ],
+    ids=["html", "cut JSON", "refused", "unavailable", "warning", "stalls", "endless", "huge label"],
+)
+def test_one_rule_suffers_and_keeps_what_it_has(
+    misbehave: Callable[[Peer], None], told: str, more: set[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with house_before(misbehave) as house:
+        # Far beyond the time of grace.
+        for _ in range(3):
+            house.clock.forward(61)
+            house.readings.run_due()
+        assert {"good_a", "good_b", "bad_a", "bad_b"} | more <= names(house)
+        assert (names(house) >= {"bad_c"}) == bool(more)
+        assert house.counter("tidewatch_adapter_rules", state="failing") == 1
+        assert house.counter("tidewatch_adapter_rules", state="ok") == 1
+    (record,) = [record for record in caplog.records if record.name == "adapter.metrics.readings.catalogue.rule_health"]
+    assert "rules[1]" in record.getMessage()
+    assert "keeps the metrics that it has" in record.getMessage()
+    assert getattr(record, "fields", {}).items() >= {"rule": "rules[1]", "state": "failing", "reason": "series"}.items()
+    assert record.levelname == "WARNING"
+    assert re.search(told, record.getMessage())

@@ -1,0 +1,266 @@
+"""What the log says of rules: a line when one begins to fail or works again, however many queries it has."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+)
+from adapter.metrics.readings.answers import BySelector
+from adapter.metrics.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError
+from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
+from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply, rulebook_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
+
+NAMESPACES = [f"team-{number}" for number in range(15)]
+REFUSED = QueryRefusedError("q", "execution", "found duplicate series")
+SLOW = PrometheusTimeoutError("q", "no answer within 10 s")
+AWAY = PrometheusUnreachableError("q", "http://prometheus:9090: connection refused")
+
+
+USAGE_RULES = """
+resourceRules:
+  cpu:
+    containerQuery: sum by (<<.GroupBy>>) (cpu_used{<<.LabelMatchers>>})
+    nodeQuery: sum by (<<.GroupBy>>) (node_cpu_used{<<.LabelMatchers>>})
+    resources: {overrides: {node: {resource: node}, namespace: {resource: namespace}, pod: {resource: pod}}}
+    containerLabel: container
+"""
+
+
+class Team:
+    """Fifteen namespaces that ask for one metric by queries of their own."""
+
+    def __init__(self) -> None:
+        self.prometheus = ScriptedPrometheus(answer=lambda _query: reply())
+        objects = MadeUpObjects({namespace: ["web-0"] for namespace in NAMESPACES})
+        self.house = make_house(self.prometheus, objects=objects)
+
+    def answer(self, with_: Reply | PrometheusError) -> None:
+        self.prometheus.answer = lambda _query: with_
+
+    def ask(self, metric: str = "only_exact") -> None:
+        for namespace in NAMESPACES:
+            self.house.readings.objects(
+                self.house.pods(metric), namespace, BySelector(parse_selector("app=web")), EVERYTHING
+            )
+
+
+@pytest.fixture
+def team() -> Team:
+    return Team()
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[logging.LogRecord]]]:
+    """Return the lines about rules since the last call."""
+
+    def lines() -> list[logging.LogRecord]:
+        found = [record for record in caplog.records if record.name == "adapter.metrics.readings.catalogue.rule_health"]
+        caplog.clear()
+        return found
+
+    with caplog.at_level(logging.INFO):
+        yield lines
+
+
+def of_states(lines: Iterable[logging.LogRecord]) -> list[str]:
+    """Return what is said of whether rules work, and not of their plans."""
+    return [line.getMessage() for line in lines if "state" in getattr(line, "fields", {})]
+
+
+def failing(house: House) -> float:
+    return house.counter("tidewatch_adapter_rules", state="failing")
+
+
+def test_a_rule_whose_queries_fail_is_one_line_when_it_begins_and_one_when_it_ends(
+    team: Team, said: Callable[[], list[logging.LogRecord]]
+) -> None:
+    team.ask()
+    team.answer(REFUSED)
+    team.house.pass_time(300, step=1)
+    (line,) = said()
+    assert line.levelname == "WARNING"
+    assert line.getMessage().startswith("rules[2] (rules.yaml:11) fails (15 of its queries): query q: ")
+    assert "found duplicate series" in line.getMessage()
+    told = {"rule": "rules[2]", "file": "rules.yaml", "line": 11, "state": "failing", "reason": "refused"}
+    assert getattr(line, "fields", {}).items() >= told.items()
+    assert (failing(team.house), team.house.counter("tidewatch_adapter_rules", state="ok")) == (1, 4)
+    team.answer(reply())
+    team.house.pass_time(30, step=1)
+    (line,) = said()
+    assert (line.levelname, line.getMessage()) == ("INFO", "rules[2] (rules.yaml:11) works again")
+    assert getattr(line, "fields", {})["state"] == "ok"
+    assert failing(team.house) == 0
+
+
+def test_another_reason_is_told_too(team: Team, said: Callable[[], list[logging.LogRecord]]) -> None:
+    team.ask()
+    team.answer(REFUSED)
+    team.house.pass_time(120, step=1)
+    team.answer(SLOW)
+    team.house.pass_time(120, step=1)
+    assert [getattr(line, "fields", {})["reason"] for line in said()] == ["refused", "slow"]
+
+
+def test_a_rule_that_comes_and_goes_is_told_of_once_a_minute_with_how_often(
+    team: Team, said: Callable[[], list[logging.LogRecord]]
+) -> None:
+    team.ask()
+    for _ in range(10):
+        team.answer(REFUSED)
+        team.house.pass_time(15, step=1)
+        team.answer(reply())
+        team.house.pass_time(15, step=1)
+    lines = [line.getMessage() for line in said()]
+    assert 4 <= len(lines) <= 6
+    assert sum("changes in 6" in line for line in lines) == len(lines) - 1
+
+
+def test_prometheus_away_is_no_rules_trouble(
+    team: Team, said: Callable[[], list[logging.LogRecord]], caplog: pytest.LogCaptureFixture
+) -> None:
+    team.ask()
+    team.house.pass_time(61, step=1)
+    team.answer(AWAY)
+    team.prometheus.series_answer = lambda _selector: AWAY
+    caplog.clear()
+    team.house.pass_time(300, step=1)
+    team.answer(reply())
+    team.prometheus.series_answer = lambda _selector: ()
+    team.house.pass_time(30, step=1)
+    messages = [record.getMessage().partition(";")[0] for record in caplog.records]
+    assert messages == ["queries to Prometheus fail", "Prometheus answers again"]
+    assert said() == []
+
+
+def test_prometheus_away_is_told_where_nothing_but_series_is_asked_for(
+    team: Team, said: Callable[[], list[logging.LogRecord]]
+) -> None:
+    team.house.pass_time(61, step=1)
+    team.prometheus.series_answer = lambda _selector: AWAY
+    team.house.pass_time(600, step=1)
+    team.prometheus.series_answer = lambda _selector: ()
+    team.house.pass_time(30, step=1)
+    messages = [line.getMessage() for line in said()]
+    assert len(messages) == 2
+    assert messages[0].startswith("queries to Prometheus fail; no series are looked up, and rules keep their metrics: ")
+    assert messages[1] == "Prometheus can be asked for series again"
+
+
+def test_a_reload_that_moves_a_rule_tells_nothing_of_it_anew(
+    team: Team, said: Callable[[], list[logging.LogRecord]]
+) -> None:
+    team.ask()
+    team.answer(REFUSED)
+    team.house.pass_time(30, step=1)
+    assert len(said()) == 1
+    first, *others = rulebook_of().rules
+    moved = rulebook_of()
+    order = [*others, first]
+    text_of = {rule.id: rule for rule in order}
+    assert len(text_of) == len(moved.rules)
+    team.house.readings.replace_rulebook(
+        type(moved)(rules=tuple(order), files=moved.files, findings=(), refused=(), resource=moved.resource)
+    )
+    team.house.pass_time(120, step=1)
+    assert said() == []
+    assert failing(team.house) == 1
+    # Taken out: nothing works again that is not there.
+    team.house.readings.replace_rulebook(type(moved)(rules=(first,), files=moved.files))
+    team.house.pass_time(120, step=1)
+    assert said() == []
+    assert failing(team.house) == 0
+
+
+@pytest.mark.parametrize("refused", ["cpu_used", "node_cpu_used"])
+def test_a_resource_rule_of_which_one_query_fails_is_one_line_and_one_when_it_works_again(
+    said: Callable[[], list[logging.LogRecord]], refused: str
+) -> None:
+    """Its queries for containers and for nodes are two metrics of one rule, whichever of them it is that fails."""
+    prometheus = ScriptedPrometheus(lambda query: REFUSED if f"({refused}" in query else reply())
+    objects = MadeUpObjects({"shop": ["web-0"], None: ["n-1"]})
+    house = make_house(prometheus, rules=USAGE_RULES, objects=objects)
+    everything = BySelector(EVERYTHING)
+
+    def ask() -> None:
+        for kind, namespace in ((PODS, "shop"), (NODES, None)):
+            with suppress(QueryRefusedByPrometheusError):
+                house.readings.usage(kind, namespace, everything)
+
+    ask()
+    for _ in range(4):
+        house.pass_time(5, step=1)
+        ask()
+    (line,) = of_states(said())
+    assert line.startswith("resourceRules.cpu (rules.yaml:3) fails (")
+    assert failing(house) == 1
+    house.readings.replace_rulebook(rulebook_of(f"# moved\n{USAGE_RULES}"))
+    prometheus.answer = lambda _query: reply()
+    house.pass_time(90, step=1)
+    assert of_states(said()) == ["resourceRules.cpu (rules.yaml:4) works again"]
+    assert failing(house) == 0
+
+
+def test_what_the_query_engine_ignored_fails_those_alone_who_asked_for_it(
+    team: Team, said: Callable[[], list[logging.LogRecord]]
+) -> None:
+    """A series that one namespace broke must neither be left out of its sum nor fail the other namespaces."""
+
+    def answer(query: str) -> Reply:
+        mixed = 'namespace="team-0"' in query or 'namespace="' not in query
+        own = {} if 'namespace="' in query else {"namespace": "team-1"}
+        sample = ({**own, "pod": "web-0"}, "3")
+        return reply(sample, warnings=("PromQL warning: encountered a mix of histograms and floats",) if mixed else ())
+
+    team.prometheus.answer = answer
+    which = BySelector(parse_selector("app=web"))
+    team.house.pass_time(1, step=1)
+    ask = team.house.readings.objects
+    for namespace in NAMESPACES[1:]:
+        assert ask(team.house.pods("http_rps"), namespace, which, EVERYTHING).evaluated_at > 0
+    with pytest.raises(PartialAnswerError, match="a mix of histograms and floats"):
+        ask(team.house.pods("http_rps"), "team-0", which, EVERYTHING)
+    team.house.pass_time(60, step=1)
+    assert ask(team.house.pods("http_rps"), "team-1", which, EVERYTHING).values == (("web-0", 3.0),)
+    assert said()
+
+
+@pytest.mark.parametrize(
+    ("failure", "cause"),
+    [
+        (REFUSED, "Prometheus refuses the query"),
+        (SLOW, "Prometheus does not answer in time"),
+        (AWAY, "Prometheus cannot be asked"),
+    ],
+)
+def test_an_older_answer_says_how_old_and_why_and_nothing_that_prometheus_said(
+    team: Team, failure: PrometheusError, cause: str
+) -> None:
+    team.ask()
+    team.answer(failure)
+    team.house.pass_time(30, step=1)
+    answer = team.house.readings.objects(
+        team.house.pods("only_exact"), "team-3", BySelector(parse_selector("app=web")), EVERYTHING
+    )
+    (warning,) = answer.warnings
+    assert warning.startswith("this answer is ")
+    assert warning.endswith(f" s old: {cause}")
+
+
+def test_a_first_answer_that_fails_is_an_error(team: Team) -> None:
+    team.answer(REFUSED)
+    with pytest.raises(QueryRefusedByPrometheusError):
+        team.ask()

@@ -1,0 +1,202 @@
+"""What is in memory is explained as it is served, and an explanation ends in its time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+)
+from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.readings.explain.explainer import Explainer
+from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
+from adapter.metrics.readings.explain.progress import HASTY
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.rulebook.model import Api
+from tests.adapter.metrics.readings.explain.explaining import RULES, resolve
+from tests.support.readings import (
+    PODS_RULES,
+    FakeClock,
+    MadeUpObjects,
+    ScriptedPrometheus,
+    make_house,
+    reply,
+    rulebook_of,
+)
+
+if TYPE_CHECKING:
+    from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
+    from tests.support.readings import House
+
+
+RPS = Question("http_rps", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop")
+
+
+def memory_of(house: House, question: Question = RPS) -> dict[str, list[str]]:
+    """Return the details that a running process adds to an explanation, by step."""
+    told: dict[str, list[str]] = {}
+    for step in house.readings.explain(question).steps:
+        told.setdefault(step.step, []).append(step.detail)
+    return told
+
+
+class TestMemory:
+    def test_what_nobody_asked_for_is_not_in_memory_and_needs_no_look_up(self) -> None:
+        prometheus = ScriptedPrometheus()
+        house = make_house(prometheus)
+        house.readings.run_due()
+        before = len(prometheus.looked_up)
+        told = memory_of(house)
+
+        assert told["memory"] == ["this process has no recent request for it, so nothing is in memory"]
+        assert told["series"] == ["its series were looked up at 2027-01-15T08:00:00Z, 0 s ago"]
+        assert len(prometheus.looked_up) == before
+
+    def test_the_answer_in_memory_is_told_with_plan_and_age(self) -> None:
+        house = make_house(ScriptedPrometheus(answer=lambda _query: reply(({"pod": "web-0"}, "5"))))
+        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        house.clock.forward(4)
+
+        assert memory_of(house)["memory"] == [
+            "1 different request, the last 4 s ago",
+            "queried by the namespace plan every 10 s; the answer in memory is 4 s old",
+        ]
+        assert "no recent request" in memory_of(house, replace(RPS, namespace="other"))["memory"][0]
+
+    def test_the_last_failure_is_told(self) -> None:
+        answers: list[PrometheusError] = []
+        prometheus = ScriptedPrometheus(
+            answer=lambda query: answers[0] if answers else reply(({"pod": "web-0", "query": query}, "5"))
+        )
+        house = make_house(prometheus)
+        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        answers.append(PrometheusUnreachableError("q", "no server"))
+        house.pass_time(11)
+        found = house.readings.explain(RPS)
+        told = memory_of(house)
+
+        assert found.verdict is ExplanationVerdict.ERROR
+        assert any("the last refresh failed: " in line and "no server" in line for line in told["memory"])
+
+    def test_of_a_failure_that_all_namespaces_share_only_that_it_failed_is_told(self) -> None:
+        failing: list[PrometheusError] = []
+        names = [f"ns-{number}" for number in range(9)]
+        prometheus = ScriptedPrometheus(
+            answer=lambda query: failing[0] if failing and "namespace" in query else reply()
+        )
+        house = make_house(prometheus, objects=MadeUpObjects({name: ["web-0"] for name in names}))
+        for name in names:
+            house.readings.objects(house.pods("http_rps"), name, BySelector(EVERYTHING), EVERYTHING)
+        house.pass_time(2)
+        failing.append(PrometheusTimeoutError("q", "series of the namespace secret are slow"))
+        house.pass_time(11)
+        told = memory_of(house, replace(RPS, namespace="ns-1"))["memory"]
+
+        assert any("queried by the wide plan" in line for line in told), told
+        assert any("the query for all namespaces fails" in line for line in told), told
+        assert "secret" not in str(told)
+
+    def test_a_look_up_that_fails_is_told(self) -> None:
+        house = make_house(ScriptedPrometheus(series_answer=lambda selector: PrometheusTimeoutError(selector, "slow")))
+        house.readings.run_due()
+
+        (line,) = memory_of(house)["series"]
+        assert line.startswith("the last look-up of its series failed: query http_requests_total")
+        assert line.endswith("slow; the one before that succeeded: never")
+
+    def test_all_that_a_process_asks_for_one_explanation_ends_in_seconds(self) -> None:
+        time, waited = FakeClock(), list[float]()
+
+        class Slow(ScriptedPrometheus):
+            def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+                assert start > 0
+                waited.append(timeout_seconds)
+                time.forward(timeout_seconds)
+                raise PrometheusTimeoutError(selector, "slow")
+
+        house = make_house(Slow(), clock=time)
+        found = house.readings.explain(Question("unheard_of", api=Api.EXTERNAL, namespace="shop"))
+
+        assert found.verdict is ExplanationVerdict.ERROR
+        assert sum(waited) <= 5
+
+
+@pytest.mark.parametrize("name", ["http_rps", "unheard_of"])
+def test_whatever_prometheus_takes_long_for_an_explanation_ends_in_its_time(name: str) -> None:
+    time = FakeClock()
+    began = time.now
+
+    class Slow(ScriptedPrometheus):
+        def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+            time.forward(timeout_seconds)
+            return super().instant(query, timeout_seconds=timeout_seconds, at=at)
+
+        def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+            time.forward(timeout_seconds)
+            return super().series(selector, start=start, timeout_seconds=timeout_seconds)
+
+    def started(seconds: float) -> Started:
+        time.forward(seconds)
+        return Started(0.0, 0.0)
+
+    rules = PODS_RULES.replace("  name: {as: http_rps}", "  name: {as: http_rps}\n  onNoData: 1\n  maxSampleAge: 1m")
+    house = make_house(Slow(), clock=time, rules=rules, started=started)
+    time.forward(60)
+    began = time.now
+    house.readings.explain(replace(RPS, name=name))
+
+    assert time.now - began <= HASTY.total + 0.01
+
+
+def test_that_an_explanation_has_little_patience_is_not_held_against_prometheus() -> None:
+    slow: list[PrometheusError] = []
+    rules = PODS_RULES.replace("  name: {as: http_rps}", "  name: {as: http_rps}\n  onNoData: 1")
+    house = make_house(ScriptedPrometheus(answer=lambda _query: slow[0] if slow else reply()), rules=rules)
+    ask = (house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+    house.readings.objects(*ask)
+    slow.append(PrometheusTimeoutError("q", "it did not answer within 2.4 s"))
+    house.clock.forward(5)
+    assert house.readings.explain(RPS).verdict is ExplanationVerdict.ERROR
+    slow.clear()
+    house.pass_time(11)
+
+    assert house.readings.objects(*ask).values == (("web-0", 1.0),)
+
+
+def test_what_fails_for_a_whole_namespace_is_asked_for_the_objects_as_for_requests() -> None:
+    prometheus = ScriptedPrometheus(
+        answer=lambda query: (
+            QueryRefusedError(query, "execution", "too much") if 'pod!=""' in query else reply(({"pod": "web-0"}, "5"))
+        )
+    )
+    house = make_house(prometheus)
+    found = house.readings.explain(RPS)
+
+    assert found.verdict is ExplanationVerdict.VALUE
+    assert 'pod=~"db-0|web-0|web-1"' in (found.query or "")
+
+
+def test_what_fails_is_an_error_where_the_objects_are_not_known_either() -> None:
+    question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop")
+    explainer = Explainer(
+        prometheus=ScriptedPrometheus(answer=lambda query: QueryRefusedError(query, "execution", "too much")),
+        objects=None,
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    found = explainer.explain(question, rulebook_of(RULES))
+
+    assert found.verdict is ExplanationVerdict.ERROR
+    assert "too much" in found.cause

@@ -1,0 +1,300 @@
+"""Which metric an explanation is about, and what it says where it does not see everything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.documents.load import load_documents
+from adapter.foundation.promql.narrowing import Matchers
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.readings.explain.explainer import Explainer
+from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from tests.adapter.metrics.readings.explain.explaining import RULES, resolve
+from tests.support.readings import (
+    FakeClock,
+    MadeUpObjects,
+    ScriptedPrometheus,
+    reply,
+    rulebook_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.sources.prometheus.decoding import SeriesAnswer
+    from adapter.metrics.readings.explain.explanation import Explanation
+    from tests.support.readings import Reply
+
+
+DEPTH = {"__name__": "depth", "namespace": "shop", "pod": "web-0"}
+ANY = {"__name__": "any_depth", "namespace": "shop", "service": "web"}
+BESIDE = "{0} provides the custom metric {1}, which is another: ask for {1} to explain that one"
+
+
+def explained(
+    question: Question,
+    series: Collection[Mapping[str, str]] = (),
+    warnings: tuple[str, ...] = (),
+    matchers: Matchers | None = None,
+) -> Explanation:
+    prometheus = ScriptedPrometheus(
+        answer=lambda _query: reply(({"pod": "web-0"}, "5")),
+        series_answer=lambda selector: [one for one in series if one["__name__"][:3] in selector[:16]],
+        series_warnings=warnings,
+    )
+    explainer = Explainer(
+        prometheus=prometheus,
+        objects=None,
+        resolve=resolve,
+        settings=ReadingSettings(matchers=matchers),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    return explainer.explain(question, rulebook_of(RULES))
+
+
+def test_a_query_is_shown_with_the_matchers_that_every_query_gets() -> None:
+    found = explained(Question("depth", api=Api.EXTERNAL, namespace="shop"), matchers=Matchers.read('cluster="eu-1"'))
+
+    assert found.query == 'sum (depth{cluster="eu-1",namespace="shop"})'
+
+
+@pytest.mark.parametrize("series", [(), (DEPTH,)], ids=["no series yet", "with series"])
+@pytest.mark.parametrize(
+    ("api", "rule", "query"),
+    [
+        (Api.CUSTOM, "rules[0]", 'sum by (pod) (depth{namespace="shop",pod!=""})'),
+        (Api.EXTERNAL, "externalRules[0]", 'sum (depth{namespace="shop"})'),
+    ],
+)
+def test_a_name_in_two_apis_is_explained_in_the_one_that_is_named(
+    api: Api, rule: str, query: str, series: Collection[Mapping[str, str]]
+) -> None:
+    found = explained(Question("depth", api=api, namespace="shop"), series)
+
+    assert (found.verdict, found.rule, found.query) == (ExplanationVerdict.VALUE, rule, query)
+
+
+def test_who_names_no_kind_means_pods_and_is_told_of_the_others() -> None:
+    found = explained(Question("depth", api=Api.CUSTOM, namespace="shop"), [DEPTH, ANY])
+
+    assert (found.verdict, found.rule) == (ExplanationVerdict.VALUE, "rules[0]")
+    assert [step.detail for step in found.steps if step.step == "rule"] == [
+        "rules[0] (rules.yaml:3) provides pods/depth from the series depth",
+        BESIDE.format("rules[1] (rules.yaml:6)", "services/depth"),
+    ]
+
+
+def test_a_metric_of_the_other_api_is_no_rival() -> None:
+    found = explained(Question("depth", namespace="shop"), [DEPTH])
+
+    assert found.rule == "externalRules[0]"
+    assert [step.detail for step in found.steps if step.step == "rule"][1:] == [
+        BESIDE.format("rules[0] (rules.yaml:3)", "pods/depth")
+    ]
+
+
+def test_what_is_missing_from_a_cut_answer_is_not_called_absent() -> None:
+    whole = explained(Question("unheard_of"), [DEPTH])
+    cut = explained(Question("unheard_of"), [DEPTH], warnings=("results truncated due to limit",))
+
+    assert (whole.verdict, cut.verdict) == (ExplanationVerdict.NO_VALUE, ExplanationVerdict.ERROR)
+    assert cut.cause == "it is not known whether a rule provides unheard_of"
+    assert any("Prometheus returned only a part of its series" in step.detail for step in cut.steps)
+
+
+def test_look_ups_that_take_long_do_not_add_up_beyond_their_common_deadline() -> None:
+    time, waited = FakeClock(), list[float]()
+
+    class Slow(ScriptedPrometheus):
+        def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+            assert start > 0
+            waited.append(timeout_seconds)
+            time.forward(timeout_seconds)
+            raise PrometheusTimeoutError(selector, "it did not answer in time")
+
+    query = "<<.Series>>{<<.LabelMatchers>>}"
+    rules = "".join(
+        f"- {{seriesQuery: 'x{number}', resources: {{namespaced: false}}, metricsQuery: '{query}'}}\n"
+        for number in range(20)
+    )
+    explainer = Explainer(
+        prometheus=Slow(), objects=None, resolve=resolve, settings=ReadingSettings(), clock=time.clock, pace=UNPACED
+    )
+    found = explainer.explain(Question("x", namespace="shop"), rulebook_of(f"externalRules:\n{rules}"))
+
+    assert found.verdict is ExplanationVerdict.ERROR
+    assert sum(waited) == 30
+    assert "not looked up" in found.steps[-2].detail
+
+
+USAGE = """
+resourceRules:
+  cpu:
+    containerQuery: 'sum by (<<.GroupBy>>) (rate(cpu_seconds{<<.LabelMatchers>>,container!=""}[2m]))'
+    nodeQuery: 'sum by (<<.GroupBy>>) (rate(node_cpu_seconds{<<.LabelMatchers>>}[2m]))'
+    resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}, node: {resource: node}}}
+    containerLabel: container
+"""
+
+
+def test_what_pods_use_is_explained_by_the_resource_rule_without_any_look_up() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: reply(({"pod": "web-0", "container": "app"}, "0.25")))
+    found = usage_explained(prometheus)
+
+    assert (found.verdict, found.rule) == (ExplanationVerdict.VALUE, "resourceRules.cpu")
+    assert [(value.object, value.value) for value in found.values] == [("web-0/app", 0.25)]
+    assert "web-1 is left out: Prometheus has no sample for it" in [step.detail for step in found.steps]
+    assert prometheus.looked_up == []
+    assert len(prometheus.asked) == 1, "samples of no certain series have no age that could be asked for"
+
+
+def test_a_pod_that_the_api_does_not_list_for_its_memory_has_no_value_of_cpu() -> None:
+    memory = USAGE.replace("cpu:", "memory:").replace("\nresourceRules:", "").replace("cpu_seconds", "memory_bytes")
+    container = reply(({"pod": "web-0", "container": "app"}, "0.25"))
+    prometheus = ScriptedPrometheus(answer=lambda query: reply() if "memory" in query else container)
+    found = usage_explained(prometheus, USAGE + memory)
+
+    assert (found.verdict, found.values) == (ExplanationVerdict.NO_VALUE, ())
+    assert "cpu_seconds" in (found.query or "")
+    assert "it has no value of memory: Prometheus has no sample for it" in found.cause
+    (listed,) = [step.detail for step in found.steps if step.step == "listed"]
+    assert listed.startswith("the API only lists objects with values of CPU and memory")
+
+
+def usage_explained(prometheus: ScriptedPrometheus, rules: str = USAGE) -> Explanation:
+    explainer = Explainer(
+        prometheus=prometheus,
+        objects=MadeUpObjects({"shop": ["web-0", "web-1"]}),
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    question = Question("cpu", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop")
+    return explainer.explain(question, rulebook_of(rules))
+
+
+def test_a_resource_that_no_rule_tells_is_said_with_those_that_are() -> None:
+    question = Question("memory", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop")
+    explainer = Explainer(
+        prometheus=ScriptedPrometheus(),
+        objects=None,
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    found = explainer.explain(question, rulebook_of(USAGE))
+
+    assert found.verdict is ExplanationVerdict.NO_VALUE
+    assert found.cause == "no rule under `resourceRules` provides pods/memory; they provide: pods/cpu, nodes/cpu"
+
+
+def test_no_objects_are_no_value_and_no_mystery() -> None:
+    explainer = Explainer(
+        prometheus=ScriptedPrometheus(series_answer=lambda _selector: [ONLY_EXACT]),
+        objects=MadeUpObjects({}),
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    question = Question("only_exact", resource=resolve("", "pods"), namespace="shop")
+    found = explainer.explain(question, rulebook_of())
+
+    assert (found.verdict, found.cause) == (ExplanationVerdict.NO_VALUE, "there are no pods in shop")
+
+
+ONLY_EXACT = {"__name__": "only_exact_total", "namespace": "shop", "pod": "web-0"}
+
+
+def explained_by(
+    rules: str, question: Question, *, answer: Reply | None = None, objects: MadeUpObjects | None = None
+) -> Explanation:
+    """Return what a command says by itself, of rules that may be refused."""
+    explainer = Explainer(
+        prometheus=ScriptedPrometheus(answer=lambda _query: answer or reply()),
+        objects=objects,
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    return explainer.explain(question, parse_rulebook([load_documents(rules, "rules.yaml")], resolve))
+
+
+@pytest.mark.parametrize("resource", [None, resolve("", "pods")])
+def test_who_names_no_api_has_cpu_and_memory_explained_where_no_other_rule_makes_it(resource: Resource | None) -> None:
+    container = reply(({"pod": "web-0", "container": "app"}, "0.25"))
+    question = Question("cpu", resource=resource, namespace="shop")
+    found = explained_by(USAGE, question, answer=container)
+    other = explained_by(RULES.replace("depth", "cpu") + USAGE, question, answer=container)
+
+    assert (found.verdict, found.rule) == (ExplanationVerdict.VALUE, "resourceRules.cpu")
+    assert other.rule in {"rules[0]", "externalRules[0]"}
+
+
+def test_an_object_that_is_not_there_is_the_reason_and_not_the_targets() -> None:
+    question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop", object="nosuch")
+    found = explained_by(RULES, question, objects=MadeUpObjects({"shop": ["web-0"]}))
+
+    assert (found.verdict, found.cause) == (ExplanationVerdict.NO_VALUE, "there is no pods/nosuch in shop")
+    assert "targets" not in found.fix
+
+
+def test_an_object_that_is_gone_and_has_samples_has_a_value_as_in_the_api() -> None:
+    question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop", object="gone-0")
+    found = explained_by(
+        RULES, question, answer=reply(({"pod": "gone-0"}, "5")), objects=MadeUpObjects({"shop": ["web-0"]})
+    )
+
+    assert found.verdict is ExplanationVerdict.VALUE
+    assert ("objects", "there is no pods/gone-0 in shop") in [(step.step, step.detail) for step in found.steps]
+
+
+TYPO = """
+rules:
+- seriesQuery: 'requests_total{pod!=""}'
+  name: {matches: "^(.*)_total$", as: "${1}_per_second"}
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQery: 'sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))'
+resourceRules:
+  cpu: {containerQuery: 'sum('}
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "cause"),
+    [
+        (
+            Question("requests_per_second", namespace="shop"),
+            "rules[0] (rules.yaml:3) would provide requests_per_second, but is refused: ",
+        ),
+        (
+            Question("cpu", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop"),
+            "resourceRules.cpu (rules.yaml:8) would provide pods/cpu, but is refused: ",
+        ),
+    ],
+)
+def test_a_refused_rule_is_the_reason_with_what_is_wrong_with_it(question: Question, cause: str) -> None:
+    found = explained_by(TYPO, question)
+
+    assert found.verdict is ExplanationVerdict.NO_VALUE
+    assert found.cause.startswith(cause)
+    assert len(found.cause) > len(cause)
+    assert found.fix
+
+
+def test_files_without_a_rule_are_told_as_such() -> None:
+    found = explained_by("rules: []\n", Question("depth", namespace="shop"))
+
+    assert found.cause == "no rule provides depth: the rule files hold no rule for custom or external metrics"

@@ -1,0 +1,65 @@
+"""The document of an explanation, there and back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.metrics.readings.explain.explanation import (
+    ExplainedValue,
+    Explanation,
+    ExplanationStep,
+    ExplanationVerdict,
+    Outcome,
+    explanation_of,
+)
+
+TEXT = st.text(max_size=20)
+NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+MOMENT = st.none() | st.integers(0, 4_000_000_000).map(float)
+EXPLANATIONS = st.builds(
+    Explanation,
+    metric=TEXT,
+    namespace=st.none() | TEXT,
+    object=st.none() | TEXT,
+    verdict=st.sampled_from(ExplanationVerdict),
+    cause=TEXT,
+    fix=TEXT,
+    rule=st.none() | TEXT,
+    query=st.none() | TEXT,
+    steps=st.lists(st.builds(ExplanationStep, TEXT, st.sampled_from(Outcome), TEXT), max_size=3).map(tuple),
+    values=st.lists(st.builds(ExplainedValue, TEXT, NUMBER, MOMENT, st.none() | NUMBER), max_size=3).map(tuple),
+)
+
+
+@settings(max_examples=100)
+@given(EXPLANATIONS)
+def test_what_is_written_is_read_back(found: Explanation) -> None:
+    assert explanation_of(found.as_json()) == found
+
+
+@pytest.mark.parametrize(("fix", "written"), [("", None), ("mend it", "mend it")])
+def test_the_document_is_that_of_the_stable_interface(fix: str, written: str | None) -> None:
+    values = (ExplainedValue("web-0", 5.0, 1_800_000_000.0, 2.5), ExplainedValue("web-1", 6.0, None, None))
+    found = Explanation("m", None, None, ExplanationVerdict.VALUE, "told", fix, values=values)
+
+    assert json.loads(found.as_json()) == {
+        "apiVersion": "tidewatch.io/v1alpha1",
+        "kind": "Explanation",
+        "metric": "m",
+        "namespace": None,
+        "object": None,
+        "verdict": "value",
+        "cause": "told",
+        "fix": written,
+        "rule": None,
+        "query": None,
+        "steps": [],
+        "values": [
+            {"object": "web-0", "value": 5.0, "timestamp": "2027-01-15T08:00:00Z", "age_seconds": 2.5},
+            {"object": "web-1", "value": 6.0, "timestamp": None, "age_seconds": None},
+        ],
+    }

@@ -1,0 +1,70 @@
+"""Rules with policies, a scripted Prometheus for them, and short ways to ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusError,
+    PrometheusUnreachableError,
+)
+from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
+from tests.support.readings import (
+    START,
+    House,
+    Reply,
+    ScriptedPrometheus,
+    make_house,
+    reply,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+
+
+WEB = BySelector(parse_selector("app=web"))
+SECOND = START - START % 1
+DOWN = PrometheusUnreachableError("q", "http://prometheus:9090: connection refused")
+
+
+def rules(*policy: str, name: str = "rps") -> str:
+    keys = "".join(f"  {line}\n" for line in policy)
+    return f"""
+rules:
+- seriesQuery: '{name}{{namespace!="",pod!=""}}'
+  resources: {{overrides: {{namespace: {{resource: namespace}}, pod: {{resource: pod}}}}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{{<<.LabelMatchers>>}})'
+{keys}- seriesQuery: 'picked{{namespace!="",pod!=""}}'
+  resources: {{overrides: {{namespace: {{resource: namespace}}, pod: {{resource: pod}}}}}}
+  metricsQuery: 'topk(9, <<.Series>>{{<<.LabelMatchers>>}})'
+{keys}externalRules:
+- seriesQuery: 'queue{{namespace!=""}}'
+  resources: {{overrides: {{namespace: {{resource: namespace}}}}}}
+  metricsQuery: '<<.Series>>{{<<.LabelMatchers>>}}'
+{keys}"""
+
+
+def house_of(prometheus: ScriptedPrometheus, *policy: str, settings: ReadingSettings | None = None) -> House:
+    return make_house(prometheus, rules=rules(*policy), settings=settings)
+
+
+def ask(house: House, which: ByName | BySelector = WEB, name: str = "rps") -> ObjectsAnswer:
+    return house.readings.objects(house.pods(name), "shop", which, EVERYTHING)
+
+
+def ask_external(house: House, selector: str = "") -> ExternalAnswer:
+    return house.readings.external(
+        house.external("queue"), "shop", parse_selector(selector) if selector else EVERYTHING
+    )
+
+
+def told(answer: Reply | PrometheusError, times: Reply | PrometheusError = reply()) -> ScriptedPrometheus:  # noqa: B008 - immutable
+    """Answer a rule's query, and the one for the times of its samples."""
+    return ScriptedPrometheus(answer=lambda query: times if "timestamp(" in query else answer)
+
+
+def pod(name: str, value: str, **labels: str) -> tuple[Mapping[str, str], str]:
+    return {"namespace": "shop", "pod": name, **labels}, value

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.selectors import parse_selector
+from adapter.metrics.readings.errors import AmbiguousSamplesError, PartialAnswerError, UnanswerableSelectorError
+from tests.support.readings import House, ScriptedPrometheus, make_house, reply
+
+if TYPE_CHECKING:
+    from tests.support.readings import Reply
+
+QUEUES = reply(
+    ({"queue": "a", "shard": "1", "namespace": "shop"}, "1"),
+    ({"queue": "a", "shard": "2", "namespace": "shop"}, "2"),
+    ({"queue": "b", "namespace": "shop"}, "4"),
+    ({"queue": "n", "namespace": "shop"}, "NaN"),
+    ({"queue": "a", "namespace": "bank"}, "8"),
+)
+
+
+def house_with(answer: Reply) -> tuple[House, ScriptedPrometheus]:
+    def of_namespace(query: str) -> Reply:
+        wanted = re.search(r'namespace="(\w+)"', query)
+        return reply(*(pair for pair in answer.samples if wanted is None or pair[0]["namespace"] == wanted[1]))
+
+    prometheus = ScriptedPrometheus(answer=of_namespace)
+    return make_house(prometheus), prometheus
+
+
+def ask(house: House, name: str, selector: str, namespace: str = "shop") -> list[tuple[dict[str, str], float]]:
+    answer = house.readings.external(house.external(name), namespace, parse_selector(selector))
+    return [(dict(row.labels), row.value) for row in answer.rows]
+
+
+def test_rows_are_filtered_for_each_asker_from_one_answer() -> None:
+    house, prometheus = house_with(QUEUES)
+
+    assert ask(house, "queue_rows", "queue=b") == [({"queue": "b", "namespace": "shop"}, 4.0)]
+    assert len(ask(house, "queue_rows", "queue=a")) == 2
+    assert len(ask(house, "queue_rows", "queue in (a,b)")) == 3
+    assert ask(house, "queue_rows", "queue=b,shard=1") == []
+    assert len(prometheus.asked) == 1
+
+
+def test_a_folded_answer_is_what_the_exact_query_would_have_summed() -> None:
+    house, _ = house_with(QUEUES)
+
+    assert ask(house, "queue_depth", "queue=a") == [({}, 3.0)]
+    assert ask(house, "queue_depth", "queue!=n") == [({}, 7.0)]
+    assert ask(house, "queue_depth", "queue=missing") == []
+
+
+def test_a_sum_with_a_nan_in_it_is_no_data() -> None:
+    house, _ = house_with(QUEUES)
+
+    assert ask(house, "queue_depth", "queue in (a,n)") == []
+    assert ask(house, "queue_rows", "queue=n") == []
+    assert house.counter("tidewatch_adapter_dropped_samples_total", reason="nan") == 2
+
+
+def test_a_list_with_some_values_missing_is_an_error_since_its_sum_would_be_too_low() -> None:
+    house, _ = house_with(QUEUES)
+
+    for _ in range(2):
+        with pytest.raises(PartialAnswerError, match=r"1 of 2 series have no finite value .*queue=\"n\"} is nan"):
+            ask(house, "queue_rows", "queue in (b,n)")
+
+
+def test_a_selector_that_is_no_regular_expression_is_the_askers_error_alone() -> None:
+    house, _ = house_with(QUEUES)
+    odd = parse_selector("queue=a")
+    answer = house.readings.external(house.external("queue_rows"), "shop", odd)
+
+    with pytest.raises(UnanswerableSelectorError):
+        house.readings.external(house.external("queue_rows"), "shop", parse_selector("queue>5"))
+
+    assert house.readings.external(house.external("queue_rows"), "shop", odd) == answer
+
+
+def test_drops_are_counted_once_for_each_asker_and_reading() -> None:
+    house, _ = house_with(QUEUES)
+    tally: Counter[str] = Counter()
+    for _ in range(3):
+        ask(house, "queue_rows", "queue=n")
+        tally["asked"] += 1
+
+    assert house.counter("tidewatch_adapter_dropped_samples_total", reason="nan") == 1
+    assert tally["asked"] == 3
+
+
+A1, A2, B = ({"queue": "a", "shard": "1"}, "1"), ({"queue": "a", "shard": "2"}, "2"), ({"queue": "b"}, "4")
+SELECTED = ("queue_rows", "queue=a"), ("queue_depth", "queue=a")
+"""Rows as they are, and folded."""
+
+
+@pytest.mark.parametrize(("name", "selector"), SELECTED)
+def test_a_native_histogram_beside_values_is_an_error_since_their_sum_would_be_too_low(
+    name: str, selector: str
+) -> None:
+    answer = reply(A1, B, histograms=[A2[0]])
+    house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
+
+    with pytest.raises(PartialAnswerError, match=r'1 of 2 series have no value \({queue="a",shard="2"}\).*histogram_q'):
+        ask(house, name, selector)
+    assert [value for _, value in ask(house, name, "queue=b")] == [4.0], "others have nothing of it"
+    assert house.counter("tidewatch_adapter_dropped_samples_total", reason="histogram") == 1
+
+
+@pytest.mark.parametrize(("name", "selector"), SELECTED)
+def test_two_rows_of_the_same_labels_are_an_error_since_their_sum_would_be_too_high(name: str, selector: str) -> None:
+    answer = reply(A1, A2, B, ({**A1[0], "zone": ""}, "1"))
+    house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
+
+    with pytest.raises(AmbiguousSamplesError, match="2 series have the same labels as another"):
+        ask(house, name, selector)
+    assert [value for _, value in ask(house, name, "queue=b")] == [4.0], "others have nothing of it"
+    assert house.counter("tidewatch_adapter_dropped_samples_total", reason="duplicate") == 2
+
+
+@pytest.mark.parametrize(("name", "selector"), SELECTED)
+def test_a_late_row_beside_others_is_an_error_and_late_ones_alone_are_none(name: str, selector: str) -> None:
+    house = make_house(ScriptedPrometheus(answer=lambda _query: reply(A1, B, late=[A2])))
+    with pytest.raises(PartialAnswerError, match="1 of 2 series are late"):
+        ask(house, name, selector)
+    assert [value for _, value in ask(house, name, "queue=b")] == [4.0], "others have nothing of it"
+
+    late = make_house(ScriptedPrometheus(answer=lambda _query: reply(late=[A1, A2])))
+    assert ask(late, name, selector) == []

@@ -1,0 +1,307 @@
+"""`onNoData`: a value for no data, only where it is known that there is none."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.selectors import parse_selector
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusError,
+    PrometheusTimeoutError,
+    QueryRefusedError,
+)
+from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
+from adapter.metrics.readings.errors import (
+    AmbiguousSamplesError,
+    AnswerTooOldError,
+    NoDataUncertainError,
+    NoObjectsMatchError,
+    NoSampleError,
+    ObjectsNotKnownError,
+    PartialAnswerError,
+    QueryRefusedByPrometheusError,
+    ReadingError,
+    SourceSlowError,
+    SourceUnreachableError,
+)
+from adapter.metrics.readings.samples.rule_policies import STANDS_IN
+from adapter.metrics.rulebook.requests import Row
+from tests.adapter.metrics.readings.samples.policies_world import (
+    DOWN,
+    SECOND,
+    ask,
+    ask_external,
+    house_of,
+    pod,
+    rules,
+    told,
+)
+from tests.support.readings import (
+    START,
+    House,
+    MadeUpObjects,
+    Reply,
+    Threads,
+    make_house,
+    reply,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+NOBODY = BySelector(parse_selector("app=nobody"))
+
+
+class TestNoData:
+    @pytest.mark.parametrize("samples", [(), (pod("web-0", "NaN"),), (pod("web-0", "NaN"), pod("web-1", "NaN"))])
+    def test_its_value_stands_for_all_objects_if_none_has_data(
+        self, samples: tuple[tuple[Mapping[str, str], str], ...]
+    ) -> None:
+        house = house_of(told(reply(*samples)), "onNoData: 7")
+
+        assert ask(house) == ObjectsAnswer((("web-0", 7.0), ("web-1", 7.0)), SECOND, (STANDS_IN,))
+        assert ask(house, ByName("web-1")) == ObjectsAnswer((("web-1", 7.0),), SECOND, (STANDS_IN,))
+
+    def test_nothing_is_made_up_for_some_if_others_have_data(self) -> None:
+        house = house_of(told(reply(pod("web-1", "3"))), "onNoData: 7")
+
+        assert ask(house) == ObjectsAnswer((("web-1", 3.0),), SECOND)
+        assert ask(house, ByName("web-0")).values == (("web-0", 7.0),), "by its name it is all that is asked about"
+
+    @pytest.mark.parametrize("answer", [reply(), reply(({"namespace": "shop", "queue": "a"}, "NaN"))])
+    def test_an_external_metric_gets_one_row_without_labels(self, answer: Reply) -> None:
+        house = house_of(told(answer), "onNoData: 0")
+
+        assert ask_external(house) == ExternalAnswer((Row({}, 0.0),), SECOND, (STANDS_IN,))
+
+    def test_it_stands_for_a_selector_that_selects_nothing_of_what_others_have(self) -> None:
+        house = house_of(told(reply(({"namespace": "shop", "queue": "a"}, "5"))), "onNoData: 0")
+
+        assert ask_external(house, "queue=a").rows == (Row({"namespace": "shop", "queue": "a"}, 5.0),)
+        assert ask_external(house, "queue=b").rows == (Row({}, 0.0),)
+
+    @pytest.mark.parametrize(
+        ("answer", "error"),
+        [
+            (DOWN, SourceUnreachableError),
+            (PrometheusTimeoutError("q", "no answer within 10 s"), SourceSlowError),
+            (QueryRefusedError("q", "bad_data", "parse error"), QueryRefusedByPrometheusError),
+            (reply(warnings=["a store did not answer"]), PartialAnswerError),
+            (reply(({"namespace": "shop"}, "3")), NoSampleError),
+            (reply(pod("web-0", "+Inf")), NoSampleError),
+            (reply(pod("web-0", "1", a="1"), pod("web-0", "2", a="2")), AmbiguousSamplesError),
+            (reply(pod("web-0", "1"), seconds_late=300), NoSampleError),
+        ],
+        ids=["down", "late", "refused", "in parts", "without a name", "infinite", "twice", "old"],
+    )
+    def test_the_value_for_no_data_hides_nothing_wrong_of_one_object(
+        self, answer: Reply | PrometheusError, error: type[ReadingError]
+    ) -> None:
+        house = house_of(told(answer), "onNoData: 0")
+
+        with pytest.raises(error):
+            ask(house, ByName("web-0"))
+
+    @pytest.mark.parametrize(
+        "answer",
+        [reply(({"namespace": "shop"}, "3")), reply(pod("web-0", "-Inf")), reply(pod("web-0", "1"), seconds_late=300)],
+        ids=["without a name", "infinite", "old"],
+    )
+    def test_the_value_for_no_data_hides_nothing_wrong_in_a_list(self, answer: Reply) -> None:
+        # Without any usable sample a list is empty, or an error that says what is wrong.
+        with contextlib.suppress(NoSampleError):
+            assert ask(house_of(told(answer), "onNoData: 0")).values == ()
+
+    @pytest.mark.parametrize(
+        "answer",
+        [reply(({"namespace": "shop"}, "+Inf")), reply(({"namespace": "shop"}, "1"), seconds_late=300)],
+        ids=["infinite", "old"],
+    )
+    def test_the_value_for_no_data_hides_nothing_wrong_of_an_external_metric(self, answer: Reply) -> None:
+        assert ask_external(house_of(told(answer), "onNoData: 0")) == ExternalAnswer((), SECOND)
+
+    def test_it_ends_with_the_answer_it_was_told_by(self) -> None:
+        prometheus = told(reply())
+        house = house_of(prometheus, "onNoData: 0")
+        assert ask(house, ByName("web-0")).values == (("web-0", 0.0),)
+        prometheus.answer = lambda _query: DOWN
+        house.pass_time(61)
+
+        with pytest.raises(AnswerTooOldError):
+            ask(house, ByName("web-0"))
+
+    def test_objects_that_were_not_asked_about_yet_get_none(self) -> None:
+        objects = MadeUpObjects({"shop": ["web-0"]})
+        house = make_house(told(reply()), rules=rules("onNoData: 0"), objects=objects)
+        assert ask(house, name="picked").values == (("web-0", 0.0),)
+        objects.names_by_namespace["shop"].append("web-1")
+
+        assert ask(house, name="picked").values == (), "of web-1 Prometheus has said nothing"
+        house.pass_time(11)
+        assert ask(house, name="picked").values == (("web-0", 0.0), ("web-1", 0.0))
+
+    def test_no_object_is_made_up(self) -> None:
+        with pytest.raises(NoObjectsMatchError):
+            ask(house_of(told(reply()), "onNoData: 0"), NOBODY)
+
+    @pytest.mark.parametrize("said", ["error", "empty"])
+    def test_other_policies_make_no_value(self, said: str) -> None:
+        house = house_of(told(reply()), f"onNoData: {said}")
+
+        assert ask(house) == ObjectsAnswer((), SECOND)
+        assert ask_external(house) == ExternalAnswer((), SECOND)
+        with pytest.raises(NoSampleError):
+            ask(house, ByName("web-0"))
+
+
+class TestOfObjectsThatAreThere:
+    @pytest.mark.parametrize("samples", [(), (pod("web-1", "3"),), (pod("typo-0", "NaN"),)])
+    def test_nothing_stands_for_one_that_does_not_exist(
+        self, samples: tuple[tuple[Mapping[str, str], str], ...]
+    ) -> None:
+        house = house_of(told(reply(*samples)), "onNoData: 0")
+
+        with pytest.raises(NoSampleError, match="there is no object 'typo-0'"):
+            ask(house, ByName("typo-0"))
+
+    def test_a_value_of_one_that_is_gone_is_still_its_value(self) -> None:
+        house = house_of(told(reply(pod("gone-0", "3"))), "onNoData: 0")
+
+        assert ask(house, ByName("gone-0")).values == (("gone-0", 3.0),)
+
+    def test_nothing_stands_in_while_it_is_not_known_which_there_are(self) -> None:
+        objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
+        house = make_house(told(reply()), rules=rules("onNoData: 0"), objects=objects)
+
+        with pytest.raises(ObjectsNotKnownError):
+            ask(house, ByName("web-0"))
+        objects.not_synced = False
+        assert ask(house, ByName("web-0")).values == (("web-0", 0.0),)
+
+    def test_without_a_value_for_no_data_nobody_asks(self) -> None:
+        objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
+        house = make_house(told(reply()), rules=rules(), objects=objects)
+
+        with pytest.raises(NoSampleError):
+            ask(house, ByName("web-0"))
+
+
+class TestAfterAnOutage:
+    """A Prometheus that was away did not scrape, and knows for minutes less than there is."""
+
+    @staticmethod
+    def stands_in(house: House) -> list[bool]:
+        """Return whether the rule's value is served: for a pod by its name, for several, as external metric."""
+        found: list[bool] = []
+        for one in (lambda: ask(house, ByName("web-0")), lambda: ask(house), lambda: ask_external(house)):
+            try:
+                found.append(one().warnings == (STANDS_IN,))
+            except NoDataUncertainError:
+                found.append(False)
+        return found
+
+    @pytest.mark.parametrize("away", [85, 330])
+    def test_nothing_stands_in_until_all_that_is_looked_back_over_was_scraped(self, away: float) -> None:
+        prometheus = told(reply())
+        house = house_of(prometheus, "onNoData: 0")
+        assert self.stands_in(house) == [True] * 3
+        prometheus.answer = lambda _query: DOWN
+        house.pass_time(away)
+        prometheus.answer = lambda _query: reply()
+        house.pass_time(40)
+
+        with pytest.raises(NoDataUncertainError, match=r"back, for only \d\d s: .* is not known before 300 s"):
+            ask(house, ByName("web-0"))
+        for _ in range(12):
+            house.pass_time(20)
+            assert self.stands_in(house) == [False] * 3
+        house.pass_time(35)
+        assert self.stands_in(house) == [True] * 3
+
+    def test_values_are_served_at_once(self) -> None:
+        prometheus = told(reply(pod("web-0", "1")))
+        house = house_of(prometheus, "onNoData: 0")
+        ask(house)
+        prometheus.answer = lambda _query: DOWN
+        house.pass_time(85)
+        prometheus.answer = lambda _query: reply(pod("web-0", "2"))
+        house.pass_time(10)
+
+        assert ask(house, ByName("web-0")).values == (("web-0", 2.0),)
+
+    def test_a_range_comes_on_top(self) -> None:
+        text = rules("onNoData: 0").replace(
+            "<<.Series>>{<<.LabelMatchers>>}", "rate(<<.Series>>{<<.LabelMatchers>>}[10m])"
+        )
+        prometheus = told(reply())
+        house = make_house(prometheus, rules=text)
+        prometheus.answer = lambda _query: DOWN
+        with pytest.raises(SourceUnreachableError):
+            ask(house)
+        prometheus.answer = lambda _query: reply()
+        house.pass_time(880)
+        with pytest.raises(NoDataUncertainError, match="is not known before 900 s"):
+            ask(house)
+        house.pass_time(40)
+        assert self.stands_in(house) == [True] * 3
+
+    def test_an_outage_that_only_a_look_up_met_counts(self) -> None:
+        prometheus = told(reply())
+        prometheus.series_answer = lambda _selector: DOWN
+        house = house_of(prometheus, "onNoData: 0")
+        house.pass_time(70)
+        prometheus.series_answer = lambda _selector: ()
+        house.pass_time(70)
+
+        assert self.stands_in(house) == [False] * 3
+
+    def test_at_the_start_prometheus_s_own_start_counts(self) -> None:
+        house = make_house(
+            told(reply()), rules=rules("onNoData: 0"), started=lambda _timeout: Started(START - 299, START - 298)
+        )
+        assert self.stands_in(house) == [False] * 3
+        house.pass_time(30)
+        assert self.stands_in(house) == [True] * 3
+
+    def test_where_that_is_not_told_the_first_answer_counts(self) -> None:
+        house = make_house(told(reply()), rules=rules("onNoData: 0"), started=None)
+        assert self.stands_in(house) == [False] * 3
+        house.pass_time(280)
+        assert self.stands_in(house) == [False] * 3
+        house.pass_time(60)
+        assert self.stands_in(house) == [True] * 3
+
+    def test_prometheus_is_asked_for_its_start_in_the_background_alone(self) -> None:
+        asked: list[float] = []
+        threads = Threads(held=True)
+
+        def started(timeout: float) -> Started:
+            asked.append(timeout)
+            return Started(0.0, 0.0)
+
+        house = make_house(told(reply()), rules=rules("onNoData: 0"), submit=threads, started=started)
+        with pytest.raises(SourceSlowError):
+            ask(house)
+        assert asked == []
+        threads.run()
+        assert ask(house).warnings == (STANDS_IN,)
+        for _ in range(20):
+            ask(house)
+        assert len(asked) == 1
+
+    def test_rules_without_a_value_for_no_data_never_ask_it(self) -> None:
+        asked: list[float] = []
+
+        def started(timeout: float) -> Started:
+            asked.append(timeout)
+            return Started(0.0, 0.0)
+
+        house = make_house(told(reply()), rules=rules(), started=started)
+        ask(house)
+        house.pass_time(60)
+        assert asked == []

@@ -1,0 +1,244 @@
+"""Series that fall silent: too old, and not gone, when they have left Prometheus's look-back."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.errors import QueryRefusedError
+from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.readings.errors import ReadingError, SampleTooOldError
+from adapter.metrics.readings.samples.silent_series import MOST_OF_ALL, MOST_OF_NAMESPACE, SilentSeries
+from adapter.metrics.rulebook.requests import Row
+from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.readings import House, Reply
+
+LOOK_BACK = 300.0
+FROZEN = {"namespace": "shop", "queue": "a", "shard": "2"}
+SHARDS = [{"namespace": "shop", "queue": "a", "shard": number} for number in "01"] + [FROZEN]
+OTHERS = [{"namespace": "shop", "queue": "b", "shard": "0"}, {"namespace": "bank", "queue": "a", "shard": "0"}]
+
+
+def rules(*keys: str) -> str:
+    more = "".join(f"  {key}\n" for key in keys)
+    return f"""
+externalRules:
+- seriesQuery: 'depth{{namespace!=""}}'
+  resources: {{overrides: {{namespace: {{resource: namespace}}}}}}
+  metricsQuery: 'sum(<<.Series>>{{<<.LabelMatchers>>}})'
+{more}"""
+
+
+@dataclass
+class Shards:
+    """A Prometheus of a few series of 38 each, with its look-back; it understands what one rule asks."""
+
+    series: list[dict[str, str]] = field(default_factory=lambda: [*SHARDS, *OTHERS])
+    silent_since: dict[str, float] = field(default_factory=dict)
+    """By shard of the queue `a` in `shop`: the moment of its last sample."""
+    refuse_wide: bool = False
+
+    def __post_init__(self) -> None:
+        self.prometheus = ScriptedPrometheus(answer=self._answer)
+
+    def silence(self, house: House) -> None:
+        self.silent_since[FROZEN["shard"]] = house.clock.clock.wall()
+
+    def _answer(self, query: str) -> Reply | QueryRefusedError:
+        if self.refuse_wide and 'namespace!=""' in query:
+            return QueryRefusedError(query, "execution", "no")
+        now = self.prometheus.times[-1] or 0.0
+        wanted = re.findall(r'(\w+)="(\w+)"', query)
+        there = [
+            (labels, moment)
+            for labels in self.series
+            if all(labels[label] == value for label, value in wanted)
+            and now - (moment := self._last(labels, now)) < LOOK_BACK
+        ]
+        if "timestamp(" in query:
+            return reply(*((labels, str(moment)) for labels, moment in there))
+        sums: defaultdict[tuple[tuple[str, str], ...], float] = defaultdict(float)
+        by = re.findall(r"\w+", (re.findall(r"by \(([^)]*)\)", query) or [""])[0])
+        for labels, _ in there:
+            sums[tuple((label, labels[label]) for label in by)] += 38
+        return reply(*((dict(key), str(value)) for key, value in sums.items()))
+
+    def _last(self, labels: dict[str, str], now: float) -> float:
+        is_own = labels in SHARDS
+        return self.silent_since.get(labels["shard"], now - 1) if is_own else now - 1
+
+
+def sum_of(house: House, selector: str = "queue=a", namespace: str = "shop") -> float | type[ReadingError]:
+    try:
+        rows = house.readings.external(house.external("depth"), namespace, parse_selector(selector)).rows
+    except ReadingError as error:
+        return type(error)
+    return sum(row.value for row in rows)
+
+
+def answers(house: House, seconds: float, **asked: str) -> list[float | type[ReadingError]]:
+    """Ask each five seconds, and return what the answers were, those that follow each other once."""
+    found: list[float | type[ReadingError]] = []
+    for _ in range(int(seconds / 5)):
+        answer = sum_of(house, **asked)
+        found += [] if found[-1:] == [answer] else [answer]
+        house.pass_time(5, step=5)
+    return found
+
+
+def guarded(*keys: str) -> tuple[Shards, House]:
+    shards = Shards()
+    return shards, make_house(shards.prometheus, rules=rules("maxSampleAge: 10s", *keys), objects=MadeUpObjects())
+
+
+def test_a_sum_never_goes_on_without_the_series_that_fell_silent_until_it_is_back() -> None:
+    shards, house = guarded()
+    assert answers(house, 30) == [114.0]
+    shards.silence(house)
+    assert answers(house, 900) == [114.0, SampleTooOldError]
+    shards.silent_since.clear()
+    assert answers(house, 60) == [SampleTooOldError, 114.0]
+
+
+def test_it_is_held_for_half_an_hour_after_its_last_sample_and_then_gone() -> None:
+    shards, house = guarded()
+    sum_of(house)
+    shards.silence(house)
+    assert answers(house, 1790) == [114.0, SampleTooOldError]
+    assert answers(house, 30) == [SampleTooOldError, 76.0]
+
+
+@pytest.mark.parametrize(("said", "held"), [("holdSilent: 6m", 360), ("holdSilent: 40m", 2400)])
+def test_the_rule_says_for_how_long(said: str, held: int) -> None:
+    shards, house = guarded(said)
+    sum_of(house)
+    shards.silence(house)
+    assert answers(house, held - 10) == [114.0, SampleTooOldError]
+    assert answers(house, 30) == [SampleTooOldError, 76.0]
+
+
+def test_a_series_that_ends_as_it_should_is_not_held() -> None:
+    shards, house = guarded()
+    answers(house, 30)
+    shards.series.remove(FROZEN)
+    assert answers(house, 30) == [114.0, 76.0]
+
+
+def test_nobody_else_is_held_up() -> None:
+    shards, house = guarded()
+    shards.silence(house)
+    for _ in range(100):
+        sum_of(house)
+        assert sum_of(house, "queue=b") == 38
+        assert sum_of(house, namespace="bank") == 38
+        house.pass_time(5, step=5)
+    assert sum_of(house, "queue in (a,b)") is SampleTooOldError
+    assert sum_of(house, "shard!=2") == 3 * 38
+
+
+def no_change(_house: House, _shards: Shards) -> None:
+    return
+
+
+def more_namespaces(house: House, _shards: Shards) -> None:
+    for number in range(8):
+        sum_of(house, namespace=f"ns-{number}")
+    house.pass_time(10, step=1)
+
+
+def refused(house: House, shards: Shards) -> None:
+    more_namespaces(house, shards)
+    shards.refuse_wide = True
+    house.pass_time(10, step=1)
+
+
+def moved(house: House, _shards: Shards) -> None:
+    before = """
+externalRules:
+- seriesQuery: 'other{namespace!=""}'
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: 'max(<<.Series>>{<<.LabelMatchers>>})'
+"""
+    own = rules("maxSampleAge: 20s", "window: 1m").replace("\nexternalRules:\n", "")
+    house.readings.replace_rulebook(rulebook_of(before + own))
+
+
+def silence_of_all(house: House, _shards: Shards) -> None:
+    """Nobody asks, until the demand has expired and with it the queries."""
+    house.pass_time(700, step=5)
+
+
+@pytest.mark.parametrize("change", [no_change, more_namespaces, refused, moved, silence_of_all])
+def test_what_is_remembered_outlives_the_query_that_saw_it(change: Callable[[House, Shards], None]) -> None:
+    shards, house = guarded()
+    sum_of(house)
+    shards.silence(house)
+    answers(house, 350)
+    change(house, shards)
+    assert answers(house, 60) == [SampleTooOldError]
+
+
+@pytest.mark.parametrize("said", ["holdSilent: 0s", "holdSilent: 1m"])
+def test_who_took_the_series_away_on_purpose_lets_it_go_by_the_rule(said: str) -> None:
+    shards, house = guarded()
+    sum_of(house)
+    shards.silence(house)
+    answers(house, 350)
+    house.readings.replace_rulebook(rulebook_of(rules("maxSampleAge: 10s", said)))
+    assert answers(house, 10) == [76.0]
+
+
+def test_nothing_stands_in_for_a_sum_all_of_whose_series_are_silent() -> None:
+    shards, house = guarded("onNoData: 0")
+    sum_of(house)
+    shards.silent_since = {labels["shard"]: house.clock.clock.wall() for labels in SHARDS}
+    assert answers(house, 700) == [114.0, SampleTooOldError]
+
+
+NOW = 1_800_000_000.0
+
+
+def test_memory_is_bounded_and_a_namespace_with_too_many_is_held_as_a_whole() -> None:
+    rulebook = rulebook_of(rules("maxSampleAge: 10s"))
+    house = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
+    metric = house.external("depth")
+    assert metric.rule == rulebook.rules[0]
+    silences = SilentSeries(LOOK_BACK)
+    spaces = [f"ns-{number}" for number in range(2 * MOST_OF_ALL // MOST_OF_NAMESPACE)]
+    rows = [
+        Row({"namespace": name, "queue": str(number)}, NOW - 60)
+        for name in spaces
+        for number in range(MOST_OF_NAMESPACE)
+    ]
+    rows.append(Row({"namespace": spaces[0], "queue": "one too many"}, NOW - 50))
+    silent = silences.after(metric, rows, NOW, UNPACED)
+
+    assert silent is not None
+    assert silences._held == MOST_OF_ALL
+    assert silent.moments(spaces[0], parse_selector("queue=1")) == [NOW - 60, NOW - 50]
+    assert silent.moments(spaces[0], parse_selector("queue=nobody")) == [NOW - 50]
+    assert silent.moments(spaces[1], parse_selector("queue=nobody")) == []
+    assert silent.moments(spaces[-1], EVERYTHING) == [NOW - 60]
+    assert silences.after(metric, (), NOW + 1801, UNPACED) is None
+    assert silences._held == 0
+    assert not silences._memories
+
+
+def test_what_nobody_asks_for_any_more_is_forgotten_with_the_others() -> None:
+    silences = SilentSeries(LOOK_BACK)
+    house = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
+    other = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s").replace("depth", "length"))
+    silences.after(house.external("depth"), [Row(FROZEN, NOW - 60)], NOW, UNPACED)
+    for later in (3600, 3601):
+        row = Row(FROZEN, NOW + later - 60)
+        silences.after(other.external("length"), [row], NOW + later, UNPACED)
+    assert silences._held == 1

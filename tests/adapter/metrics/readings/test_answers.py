@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+import contextlib
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+)
+from adapter.metrics.readings.answers import ByName, BySelector, ObjectsAnswer
+from adapter.metrics.readings.errors import (
+    AmbiguousSamplesError,
+    AnswerTooOldError,
+    NoObjectsMatchError,
+    NoSampleError,
+    ObjectsNotKnownError,
+    PartialAnswerError,
+    QueryRefusedByPrometheusError,
+    ReadingError,
+    SourceSlowError,
+    SourceUnreachableError,
+    UnanswerableSelectorError,
+)
+from tests.support.readings import START, House, MadeUpObjects, Reply, ScriptedPrometheus, Threads, make_house, reply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WEB = BySelector(parse_selector("app=web"))
+PODS = reply(
+    ({"namespace": "shop", "pod": "web-0"}, "1"),
+    ({"namespace": "shop", "pod": "web-1"}, "2.5"),
+    ({"namespace": "shop", "pod": "gone-0"}, "9"),
+)
+DOWN = PrometheusUnreachableError("q", "http://prometheus:9090: connection refused")
+
+
+def ask(house: House, name: str = "http_rps", which: ByName | BySelector = WEB) -> ObjectsAnswer:
+    return house.readings.objects(house.pods(name), "shop", which, EVERYTHING)
+
+
+def test_the_values_of_the_selected_objects_ascending_by_name_with_their_moment() -> None:
+    house = make_house(ScriptedPrometheus(answer=lambda _query: PODS))
+
+    assert ask(house) == ObjectsAnswer((("web-0", 1.0), ("web-1", 2.5)), START - START % 1)
+
+
+def test_the_evaluation_time_sent_is_the_whole_second_that_the_answer_states() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+
+    assert [ask(house).evaluated_at] == prometheus.times
+
+
+def test_an_object_asked_for_by_name_needs_not_be_known() -> None:
+    house = make_house(ScriptedPrometheus(answer=lambda _query: PODS), objects=MadeUpObjects(not_synced=True))
+
+    assert ask(house, which=ByName("gone-0")).values == (("gone-0", 9.0),)
+
+
+def test_an_object_without_a_sample_is_an_error_and_a_list_of_such_is_empty() -> None:
+    house = make_house(ScriptedPrometheus(answer=lambda _query: PODS))
+
+    with pytest.raises(NoSampleError, match="'db-0' has no value: Prometheus has no sample for it"):
+        ask(house, which=ByName("db-0"))
+    assert ask(house, which=BySelector(parse_selector("app=db"))).values == ()
+
+
+def test_a_selector_without_objects_is_an_error_and_no_demand() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+
+    with pytest.raises(NoObjectsMatchError, match="no pods in namespace 'shop' match the selector 'app=nobody'"):
+        ask(house, which=BySelector(parse_selector("app=nobody")))
+    assert prometheus.asked == []
+
+
+def test_objects_that_are_not_known_yet_are_an_error() -> None:
+    house = make_house(ScriptedPrometheus(), objects=MadeUpObjects(not_synced=True))
+
+    with pytest.raises(ObjectsNotKnownError, match="first list of pods has not arrived"):
+        ask(house)
+
+
+def test_a_metric_selector_that_promql_cannot_say_is_an_error_and_leaves_no_demand() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+
+    with pytest.raises(UnanswerableSelectorError, match="pods/http_rps"):
+        house.readings.objects(house.pods("http_rps"), "shop", WEB, parse_selector("size>5"))
+    assert prometheus.asked == []
+    assert house.counter("tidewatch_adapter_demanded_metrics") == 0
+
+
+def test_the_second_asker_is_answered_from_memory() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+    first = ask(house)
+    prometheus.answer = lambda _query: DOWN
+    house.clock.forward(5)
+
+    assert ask(house) == first
+    assert len(prometheus.asked) == 1
+
+
+def test_a_refresh_brings_new_values_and_a_new_moment() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+    ask(house)
+    prometheus.answer = lambda _query: reply(({"pod": "web-0"}, "7"))
+    house.pass_time(10)
+
+    assert ask(house) == ObjectsAnswer((("web-0", 7.0),), START // 1 + 10)
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [
+        (DOWN, SourceUnreachableError),
+        (PrometheusTimeoutError("q", "no answer within 10 s"), SourceSlowError),
+        (QueryRefusedError("q", "execution", "too many samples"), QueryRefusedByPrometheusError),
+        (AuthenticationRefusedError("q", "HTTP 401"), SourceUnreachableError),
+        (UnexpectedAnswerError("q", "an HTML page"), SourceUnreachableError),
+    ],
+)
+def test_what_prometheus_fails_with_is_told_in_the_askers_terms(
+    failure: PrometheusError, error: type[ReadingError]
+) -> None:
+    house = make_house(ScriptedPrometheus(answer=lambda _query: failure))
+
+    with pytest.raises(error, match=failure.cause.replace("(", r"\(").replace(")", r"\)")):
+        ask(house)
+
+
+def test_a_failure_is_told_again_at_once_and_heals_by_itself() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: DOWN)
+    house = make_house(prometheus)
+    for _ in range(3):
+        with pytest.raises(SourceUnreachableError, match="connection refused"):
+            ask(house)
+    assert len(prometheus.asked) == 1
+
+    house.pass_time(60)
+    while_down = len(prometheus.asked)
+    prometheus.answer = lambda _query: PODS
+    house.pass_time(5)
+
+    assert while_down == pytest.approx(14, abs=2)
+    assert ask(house).values == (("web-0", 1.0), ("web-1", 2.5))
+
+
+def test_answers_outlive_prometheus_until_they_are_too_old_and_then_the_reason_is_told() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+    first = ask(house)
+    prometheus.answer = lambda _query: DOWN
+    house.pass_time(59.5)
+    told = ask(house)
+    assert told == replace(first, warnings=told.warnings)
+    assert told.warnings == ("this answer is 60 s old: Prometheus cannot be asked",)
+    house.pass_time(1)
+
+    with pytest.raises(AnswerTooOldError, match="connection refused; the last good answer is 61 s old"):
+        ask(house)
+    prometheus.answer = lambda _query: PODS
+    house.pass_time(5)
+    assert ask(house).values == first.values
+
+
+def test_an_answer_is_too_old_when_the_machine_slept() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+    ask(house)
+    house.clock.wall_offset += 3600
+
+    with pytest.raises(AnswerTooOldError):
+        ask(house)
+
+
+def test_a_wall_clock_set_back_makes_no_answer_young() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+    ask(house)
+    prometheus.answer = lambda _query: DOWN
+    house.clock.wall_offset -= 3600
+    house.pass_time(61)
+
+    with pytest.raises(AnswerTooOldError):
+        ask(house)
+
+
+@pytest.mark.parametrize(
+    ("samples", "error", "message"),
+    [
+        ([({"pod": "web-0"}, "NaN")], NoSampleError, "its value is NaN"),
+        ([({"pod": "web-0"}, "+Inf")], NoSampleError, "its value is infinite"),
+        ([({"pod": "web-0", "x": "1"}, "1"), ({"pod": "web-0", "x": "2"}, "2")], AmbiguousSamplesError, "differ in x"),
+        ([({"instance": "i"}, "1")], NoSampleError, "without the label 'pod'"),
+    ],
+)
+def test_what_is_no_number_never_becomes_one(
+    samples: Sequence[tuple[dict[str, str], str]], error: type[ReadingError], message: str
+) -> None:
+    house = make_house(ScriptedPrometheus(answer=lambda _query: reply(*samples)))
+
+    with pytest.raises(error, match=message):
+        ask(house, which=ByName("web-0"))
+
+
+def test_a_partial_answer_is_an_error_and_not_a_number() -> None:
+    partial = Reply(PODS.samples, ("2 of 3 stores did not answer",))
+    house = make_house(ScriptedPrometheus(answer=lambda _query: partial))
+
+    with pytest.raises(PartialAnswerError, match="2 of 3 stores did not answer"):
+        ask(house)
+
+
+def test_a_partial_answer_does_not_take_the_place_of_a_whole_one() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+    whole = ask(house)
+    prometheus.answer = lambda _query: Reply(PODS.samples[:1], ("a store is missing",))
+    house.pass_time(30)
+
+    told = ask(house)
+    assert (told.values, told.evaluated_at) == (whole.values, whole.evaluated_at)
+    assert told.warnings == ("this answer is 30 s old: Prometheus answers only a part",)
+
+
+def test_what_promql_says_for_information_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    noted = Reply(PODS.samples, ("PromQL info: metric might not be a counter",))
+    house = make_house(ScriptedPrometheus(answer=lambda _query: noted))
+    with caplog.at_level(logging.WARNING):
+        ask(house)
+        house.pass_time(60)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "pods/http_rps (rules[0]): PromQL info: metric might not be a counter"
+    ]
+
+
+def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+    with caplog.at_level(logging.INFO):
+        for name in ("http_rps", "raw"):
+            ask(house, name)
+        prometheus.answer = lambda _query: DOWN
+        house.pass_time(60)
+        prometheus.answer = lambda _query: PODS
+        house.pass_time(20)
+
+    messages = [record.getMessage() for record in caplog.records]
+    assert [message.split(";")[0] for message in messages] == ["queries to Prometheus fail", "Prometheus answers again"]
+
+
+def test_a_fault_of_the_program_harms_its_query_alone_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    prometheus = ScriptedPrometheus(answer=lambda query: ZeroDivisionError() if "raw" in query else PODS)
+    house = make_house(prometheus)
+
+    with pytest.raises(ReadingError, match="internal error"):
+        ask(house, "raw")
+    assert ask(house).values
+    house.pass_time(20)
+    assert house.counter("tidewatch_adapter_refreshes_total", result="fault") == 3
+    assert "ZeroDivisionError" in caplog.text
+    prometheus.answer = lambda _query: PODS
+    house.pass_time(10)
+    assert ask(house, "raw").values
+
+
+def test_an_exact_query_names_the_objects_of_the_moment() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    objects = MadeUpObjects({"shop": ["web-0", "web-1"]})
+    house = make_house(prometheus, objects=objects)
+    assert ask(house, "only_exact").values == (("web-0", 1.0), ("web-1", 2.5))
+    objects.names_by_namespace["shop"] = ["web-1", "web-2"]
+    house.pass_time(10)
+
+    assert ['pod=~"web-0|web-1"' in query for query in prometheus.asked] == [True, False]
+    assert 'pod=~"web-1|web-2"' in prometheus.asked[1]
+    assert ask(house, "only_exact").values == (("web-1", 2.5),)
+
+
+def test_an_exact_query_is_not_sent_while_no_object_is_there() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    objects = MadeUpObjects({"shop": ["web-0"]})
+    house = make_house(prometheus, objects=objects)
+    ask(house, "only_exact")
+    objects.names_by_namespace["shop"] = []
+    house.pass_time(30)
+
+    assert len(prometheus.asked) == 1
+
+
+def test_each_exact_asker_has_a_query_of_its_own() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    house = make_house(prometheus)
+    ask(house, "only_exact", ByName("web-0"))
+    ask(house, "only_exact", ByName("web-1"))
+    ask(house, "only_exact", WEB)
+
+    assert len(prometheus.asked) == len(set(prometheus.asked)) == 3
+
+
+def test_samples_that_are_nobodys_value_are_counted_by_reason() -> None:
+    answer = reply(
+        ({"pod": "web-0"}, "NaN"),
+        ({"pod": "web-1"}, "-Inf"),
+        ({"pod": "web-2", "namespace": "bank"}, "1"),
+        ({"job": "x"}, "1"),
+        ({"pod": "web-3", "x": "1"}, "1"),
+        ({"pod": "web-3", "x": "2"}, "1"),
+    )
+    house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
+    with pytest.raises(NoSampleError):
+        ask(house, which=ByName("web-0"))
+
+    counted = {
+        reason: house.counter("tidewatch_adapter_dropped_samples_total", reason=reason)
+        for reason in ("nan", "inf", "stale", "foreign_namespace", "unknown_object", "duplicate")
+    }
+    assert counted == {"nan": 1, "inf": 1, "stale": 0, "foreign_namespace": 1, "unknown_object": 1, "duplicate": 2}
+
+
+def test_no_more_than_so_many_refreshes_run_at_once() -> None:
+    threads = Threads()
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    objects = MadeUpObjects({"shop": [f"web-{number}" for number in range(12)]})
+    house = make_house(prometheus, objects=objects, submit=threads)
+    for number in range(12):
+        with contextlib.suppress(NoSampleError):
+            ask(house, "only_exact", ByName(f"web-{number}"))
+    threads.held = True
+    asked = len(prometheus.asked)
+    house.pass_time(30)
+    threads.run()
+
+    assert (asked, len(prometheus.asked)) == (12, 12 + 4)
+    for _ in range(3):
+        house.readings.run_due()
+        threads.run()
+    assert len(set(prometheus.asked[12:])) == 12

@@ -1,0 +1,92 @@
+"""What askers are told of failures: nothing that may be of other namespaces. Whole texts are for the log."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, QueryRefusedError
+from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.readings.errors import AnswerTooOldError, PartialAnswerError, QueryRefusedByPrometheusError
+from adapter.metrics.readings.notices import public_text, without_series
+from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply
+
+DUPLICATES = (
+    'found duplicate series for the match group {zone="a"} on the right hand-side of the operation: '
+    '[{__name__="cost", namespace="bank", pod="secret-0"}, {__name__="cost"}];many-to-many matching not allowed'
+)
+BUCKETS = 'PromQL warning: bucket label "le" is missing or has a malformed value of "bank-secret" for metric name "x"'
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (DUPLICATES, "found duplicate series for the match group … (all of it is in the adapter's log)"),
+        (BUCKETS, "PromQL warning: bucket label … (all of it is in the adapter's log)"),
+        (
+            "multiple matches for labels: many-to-one matching must be explicit",
+            "multiple matches for labels: many-to-one matching must be explicit",
+        ),
+        ("many [a] and {b}", "many … (all of it is in the adapter's log)"),
+        ("", ""),
+    ],
+)
+def test_what_prometheus_says_ends_where_it_begins_to_quote(said: str, told: str) -> None:
+    assert without_series(said) == told
+
+
+def test_what_is_wrong_with_the_text_of_a_query_is_told_whole() -> None:
+    error = QueryRefusedError(
+        "sum(", "bad_data", 'invalid parameter "query": 1:5: parse error: unclosed left parenthesis'
+    )
+
+    assert public_text(error) == str(error)
+
+
+def test_what_quotes_nothing_is_told_as_it_is() -> None:
+    assert public_text(PrometheusTimeoutError("up", "no answer")) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (QueryRefusedError("q", "execution", DUPLICATES), QueryRefusedByPrometheusError),
+        (reply(({"pod": "web-0"}, "5"), warnings=[BUCKETS]), PartialAnswerError),
+        (reply(({"pod": "web-0"}, "5"), warnings=['store {cluster="bank"} is away']), PartialAnswerError),
+    ],
+)
+def test_the_error_has_both_the_whole_for_the_log_and_what_askers_may_read(
+    answer: Reply | PrometheusError, error: type[QueryRefusedByPrometheusError | PartialAnswerError]
+) -> None:
+    house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
+
+    with pytest.raises(error) as raised:
+        house.readings.objects(house.pods("only_exact"), "shop", ByName("web-0"), EVERYTHING)
+    assert "bank" in raised.value.message
+    assert "bank" not in raised.value.public_message
+    assert "(all of it is in the adapter's log)" in raised.value.public_message
+
+
+def test_of_a_wide_query_only_how_it_fails_is_told_when_its_answers_grow_too_old() -> None:
+    failing: list[PrometheusError] = []
+    names = [f"ns-{number}" for number in range(9)]
+
+    def of(query: str) -> list[dict[str, str]]:
+        return [{}] if "namespace=" in query else [{"namespace": name} for name in names]
+
+    prometheus = ScriptedPrometheus(
+        answer=lambda query: (
+            failing["namespace=" in query] if failing else reply(*(({"pod": "web-0", **own}, "5") for own in of(query)))
+        )
+    )
+    house = make_house(prometheus, objects=MadeUpObjects({name: ["web-0"] for name in names}))
+    for name in names:
+        house.readings.objects(house.pods("http_rps"), name, BySelector(EVERYTHING), EVERYTHING)
+    house.pass_time(30)
+    failing[:] = [QueryRefusedError("q", "execution", DUPLICATES), PrometheusTimeoutError("q", "bank is slow")]
+    house.pass_time(70)
+
+    with pytest.raises(AnswerTooOldError) as raised:
+        house.readings.objects(house.pods("http_rps"), "ns-1", BySelector(EVERYTHING), EVERYTHING)
+    assert "the query for all namespaces fails: Prometheus refuses the query" in raised.value.public_message
+    assert not [word for word in ("bank", "secret", "cost") if word in raised.value.message]

@@ -1,0 +1,214 @@
+"""When no data means that there is none: not before Prometheus has been there for all that a query looks back over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+)
+from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.metrics.readings.prometheus_uptime import PrometheusUptime, collecting_since, may_stand_in
+from tests.support.readings import START, FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DOWN = PrometheusUnreachableError("q", "connection refused")
+LATE = PrometheusTimeoutError("q", "no answer within 10 s")
+FOREIGN = UnexpectedAnswerError("q", "a matrix")
+DAY = 86400.0
+
+
+class Asked:
+    """What Prometheus says of its start, and how often it was asked."""
+
+    def __init__(self, says: Started | PrometheusError) -> None:
+        self.says = says
+        self.times = 0
+
+    def __call__(self, seconds: float) -> Started:
+        assert 0 < seconds <= 2
+        self.times += 1
+        if isinstance(self.says, PrometheusError):
+            raise self.says
+        return self.says
+
+
+def wanted(clock: FakeClock, ask: Callable[[float], Started]) -> PrometheusUptime:
+    uptime = PrometheusUptime(clock.clock, ask)
+    uptime.wanted = True
+    return uptime
+
+
+def since(clock: FakeClock, uptime: PrometheusUptime) -> float:
+    return uptime.seconds_at(clock.now)
+
+
+@pytest.mark.parametrize(("steady", "may"), [(0, False), (359.9, False), (360, True), (DAY, True)])
+def test_the_look_back_and_the_range_must_have_been_scraped(steady: float, may: bool) -> None:  # noqa: FBT001 - a table
+    assert may_stand_in(steady, 300, 60) is may
+
+
+@pytest.mark.parametrize(
+    ("first_answer", "started", "since"),
+    [
+        (100, None, 100),
+        (100, Started(10, 20), 20),
+        (100, Started(10, 500), 100),
+        (100, Started(150, 170), 170),
+    ],
+    ids=["it does not tell", "long before", "a reload since", "a restart since"],
+)
+def test_since_when_it_collects(first_answer: float, started: Started | None, since: float) -> None:
+    assert collecting_since(first_answer, started) == since
+
+
+def test_who_does_not_tell_its_start_counts_from_its_first_answer() -> None:
+    clock, asked = FakeClock(), Asked(UnexpectedAnswerError("q", "404"))
+    uptime = wanted(clock, asked)
+    assert since(clock, uptime) == 0
+    uptime.answered()
+    uptime.ask_start()
+    clock.forward(50)
+    uptime.ask_start()
+    assert since(clock, uptime) == 50
+    assert asked.times == 1, "in vain: not asked again for a minute"
+    clock.forward(10)
+    uptime.ask_start()
+    assert asked.times == 2
+
+
+def test_its_own_word_reaches_back_before_the_first_answer() -> None:
+    clock = FakeClock()
+    uptime = wanted(clock, Asked(Started(START - DAY, START - 3600)))
+    uptime.answered()
+    uptime.ask_start()
+    assert since(clock, uptime) == pytest.approx(3600), "it may have read its old data for most of that day"
+
+
+def test_one_that_read_its_old_data_for_long_has_not_collected_meanwhile() -> None:
+    clock = FakeClock()
+    uptime = wanted(clock, Asked(Started(START - 720, START - 10)))
+    uptime.answered()
+    uptime.ask_start()
+    assert since(clock, uptime) == pytest.approx(10)
+
+
+@pytest.mark.parametrize("error", [DOWN, AuthenticationRefusedError("q", "401")])
+def test_an_outage_counts_from_its_end(error: PrometheusError) -> None:
+    clock = FakeClock()
+    uptime = wanted(clock, Asked(Started(START - DAY, START - DAY)))
+    uptime.answered()
+    uptime.ask_start()
+    uptime.failed(error, clock.now)
+    clock.forward(85)
+    assert since(clock, uptime) == 0
+    uptime.answered()
+    clock.forward(40)
+    uptime.answered()
+    assert since(clock, uptime) == 40
+
+
+def test_its_start_is_asked_for_anew_after_each_outage_and_every_few_seconds() -> None:
+    clock, asked = FakeClock(), Asked(Started(START - DAY, START - DAY))
+    uptime = wanted(clock, asked)
+    for _ in range(3):
+        uptime.answered()
+        uptime.ask_start()
+    assert asked.times == 1
+    uptime.failed(DOWN, clock.now)
+    uptime.answered()
+    uptime.ask_start()
+    assert asked.times == 2
+    clock.forward(5)
+    uptime.ask_start()
+    assert asked.times == 3
+
+
+def test_a_restart_between_two_queries_is_seen() -> None:
+    clock, asked = FakeClock(), Asked(Started(START - DAY, START - DAY))
+    uptime = wanted(clock, asked)
+    uptime.answered()
+    uptime.ask_start()
+    clock.forward(100)
+    asked.says = Started(START + 98, START + 99)
+    uptime.answered()
+    uptime.ask_start()
+    assert since(clock, uptime) == pytest.approx(1)
+    # Of two servers behind one address the younger counts.
+    asked.says = Started(START - DAY, START - DAY)
+    clock.forward(10)
+    uptime.ask_start()
+    assert since(clock, uptime) == pytest.approx(11)
+
+
+@pytest.mark.parametrize("error", [LATE, FOREIGN])
+def test_one_bad_query_beside_good_ones_is_no_outage(error: PrometheusError) -> None:
+    clock = FakeClock()
+    uptime = PrometheusUptime(clock.clock)
+    for _ in range(40):
+        uptime.answered()
+        clock.forward(8)
+        uptime.failed(error, clock.now - 10)
+        clock.forward(2)
+    assert since(clock, uptime) == 400
+
+
+@pytest.mark.parametrize("error", [LATE, FOREIGN])
+def test_a_server_that_answers_nobody_is_away(error: PrometheusError) -> None:
+    clock = FakeClock()
+    uptime = PrometheusUptime(clock.clock)
+    uptime.failed(error, clock.now - 10)
+    assert since(clock, uptime) == 0
+    uptime.answered()
+    clock.forward(400)
+    uptime.failed(error, clock.now - 10)
+    uptime.answered()
+    clock.forward(3)
+    assert since(clock, uptime) == 3
+
+
+@pytest.mark.parametrize("error", [QueryRefusedError("q", "bad_data", "parse error"), AnswerTooLargeError("q", "big")])
+def test_who_refuses_a_query_is_there(error: PrometheusError) -> None:
+    clock = FakeClock()
+    uptime = PrometheusUptime(clock.clock)
+    uptime.failed(error, clock.now)
+    clock.forward(7)
+    assert since(clock, uptime) == 7
+
+
+def test_a_server_that_hangs_between_two_answers_is_away() -> None:
+    clock = FakeClock()
+    uptime = PrometheusUptime(clock.clock)
+    for _ in range(40):
+        uptime.answered()
+        clock.forward(10)
+    uptime.failed(LATE, clock.now - 9.9)
+    uptime.answered()
+    assert since(clock, uptime) == 0
+
+
+def test_it_is_not_asked_where_no_rule_needs_to_know() -> None:
+    clock, asked = FakeClock(), Asked(Started(START - DAY, START - DAY))
+    uptime = PrometheusUptime(clock.clock, asked)
+    uptime.answered()
+    uptime.ask_start()
+    assert (asked.times, since(clock, uptime)) == (0, 0)
+
+
+def test_a_wall_clock_that_jumps_makes_nothing_steadier() -> None:
+    clock = FakeClock()
+    uptime = wanted(clock, Asked(Started(START - 20, START - 20)))
+    uptime.answered()
+    uptime.ask_start()
+    clock.wall_offset += 3600
+    assert since(clock, uptime) == pytest.approx(20)

@@ -1,0 +1,101 @@
+"""Who gives a metric while a rule serves as it last held."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.foundation.documents.load import load_documents
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.metrics.readings.answers import BySelector
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from adapter.metrics.rulebook.reload.last_good import retained_in
+from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
+
+LABELS = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}"
+SERIES = [{"__name__": f"{name}_total", "namespace": "shop", "pod": "web-0"} for name in ("own", "other")]
+
+
+def rule(series: str, query: str = "sum") -> str:
+    return f"""
+- seriesQuery: '{series}{{namespace!="",pod!=""}}'
+  resources: {LABELS}
+  name: {{as: rps}}
+  metricsQuery: '{query} by (<<.GroupBy>>) (<<.Series>>{{<<.LabelMatchers>>}})'
+"""
+
+
+OWN, OTHER, YET_TO_COME = rule("own_total"), rule("other_total"), rule("yet_to_come_total")
+OTHERWISE = rule("other_total", "max")
+BROKEN = OWN.replace("metricsQuery", "metricQuery")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "series"),
+    [
+        ((OWN,), (BROKEN,), "own_total"),
+        ((OTHER, OWN), (OTHER, BROKEN), "own_total"),
+        ((OWN, OTHER), (BROKEN, OTHER), "other_total"),
+        ((OWN,), (OTHER, BROKEN), "other_total"),
+        ((OWN,), (BROKEN, OTHER), "other_total"),
+        ((OTHER, OWN), (OTHERWISE, BROKEN), "other_total"),
+        ((OWN,), (YET_TO_COME, BROKEN), "own_total"),
+        ((YET_TO_COME, OWN), (YET_TO_COME, BROKEN), "own_total"),
+    ],
+    ids=[
+        "nobody else",
+        "the last in the file, as before",
+        "another that is later, as before",
+        "one that is new",
+        "one that is new and later",
+        "one that changed with it",
+        "no new one without series",
+        "no other without series",
+    ],
+)
+def test_a_new_rule_wins_the_name_and_all_others_stay_as_they_were(
+    before: tuple[str, ...], now: tuple[str, ...], series: str
+) -> None:
+    former = "rules:" + "".join(before)
+    prometheus = ScriptedPrometheus(
+        series_answer=lambda selector: [one for one in SERIES if selector.startswith(one["__name__"])]
+    )
+    house = make_house(prometheus, rules=former)
+    house.pass_time(1)
+    parsed = parse_rulebook([load_documents("rules:" + "".join(now), "rules.yaml")], MadeUpObjects().resource)
+    house.readings.replace_rulebook(retained_in(parsed, rulebook_of(former)).rulebook)
+    house.pass_time(1)
+
+    assert house.pods("rps").series == series
+    assert len(house.readings.catalogue.custom) == 2
+    assert house.counter("tidewatch_adapter_rules", state="retained") == 1
+    assert house.counter("tidewatch_adapter_rules", state="refused") == 1
+    assert house.counter("tidewatch_adapter_rules", state="ok") == len(now) - 1
+
+
+RESOURCES = """
+resourceRules:
+  cpu:
+    containerQuery: sum by (<<.GroupBy>>) (cpu_used{<<.LabelMatchers>>})
+    resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+    containerLabel: container
+"""
+
+
+def test_what_pods_use_goes_on_by_the_last_good_rule_and_says_so() -> None:
+    sample = ({"namespace": "shop", "pod": "web-0", "container": "app"}, "2")
+    prometheus = ScriptedPrometheus(answer=lambda _query: reply(sample))
+    house = make_house(prometheus, rules=RESOURCES)
+    pods, everyone = find_resource(BUILT_IN, "", "pods"), BySelector(EVERYTHING)
+    before = house.readings.usage(pods, "shop", everyone)
+    assert (len(before.items), before.warnings) == (1, ())
+    broken = RESOURCES.replace("<<.LabelMatchers>>", "<<.LabelMatcher>>")
+    parsed = parse_rulebook([load_documents(broken, "rules.yaml")], MadeUpObjects().resource)
+    house.readings.replace_rulebook(retained_in(parsed, rulebook_of(RESOURCES)).rulebook)
+    after = house.readings.usage(pods, "shop", everyone)
+    assert (after.items, len(prometheus.asked)) == (before.items, 1)
+    (warning,) = after.warnings
+    assert "resourceRules.cpu, rules.yaml:" in warning
+    assert "its last good version is used" in warning
+    assert house.counter("tidewatch_adapter_rules", state="retained") == 1
+    assert house.counter("tidewatch_adapter_rules", state="ok") == 0

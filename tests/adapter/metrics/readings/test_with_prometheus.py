@@ -1,0 +1,270 @@
+"""Readings on a real Prometheus, whose own counters tell how often it was asked."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.readings.errors import (
+    AmbiguousSamplesError,
+    AnswerTooOldError,
+    NoSampleError,
+    PartialAnswerError,
+    ReadingError,
+    SourceUnreachableError,
+)
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from tests.support.readings import FakeClock, House, MadeUpObjects, make_house
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.support.prometheus import ScrapedPrometheus
+
+NAMESPACES = [f"ns{number}" for number in range(50)]
+METRICS = [f"load{number}" for number in range(20)]
+QUEUES = 1000
+WEB = BySelector(parse_selector("app=web"))
+OBJECTS = MadeUpObjects({ns: ["web-0", "web-1"] for ns in NAMESPACES})
+
+RULES = """
+rules:
+- seriesQuery: '{__name__=~"^load.*",namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+- seriesQuery: 'odd{namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: '<<.Series>>{<<.LabelMatchers>>}'
+externalRules:
+- seriesQuery: 'queue_depth{namespace!=""}'
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: 'sum(<<.Series>>{<<.LabelMatchers>>})'
+- seriesQuery: 'odd{namespace!=""}'
+  name: {as: odd_rows}
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: '<<.Series>>{<<.LabelMatchers>>}'
+"""
+
+
+def load_of(metric: str, namespace: str, pod: str) -> float:
+    return 100.0 * METRICS.index(metric) + NAMESPACES.index(namespace) + (0.5 if pod == "web-1" else 0.0)
+
+
+TEXT = "\n".join(
+    [
+        *(
+            f'{metric}{{namespace="{ns}",pod="{pod}"}} {load_of(metric, ns, pod)}'
+            for metric in METRICS
+            for ns in NAMESPACES
+            for pod in ("web-0", "web-1")
+        ),
+        *(f'queue_depth{{namespace="ns0",queue="q{n}",shard="{shard}"}} {n}' for n in range(QUEUES) for shard in "ab"),
+        'odd{namespace="ns0",pod="nan",queue="n"} NaN',
+        'odd{namespace="ns0",pod="inf",queue="n"} +Inf',
+        'odd{namespace="ns0",pod="twice",queue="t",path="/a"} 1',
+        'odd{namespace="ns0",pod="twice",queue="t",path="/b"} 2',
+        'odd{namespace="ns0",pod="fine",queue="n"} 3',
+        "",
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
+    server = start_prometheus(stamped=True)
+    publish(server)
+    return server
+
+
+@pytest.fixture
+def client(prometheus: ScrapedPrometheus) -> Iterator[PrometheusClient]:
+    with closing(PrometheusClient(PrometheusSettings(url=prometheus.url))) as client:
+        yield client
+
+
+@pytest.fixture
+def house(client: PrometheusClient) -> House:
+    # Time is moved by hand from the present on: Prometheus gives its last samples for moments up to 5 min later.
+    clock = FakeClock(wall_offset=time.time() - 1000.0)
+    house = make_house(client, objects=OBJECTS, rules=RULES, clock=clock)
+    house.pass_time(0.25)
+    return house
+
+
+def test_a_value_of_another_time_is_not_served(prometheus: ScrapedPrometheus) -> None:
+    behind = 3600.0
+    settings = PrometheusSettings(url=prometheus.url)
+    with closing(PrometheusClient(settings, clock=lambda: time.time() - behind)) as client:
+        clock = FakeClock(wall_offset=time.time() - behind - 1000.0)
+        house = make_house(client, objects=OBJECTS, rules=RULES, clock=clock)
+        house.pass_time(0.25)
+        with pytest.raises(SourceUnreachableError, match="3600 s behind Prometheus's"):
+            ask(house, "load0", "ns0")
+
+
+def publish(server: ScrapedPrometheus) -> None:
+    """Wait until the samples are there for whole seconds, which is what readings ask for."""
+    seen = 'odd{pod="fine"}'
+    server.publish(TEXT, seen=seen)
+    until(lambda: server.query(seen, at=math.floor(time.time())))
+
+
+def queries_counted(server: ScrapedPrometheus) -> int:
+    """Return how many instant queries Prometheus says it has answered."""
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=10) as response:
+        families = list(text_string_to_metric_families(response.read().decode()))
+    return sum(
+        int(sample.value)
+        for family in families
+        for sample in family.samples
+        if sample.name == "prometheus_http_requests_total" and sample.labels["handler"] == "/api/v1/query"
+    )
+
+
+def ask(house: House, metric: str, namespace: str) -> dict[str, float]:
+    return dict(house.readings.objects(house.pods(metric), namespace, WEB, EVERYTHING).values)
+
+
+def test_a_thousand_askers_of_pods_metrics_cost_one_query_a_metric_and_refresh(
+    house: House, prometheus: ScrapedPrometheus
+) -> None:
+    def all_ask() -> None:
+        for metric in METRICS:
+            for ns in NAMESPACES:
+                assert ask(house, metric, ns) == {pod: load_of(metric, ns, pod) for pod in ("web-0", "web-1")}
+
+    for _ in range(3):
+        all_ask()
+        house.pass_time(15)
+    before = queries_counted(prometheus)
+    for _ in range(4):
+        all_ask()
+        house.pass_time(15)
+
+    # Asked again after 15 s, each metric is refreshed every 7.5 s.
+    assert queries_counted(prometheus) - before == len(METRICS) * 60 / 7.5
+
+
+def test_a_thousand_external_askers_with_a_thousand_selectors_cost_one_query_a_refresh(
+    house: House, prometheus: ScrapedPrometheus
+) -> None:
+    metric = house.external("queue_depth")
+    selectors = [parse_selector(f"queue=q{number}") for number in range(QUEUES)]
+
+    def all_ask() -> None:
+        for number, selector in enumerate(selectors):
+            rows = house.readings.external(metric, "ns0", selector).rows
+            assert [row.value for row in rows] == [2.0 * number]
+
+    for _ in range(3):
+        all_ask()
+        house.pass_time(15)
+    before = queries_counted(prometheus)
+    for _ in range(4):
+        all_ask()
+        house.pass_time(15)
+
+    assert queries_counted(prometheus) - before == 60 / 7.5
+
+
+def test_an_answer_is_what_anybody_gets_for_the_moment_that_it_states(
+    house: House, prometheus: ScrapedPrometheus
+) -> None:
+    answer = house.readings.objects(house.pods("load3"), "ns7", WEB, EVERYTHING)
+    expected = prometheus.query('sum by (pod) (load3{namespace="ns7"})', at=answer.evaluated_at)
+
+    assert {sample["metric"]["pod"]: float(sample["value"][1]) for sample in expected} == dict(answer.values)
+
+
+@pytest.mark.parametrize(
+    ("pod", "error", "message"),
+    [
+        ("nan", NoSampleError, "its value is NaN"),
+        ("inf", NoSampleError, "its value is infinite"),
+        ("twice", AmbiguousSamplesError, "differ in path"),
+        ("missing", NoSampleError, "no sample"),
+    ],
+)
+def test_what_is_no_number_in_prometheus_is_none_here(
+    house: House, pod: str, error: type[ReadingError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        house.readings.objects(house.pods("odd"), "ns0", ByName(pod), EVERYTHING)
+    assert house.readings.objects(house.pods("odd"), "ns0", ByName("fine"), EVERYTHING).values == (("fine", 3.0),)
+
+
+def test_external_rows_of_which_some_are_no_numbers_are_an_error(house: House) -> None:
+    metric = house.external("odd_rows")
+
+    with pytest.raises(PartialAnswerError, match="2 of 3 series have no finite value"):
+        house.readings.external(metric, "ns0", parse_selector("queue=n"))
+    assert len(house.readings.external(metric, "ns0", parse_selector("queue=t")).rows) == 2
+
+
+def test_a_wide_query_that_breaks_prometheus_own_limit_is_narrowed(
+    start_prometheus: Callable[..., ScrapedPrometheus],
+) -> None:
+    limited = start_prometheus(extra_flags=["--query.max-samples=60"], stamped=True)
+    publish(limited)
+    with closing(PrometheusClient(PrometheusSettings(url=limited.url))) as client:
+        house = make_house(client, objects=OBJECTS, rules=RULES, real_time=True)
+        house.readings.run_due()
+
+        for ns in NAMESPACES[:8]:
+            assert ask(house, "load3", ns) == {pod: load_of("load3", ns, pod) for pod in ("web-0", "web-1")}
+        assert house.counter("tidewatch_adapter_plan_narrowings_total", rule="rules[0]", plan="wide") == 1
+
+
+def test_prometheus_is_killed_and_comes_back(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:
+    """Answers go on until they are too old, then say why; nobody is needed for the recovery."""
+    server = start_prometheus(stamped=True)
+    publish(server)
+    over = threading.Event()
+    settings = ReadingSettings(refresh_interval_seconds=1.0, max_answer_age_seconds=3.0)
+    with closing(PrometheusClient(PrometheusSettings(url=server.url))) as client, ThreadPoolExecutor(8) as pool:
+        house = make_house(client, objects=OBJECTS, rules=RULES, submit=pool.submit, settings=settings, real_time=True)
+
+        def tick() -> None:
+            while not over.wait(0.1):
+                house.readings.run_due()
+
+        pool.submit(tick)
+        try:
+            expected = {pod: load_of("load3", "ns3", pod) for pod in ("web-0", "web-1")}
+            until(lambda: house.readings.catalogue.find_custom("pods", namespaced=True, name="load3"))
+            assert ask(house, "load3", "ns3") == expected
+            server.prometheus.kill()
+            assert ask(house, "load3", "ns3") == expected
+            reason = until(lambda: error_of(house, "load3", expected))
+            assert isinstance(reason, AnswerTooOldError)
+            assert "refused" in reason.message
+            with pytest.raises(SourceUnreachableError):
+                ask(house, "load4", "ns3")
+            server.prometheus.start_again()
+            until(lambda: error_of(house, "load3", expected) is None)
+            until(lambda: error_of(house, "load4", None) is None)
+        finally:
+            over.set()
+
+
+def error_of(house: House, metric: str, expected: dict[str, float] | None) -> ReadingError | None:
+    """Ask; a value must be the right one whenever there is one."""
+    try:
+        found = ask(house, metric, "ns3")
+    except ReadingError as error:
+        return error
+    assert expected in (None, found)
+    return None

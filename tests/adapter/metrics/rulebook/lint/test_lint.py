@@ -1,0 +1,312 @@
+"""What is doubtful about valid rules: each kind of finding, and the rules that must not be complained of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.documents.load import load_documents
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.rulebook.lint import lint
+from adapter.metrics.rulebook.lint.policy_checks import LONGEST_REFRESH_SECONDS
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+
+if TYPE_CHECKING:
+    from adapter.metrics.rulebook.model import Finding
+
+POD = "overrides: {namespace: {resource: namespace}, pod: {resource: pod}}"
+GOOD_QUERY = "sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))"
+
+
+def resolve(group: str, name: str) -> Resource:
+    return find_resource(BUILT_IN, group, name)
+
+
+def findings(*texts: str) -> list[Finding]:
+    documents = [load_documents(text, f"file{number}.yaml") for number, text in enumerate(texts)]
+    rulebook = parse_rulebook(documents, resolve)
+    assert not rulebook.refused, [str(finding) for finding in rulebook.findings]
+    return list(lint(documents, rulebook, resolve))
+
+
+def rule(
+    query: str = GOOD_QUERY,
+    *,
+    series: str = "http_requests_total",
+    resources: str = POD,
+    more: str = "",
+) -> str:
+    return f"- seriesQuery: '{series}'\n  resources: {{{resources}}}\n  metricsQuery: '{query}'\n{more}"
+
+
+def codes(*rules: str, external: bool = False) -> list[str]:
+    return [finding.code for finding in findings(f"{'externalRules' if external else 'rules'}:\n{''.join(rules)}")]
+
+
+def test_a_good_rule_gives_no_finding() -> None:
+    assert codes(rule()) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        pytest.param("sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", True, id="summed over all pods"),
+        pytest.param("sum by (namespace) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", True, id="by another label"),
+        pytest.param("sum without (pod) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", True, id="without it"),
+        pytest.param("vector(1)", True, id="a number"),
+        pytest.param("rate(<<.Series>>{<<.LabelMatchers>>}[2m])", False, id="no aggregation"),
+        pytest.param("sum without (job) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", False, id="without others"),
+        pytest.param("sum by (pod) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", False, id="written out"),
+        pytest.param(
+            'sum by (pod) (label_replace(rate(<<.Series>>{<<.LabelMatchers>>}[2m]), "pod", "$1", "x", "(.*)"))',
+            False,
+            id="a label that is made",
+        ),
+        pytest.param(
+            "sum by (pod) (rate(<<.Series>>{<<.LabelMatchers>>}[2m])) / on (pod) group_left () "
+            "sum by (pod) (kube_pod_info{<<.LabelMatchers>>})",
+            False,
+            id="join on it",
+        ),
+        pytest.param(
+            "sum by (pod) (rate(<<.Series>>{<<.LabelMatchers>>}[2m])) / ignoring (pod) "
+            "sum by (pod) (kube_pod_info{<<.LabelMatchers>>})",
+            True,
+            id="join that ignores it",
+        ),
+        pytest.param("rate(<<.Series>>{<<.LabelMatchers>>}[2m]) or vector(0)", False, id="one side of or"),
+    ],
+)
+def test_an_answer_that_cannot_carry_the_objects_label(query: str, *, found: bool) -> None:
+    assert ("no-group-by" in codes(rule(query))) == found
+
+
+@pytest.mark.parametrize(
+    ("series", "query", "more", "found"),
+    [
+        ("a_total", "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "", True),
+        ("a_bucket", "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "", True),
+        ("a_total", "sum by (<<.GroupBy>>) (sum_over_time(<<.Series>>{<<.LabelMatchers>>}[1m]))", "", True),
+        ("a_total", "sum by (<<.GroupBy>>) (increase(<<.Series>>{<<.LabelMatchers>>}[1m]))", "", False),
+        ("a_total", "sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[1m:10s]))", "", False),
+        ("a_total", "count by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "", False),
+        ("a_count", "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "", False),
+        ("a_connections", "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "", False),
+        (
+            '{__name__=~"a_.*"}',
+            "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})",
+            "  seriesFilters: [{is: _total$}]\n",
+            True,
+        ),
+        (
+            '{__name__=~"a_.*"}',
+            "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})",
+            "  seriesFilters: [{isNot: _total$}]\n",
+            False,
+        ),
+    ],
+)
+def test_counters_that_are_used_as_they_are(series: str, query: str, more: str, *, found: bool) -> None:
+    assert ("counter-without-rate" in codes(rule(query, series=series, more=more))) == found
+
+
+@pytest.mark.parametrize(
+    ("series", "found"),
+    [
+        ('{namespace!=""}', True),
+        ('{__name__!~"^container_.*",namespace!=""}', True),
+        ('{__name__=~".+"}', True),
+        ('{__name__=~".*",pod!=""}', True),
+        ('{__name__=~"^container_.*",namespace!=""}', False),
+        ('{job="api",namespace!=""}', False),
+        ("http_requests_total", False),
+        ('http_requests_total{namespace!=""}', False),
+    ],
+)
+def test_series_queries_that_select_all_of_prometheus(series: str, *, found: bool) -> None:
+    assert ("matches-everything" in codes(rule(series=series))) == found
+
+
+OURS = "tidewatch_recommended_replicas"
+TARGET = "overrides: {target_namespace: {resource: namespace}, target_name: {group: apps, resource: deployment}}"
+MAX = "max by (<<.GroupBy>>) (<<.Series>>{%s<<.LabelMatchers>>})"
+
+
+@pytest.mark.parametrize(
+    ("series", "query", "found"),
+    [
+        pytest.param(f'{OURS}{{target_name!=""}}', MAX % "", True, id="of anybody"),
+        pytest.param(f'{OURS}{{namespace="t"}}', MAX % 'namespace="t",', False, id="of one namespace"),
+        pytest.param(f'{OURS}{{job="t"}}', MAX % 'job=~"t|u",', False, id="of some jobs"),
+        pytest.param(f'{OURS}{{namespace="t"}}', MAX % "", True, id="found in one, asked of all"),
+        pytest.param(OURS, MAX % 'namespace="t",', True, id="asked of one, found in all"),
+        pytest.param(f'{OURS}{{namespace!="evil"}}', MAX % 'namespace!="evil",', True, id="but for one namespace"),
+        pytest.param(f'{OURS}{{namespace=~".+"}}', MAX % 'namespace=~".+",', True, id="of any namespace"),
+        pytest.param(
+            f'{OURS}{{recommendation="a"}}', MAX % 'recommendation="a",', True, id="by what the exporter says"
+        ),
+        pytest.param('{__name__=~"^tidewatch_.*"}', MAX % "", True, id="by a pattern"),
+        pytest.param(
+            "queue", "max by (<<.GroupBy>>) (queue{<<.LabelMatchers>>} * on () tidewatch_leader)", True, id="in passing"
+        ),
+        pytest.param("other_replicas", MAX % "", False, id="not ours"),
+    ],
+)
+def test_series_of_ours_from_whoever_exports_them(series: str, query: str, *, found: bool) -> None:
+    assert ("series-of-anybody" in codes(rule(query, series=series, resources=TARGET))) == found
+
+
+@pytest.mark.parametrize(("source", "found"), [('namespace!=""', True), ('namespace="t"', False)])
+def test_series_of_ours_that_a_filter_chooses(source: str, *, found: bool) -> None:
+    chosen = "  seriesFilters: [{is: ^tidewatch_.*}]\n"
+    text = rule(MAX % 'namespace="t",', series=f"{{{source}}}", resources=TARGET, more=chosen)
+    assert ("series-of-anybody" in codes(text)) == found
+
+
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [
+        pytest.param("  seriesFilters: [{is: http}]\n", [5], id="a bare word"),
+        pytest.param("  seriesFilters: [{is: ^http_.*_total}]\n", [5], id="an ending without an end"),
+        pytest.param("  name: {matches: ^(.*)_seconds, as: $1}\n", [5], id="the name's pattern"),
+        pytest.param("  seriesFilters: [{is: ^http_.*_total$}]\n", [], id="anchored"),
+        pytest.param("  seriesFilters: [{isNot: ^container_.*}]\n", [], id="a prefix"),
+        pytest.param("  seriesFilters: [{is: ^container_}]\n", [], id="a prefix without the rest"),
+        pytest.param("  name: {matches: ^(.*)_seconds_total$, as: $1}\n", [], id="as the default rules have it"),
+    ],
+)
+def test_patterns_that_find_more_than_they_say(more: str, lines: list[int]) -> None:
+    found = findings("rules:\n" + rule(series='{__name__=~"http_.*"}', more=more))
+
+    assert [finding.line for finding in found if finding.code == "unanchored-pattern"] == lines
+
+
+def test_a_spelled_out_name_makes_anchors_needless() -> None:
+    assert codes(rule(more="  name: {matches: http_requests_total, as: rps}\n")) == []
+
+
+def test_rules_that_lose_their_name_to_a_later_one() -> None:
+    named = "  name: {as: rps}\n"
+    found = findings(f"rules:\n{rule(more=named)}", f"rules:\n{rule(series='other_total', more=named)}")
+
+    assert [(finding.code, finding.rule) for finding in found] == [("name-collision", "rules[0]")]
+    assert "pods/rps" in found[0].message
+    assert "rules[1] (file1.yaml:2)" in found[0].message
+
+
+def test_rules_with_the_same_pattern_collide_too() -> None:
+    assert codes(rule(series='{__name__=~"http_.*"}'), rule(series='{__name__=~"http_.*"}')) == ["name-collision"]
+
+
+def test_rules_for_other_objects_do_not_collide() -> None:
+    pods = rule(resources="overrides: {pod: {resource: pod}, namespace: {resource: namespace}}")
+    services = rule(resources="overrides: {namespace: {resource: namespace}, service: {resource: service}}")
+
+    assert codes(pods, services) == [], "the metric on the namespace, which both make, is a by-product"
+    assert codes(rule(more="  name: {as: a}\n"), rule(more="  name: {as: b}\n")) == []
+
+
+def test_a_rule_for_namespaces_alone_collides_with_one_that_also_describes_them() -> None:
+    namespaces = rule(resources="overrides: {namespace: {resource: namespace}}")
+    pods = rule(resources="overrides: {pod: {resource: pod}, namespace: {resource: namespace}}")
+
+    assert codes(namespaces, pods) == ["name-collision"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        pytest.param("<<.Series>>{<<.LabelMatchers>>}", False, id="the series"),
+        pytest.param("up{<<.LabelMatchers>>}", False, id="another name"),
+        pytest.param('{__name__=~"http_.+",<<.LabelMatchers>>}', False, id="a pattern of names"),
+        pytest.param("{<<.LabelMatchers>>}", True, id="none"),
+        pytest.param("up{<<.LabelMatchers>>} + {<<.LabelMatchers>>}", True, id="none in one of two"),
+    ],
+)
+def test_a_selector_without_a_metric_name(selector: str, found: bool) -> None:  # noqa: FBT001 - a table's column
+    query = f"sum by (<<.GroupBy>>) ({selector})"
+    made = codes(rule(query, series="http_requests"))
+    assert ("no-metric-name" in made) is found
+
+
+def test_a_plan_that_is_only_exact_says_why() -> None:
+    (found,) = findings(f"rules:\n{rule('topk(3, rate(<<.Series>>{<<.LabelMatchers>>}[2m]))')}")
+
+    assert found.code == "exact-plan"
+    assert "topk" in found.message
+
+
+def test_external_rules_are_looked_at_as_well() -> None:
+    namespace = "overrides: {namespace: {resource: namespace}}"
+    assert codes(rule("sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", resources=namespace), external=True) == []
+    assert codes(rule("sum(<<.Series>>{<<.LabelMatchers>>})", resources=namespace), external=True) == [
+        "counter-without-rate"
+    ]
+
+
+def test_a_finding_says_where_it_stands() -> None:
+    (found,) = findings(f"rules:\n{rule('sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m]))')}")
+
+    assert (found.file, found.line, found.column, found.rule) == ("file0.yaml", 4, 17, "rules[0]")
+
+
+def test_rules_for_kinds_that_nobody_knows_are_passed_by() -> None:
+    documents = [load_documents("rules:\n- {seriesQuery: a, metricsQuery: b}", "rules.yaml")]
+    rulebook = parse_rulebook(documents, resolve)
+
+    assert lint(documents, rulebook, resolve) == ()
+
+
+@pytest.mark.parametrize(("refresh", "found"), [("49s", []), ("50s", ["long-refresh"]), ("10h", ["long-refresh"])])
+def test_a_refresh_that_lets_answers_grow_too_old(refresh: str, found: list[str]) -> None:
+    assert codes(rule(more=f"  refresh: {refresh}\n")) == found
+
+
+def test_the_longest_refresh_is_that_of_the_default_flags() -> None:
+    assert ReadingSettings().longest_refresh_seconds == LONGEST_REFRESH_SECONDS
+
+
+LM = "{<<.LabelMatchers>>}"
+RATIO = f"sum by (<<.GroupBy>>) (errors{LM}) / sum by (<<.GroupBy>>) (requests{LM})"
+
+
+@pytest.mark.parametrize(
+    ("query", "missing"),
+    [
+        (f"busy{LM} * on (namespace, pod) group_left () kube_pod_info{LM}", "kube_pod_info"),
+        (RATIO, "requests"),
+        (f"clamp_max(({RATIO}), 1) * 100", "requests"),
+        (f"busy{LM} and on (pod) ready{LM}", "ready"),
+        (f"<<.Series>>{LM} / 2", None),
+        (f'requests{{code="500",<<.LabelMatchers>>}} / requests{LM}', None),
+        (f"busy{LM} or idle{LM}", None),
+        (f"busy{LM} unless gone{LM}", None),
+    ],
+)
+def test_a_value_for_no_data_of_several_series(query: str, missing: str | None) -> None:
+    text = "rules:\n" + rule(query, series="busy", more="  onNoData: 0\n")
+    found = [one for one in findings(text) if one.code == "no-data-of-several"]
+
+    assert len(found) == (missing is not None)
+    assert all(f"when only {missing} is missing" in one.message and one.line == 5 for one in found)
+    for key in ("onNoData: empty", "onNoData: 0\n  maxSampleAge: 1m", "refresh: 10s"):
+        assert "no-data-of-several" not in codes(rule(query, series="busy", more=f"  {key}\n"))
+
+
+@pytest.mark.parametrize(
+    ("query", "resources", "more", "found"),
+    [
+        ("sum(x) by (namespace)", POD, "", True),
+        ("sum(x) by (namespace)", POD, "  foreignNamespaces: allow\n", False),
+        ("sum(x) by (namespace)", POD, "  foreignNamespaces: error\n", False),
+        ("sum(x) by (queue)", "namespaced: false", "", False),
+        ("sum(x{<<.LabelMatchers>>}) by (namespace)", POD, "", False),
+    ],
+)
+def test_an_external_rule_that_gives_everybody_the_rows_of_all_is_told(
+    query: str, resources: str, more: str, *, found: bool
+) -> None:
+    text = rule(query, resources=resources, more=more)
+    assert ("rows-of-all-namespaces" in codes(text, external=True)) is found

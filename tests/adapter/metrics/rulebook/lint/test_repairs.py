@@ -1,0 +1,53 @@
+"""Repairs change what they mean to change, and nothing else."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.metrics.rulebook.lint.repairs import repaired
+from adapter.metrics.rulebook.model import Finding, Repair, Severity
+
+
+def finding(line: int, column: int, repair: Repair | None) -> Finding:
+    return Finding(Severity.ERROR, "unknown-key", "f", line, "", "", column=column, repair=repair)
+
+
+def test_each_repair_finds_its_place_whatever_the_others_change() -> None:
+    text = "a: 1\nrulez: 2  # stays\ngone: no\nlast: {nam: x, othr: y}\n"
+    found = [
+        finding(2, 1, Repair("rulez:", "rules:")),
+        finding(3, 1, Repair("gone: no")),
+        finding(4, 8, Repair("nam:", "name:")),
+        finding(4, 16, Repair("othr:", "other:")),
+    ]
+
+    mended, done = repaired(text, found)
+
+    assert mended == "a: 1\nrules: 2  # stays\nlast: {name: x, other: y}\n"
+    assert done == tuple(found)
+
+
+def test_what_looks_otherwise_is_left_to_its_author() -> None:
+    text = "key: {a: 1, gone: no}\n"
+    found = [
+        finding(1, 13, Repair("gone: no")),
+        finding(1, 1, Repair("yek:", "key:")),
+        finding(9, 1, Repair("key:", "x:")),
+        finding(1, 1, None),
+    ]
+
+    assert repaired(text, found) == (text, ())
+
+
+def test_a_repair_that_would_break_the_file_is_not_made() -> None:
+    text = "a: {b: $1_x}\n"
+
+    assert repaired(text, [finding(1, 8, Repair("$1_x", "${1}_x"))]) == (text, ())
+
+
+@given(st.text(max_size=200), st.integers(-1, 9), st.integers(1, 30), st.text(max_size=4), st.text(max_size=4))
+def test_no_text_and_no_place_makes_it_fail(text: str, line: int, column: int, old: str, new: str) -> None:
+    mended, done = repaired(text, [finding(line, column, Repair(old, new))])
+
+    assert done or mended == text

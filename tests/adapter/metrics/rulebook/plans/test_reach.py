@@ -1,0 +1,48 @@
+"""How far back a query looks, which is what must have been scraped before no data means that there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.foundation.promql.reach import oldest_sample
+from adapter.foundation.promql.tree import parse_query
+from adapter.metrics.rulebook.plans.reach import ranges_of
+from adapter.metrics.rulebook.templates.template import parse_query_template
+
+
+@pytest.mark.parametrize(
+    ("query", "ranges", "oldest"),
+    [
+        ("x{<<.LabelMatchers>>}", 0, 300),
+        ("1 + vector(1)", 0, 0),
+        ("rate(x{<<.LabelMatchers>>}[1m])", 60, 60),
+        ("sum by (<<.GroupBy>>) (rate(x{<<.LabelMatchers>>}[1m]) / rate(y[15m]))", 900, 900),
+        ("x{<<.LabelMatchers>>} / rate(y[1m])", 60, 300),
+        ("topk(scalar(max_over_time(x[10m])), y)", 600, 600),
+        ("max_over_time(rate(x[1m])[10m:30s])", 660, 660),
+        ("max_over_time(x[10m:])", 600, 900),
+        ("x offset 5m", 300, 600),
+        ("rate(x[5m] offset 1h)", 3900, 3900),
+        ("max_over_time(x[1m:] offset 1h)", 3660, 3960),
+        ("x offset -5m", 0, 300),
+        ("-(rate(x[2m]))", 120, 120),
+    ],
+)
+def test_ranges_subqueries_and_offsets_add_up(query: str, ranges: float, oldest: float) -> None:
+    template = parse_query_template(query)
+    rendered = query.replace("{<<.LabelMatchers>>}", "").replace("<<.GroupBy>>", "pod")
+
+    assert ranges_of(template) == ranges
+    assert oldest_sample(parse_query(rendered)) == oldest
+
+
+@pytest.mark.parametrize(
+    ("query", "ranges"),
+    [
+        ("new_function(x[1h30m], y[ 5m:1m ])", 5700),
+        ('new_function(x{code=~"5[0-9]"}[90s])', 90),
+        ("new_function(x)", 0),
+    ],
+)
+def test_of_a_query_that_cannot_be_read_all_ranges_count(query: str, ranges: float) -> None:
+    assert ranges_of(parse_query_template(query)) == ranges

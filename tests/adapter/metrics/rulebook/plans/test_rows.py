@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import math
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.objects.regex import quote_pattern
+from adapter.foundation.objects.selectors import EVERYTHING, Selector, parse_selector
+from adapter.metrics.rulebook.plans import RowIndex, fold_rows, row_filter, select_rows
+from adapter.metrics.rulebook.plans import rows as rows_module
+from adapter.metrics.rulebook.requests import Fold, Row
+from adapter.metrics.rulebook.templates.matchers import RenderError, selector_matchers, value_matcher
+from tests.support.plan_trials import same_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.support.plan_samples import AskedPrometheus
+    from tests.support.plan_trials import Values
+
+_LABELS = ("namespace", "pod", "container", "queue", "code", "absent")
+_TEXTS = ("shop", "bank", "web-0", "db.0", "db-0", "app", "a", "ab", "b.c", "b-c", "200", "w.b-0", "A")
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "passes"),
+    [
+        ("k=a", {"k": "a"}, True),
+        ("k==a", {"k": "a"}, True),
+        ("k=a", {"k": "ab"}, False),
+        ("k=a", {}, False),
+        ("k=", {}, True),
+        ("k=", {"k": ""}, True),
+        ("k!=a", {}, True),
+        ("k!=a", {"k": "a"}, False),
+        ("k!=", {}, False),
+        ("k", {"k": "a"}, True),
+        ("k", {}, False),
+        ("!k", {}, True),
+        ("!k", {"k": "a"}, False),
+        ("k in (a,b)", {"k": "b"}, True),
+        ("k in (a,b)", {"k": "ab"}, False),
+        ("k in (a,)", {}, True),
+        ("k notin (a,b)", {"k": "b"}, False),
+        ("k notin (a,b)", {}, True),
+        ("k notin (a,)", {}, False),
+        ("k in (a.c)", {"k": "abc"}, True),
+        ("k in (a.c)", {"k": "a\nc"}, True),
+        ("k in (a.c)", {"k": "abcd"}, False),
+        ("k in (a.c,d)", {"k": "d"}, True),
+        ("k notin (a.c)", {"k": "abc"}, False),
+        ("k=a.c", {"k": "abc"}, False),
+        ("k=a,k!=b,!m", {"k": "a"}, True),
+        ("k=a,k!=b,!m", {"k": "a", "m": "x"}, False),
+    ],
+)
+def test_selectors_match_as_prometheus_does(selector: str, labels: dict[str, str], *, passes: bool) -> None:
+    assert row_filter(None, None, parse_selector(selector))(labels) is passes
+
+
+def test_rows_of_other_namespaces_and_of_none_are_left_out() -> None:
+    rows = [Row({"space": name} if name else {}, 1.0) for name in ("shop", "bank", "")]
+    assert select_rows(rows, "space", "shop", EVERYTHING) == rows[:1]
+    assert select_rows(rows, None, "shop", EVERYTHING) == rows
+
+
+def test_a_selector_that_compares_numbers_is_refused() -> None:
+    with pytest.raises(RenderError, match="compares numbers"):
+        row_filter(None, None, parse_selector("k>5"))
+
+
+def test_more_values_than_are_remembered_are_matched_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "_MOST_REMEMBERED", 2)
+    passes = row_filter(None, None, parse_selector("k in (a.c)"))
+    assert [passes({"k": f"a{letter}c"}) for letter in "xyzzy"] == [True] * 5
+    assert not passes({"k": "nothing"})
+
+
+def _selectors() -> st.SearchStrategy[Selector]:
+    key, value = st.sampled_from(_LABELS), st.sampled_from(_TEXTS)
+    values = st.lists(value, min_size=1, max_size=3).map(",".join)
+    one = st.one_of(
+        st.builds("{}={}".format, key, value),
+        st.builds("{}!={}".format, key, value),
+        st.builds("{} in ({})".format, key, values),
+        st.builds("{} notin ({})".format, key, values),
+        key,
+        st.builds("!{}".format, key),
+    )
+    return st.lists(one, max_size=3).map(lambda said: parse_selector(",".join(said)) if said else EVERYTHING)
+
+
+_ROWS = st.lists(
+    st.builds(
+        Row,
+        st.dictionaries(st.sampled_from(_LABELS), st.sampled_from(_TEXTS), max_size=4),
+        st.floats(allow_nan=False, width=16),
+    ),
+    max_size=12,
+)
+
+
+@given(rows=_ROWS, selector=_selectors(), indexed=st.sets(st.sampled_from(_LABELS)), namespace=st.sampled_from(_TEXTS))
+def test_the_index_finds_what_the_filter_finds(
+    rows: list[Row], selector: Selector, indexed: set[str], namespace: str
+) -> None:
+    index = RowIndex(indexed)
+    index.add(rows[:5])
+    index.add(rows[5:])
+    for label in ("namespace", None):
+        expected = select_rows(rows, label, namespace, selector)
+        assert index.select(label, namespace, selector) == expected
+
+
+def _random_selector(random: Random) -> Selector:
+    said = []
+    for _ in range(random.choice((1, 1, 2, 3))):
+        key, values = random.choice(_LABELS), random.sample(_TEXTS, random.choice((1, 2, 3)))
+        forms = ("{0}={1}", "{0}!={1}", "{0} in ({2})", "{0} notin ({2})", "{0}", "!{0}")
+        said.append(random.choice(forms).format(key, values[0], ",".join(values)))
+    return parse_selector(",".join(said))
+
+
+def test_rows_are_selected_as_prometheus_selects_series(prometheus: AskedPrometheus) -> None:
+    random = Random(4)
+    rows = prometheus.rows('{__name__=~"queue_depth|http_requests_total"}')
+    assert rows
+    found = 0
+    for _ in range(300):
+        selector, namespace = _random_selector(random), random.choice(("shop", "bank", "lab", "ghost"))
+        matchers = [*selector_matchers(selector), value_matcher("namespace", namespace)]
+        exact = prometheus.rows(f'{{__name__=~"queue_depth|http_requests_total",{",".join(map(str, matchers))}}}')
+        assert exact is not None
+        selected = select_rows(rows, "namespace", namespace, selector)
+        assert same_values(_spelled(selected), _spelled(exact)), (selector, namespace)
+        found += len(exact)
+    assert found > 1000
+
+
+@pytest.mark.parametrize("operator", ["sum", "count", "min", "max"])
+@pytest.mark.parametrize("by", [(), ("namespace",), ("code", "queue"), ("absent", "pod")])
+def test_rows_are_folded_as_prometheus_aggregates_series(
+    prometheus: AskedPrometheus, operator: str, by: tuple[str, ...]
+) -> None:
+    for metric in ("http_requests_total", "queue_depth", "odd"):
+        exact = prometheus.rows(f"{operator} by ({','.join(by)}) ({metric})")
+        wide = prometheus.rows(f"{operator} by ({','.join({*by, 'namespace', 'queue', 'pod'})}) ({metric})")
+        assert exact
+        assert wide
+        assert same_values(_spelled(fold_rows(Fold(operator, by), wide)), _spelled(exact)), metric
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "folded"),
+    [
+        ("sum", (1.0, math.nan), math.nan),
+        ("sum", (math.inf, -math.inf), math.nan),
+        ("sum", (math.inf, 1.0), math.inf),
+        ("min", (math.nan, 2.0, 1.0), 1.0),
+        ("max", (2.0, math.nan, 1.0), 2.0),
+        ("max", (math.nan, math.nan), math.nan),
+        ("min", (math.nan, -math.inf), -math.inf),
+        ("count", (2.0, 3.0), 5.0),
+    ],
+)
+def test_what_is_not_a_number_is_folded_in(operator: str, values: tuple[float, ...], folded: float) -> None:
+    rows = [Row({"queue": str(number)}, value) for number, value in enumerate(values)]
+    assert same_values(_spelled(fold_rows(Fold(operator, ()), rows)), [((), folded)])
+
+
+def test_the_default_stands_for_no_rows_and_only_then() -> None:
+    fold = Fold("sum", (), default=0.0)
+    assert fold_rows(fold, []) == [Row({}, 0.0)]
+    assert fold_rows(fold, [Row({}, 3.0)]) == [Row({}, 3.0)]
+    assert fold_rows(Fold("sum", ()), []) == []
+
+
+def test_a_literal_value_is_never_taken_for_a_pattern() -> None:
+    assert all(quote_pattern(text) == text or "." in text for text in _TEXTS)
+    assert row_filter(None, None, parse_selector("k in (b-c)"))({"k": "b-c"})
+
+
+def _spelled(rows: Iterable[Row]) -> Values:
+    return [(tuple(f"{label}={value}" for label, value in sorted(row.labels.items())), row.value) for row in rows]

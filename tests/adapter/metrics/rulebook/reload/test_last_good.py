@@ -1,0 +1,393 @@
+"""Which former version of a rule goes on serving while its new text is refused."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.foundation.documents.load import load_documents
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from adapter.metrics.rulebook.reload.last_good import Retention, lost_list, retained_in, says
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adapter.metrics.rulebook.model import Rulebook
+
+RESOLVE = partial(find_resource, BUILT_IN)
+BROKEN = "!"
+"""At the end of a rule's letter: an error in what it asks."""
+
+
+def text(letters: str) -> str:
+    """Return a rule file: one rule a letter; `a2` asks otherwise than `a`, `a!` is broken, `?!` lacks a seriesQuery."""
+    return "rules:\n" + "".join(map(_entry, letters.split()))
+
+
+def _entry(word: str) -> str:
+    name, variant, broken = word[0], word[1:].rstrip(BROKEN), word.endswith(BROKEN)
+    series = "" if name == "?" else f"""  seriesQuery: 'series_{name}{{namespace!=""}}'\n"""
+    query = f"max by (<<.GroupBy>>) (<<.Series>>{{<<.LabelMatchers>>}}) * 1{variant}"
+    return f"-\n{series}  resources: {{template: '<<.Resource>>'}}\n  metricsQuery{'X' * broken}: {query}\n"
+
+
+def parsed(files: Mapping[str, str]) -> Rulebook:
+    return parse_rulebook([load_documents(content, name) for name, content in files.items()], RESOLVE)
+
+
+def changed(former: Rulebook, letters: str) -> Retention:
+    return retained_in(parsed({"rules.yaml": text(letters)}), former)
+
+
+def after(*versions: str) -> Retention:
+    """Return what is in force after the file said all of this, one after the other."""
+    retention = Retention(parsed({"rules.yaml": text(versions[0])}))
+    for version in versions[1:]:
+        retention = changed(retention.rulebook, version)
+    return retention
+
+
+def served(rulebook: Rulebook) -> list[str]:
+    """Return the letters and variants of what serves, in order."""
+    return [
+        rule.series_query[len("series_") :].partition("{")[0] + rule.metrics_query.text.rpartition(" * 1")[2]
+        for rule in rulebook.rules
+    ]
+
+
+@pytest.mark.parametrize(
+    ("versions", "serves", "retained"),
+    [
+        (("a b c", "a b! c"), "a b c", [1]),
+        (("a", "a!"), "a", [0]),
+        (("a", "?!"), "a", [0]),
+        (("a b c", "a! b! c!"), "a b c", [0, 1, 2]),
+        (("a b c", "a! b c!"), "a b c", [0, 2]),
+        (("a b c", "?! ?! ?!"), "a b c", [0, 1, 2]),
+        (("a b", "b a!"), "b a", [1]),
+        (("a b", "n a! b"), "n a b", [1]),
+        (("a b", "a b ?! n"), "a b n", []),
+        (("a b c", "a b2 c!"), "a b2 c", [2]),
+        (("a b c d", "a c d!"), "a c d", [2]),
+        (("a", "a!", "a! n", "n a!"), "n a", [1]),
+        (("a b", "a! b", "a! b2", "n a! b2"), "n a b2", [1]),
+        (("a b", "a! b", "a2! b"), "a b", [0]),
+    ],
+    ids=[
+        "one between two",
+        "the only one",
+        "in its place, though another by what it says",
+        "all at once",
+        "two of three",
+        "all at once, by their places",
+        "moved",
+        "behind a new one",
+        "one that is new is not retained",
+        "beside one that changed",
+        "behind one that was taken out",
+        "over further reloads",
+        "while others change",
+        "and broken otherwise",
+    ],
+)
+def test_the_last_good_version_goes_on_in_its_place(
+    versions: Sequence[str], serves: str, retained: Sequence[int]
+) -> None:
+    retention = after(*versions)
+    assert served(retention.rulebook) == serves.split()
+    assert list(retention.rulebook.retained) == [f"rules[{number}]" for number in retained]
+    assert retention.unsure == ()
+
+
+@pytest.mark.parametrize(
+    ("versions", "serves"),
+    [
+        (("a b", "b"), "b"),
+        (("a!", "a!"), ""),
+        (("a!", "a2!"), ""),
+        (("a", "a!", ""), ""),
+        (("a", "a!", "a2"), "a2"),
+        (("a", "a!", "a"), "a"),
+        (("a b", "a! b", "b"), "b"),
+        (("a", "a!", "n", "n a!"), "n"),
+    ],
+    ids=[
+        "taken out",
+        "refused from the start",
+        "refused from the start, and otherwise",
+        "taken out while refused",
+        "its new text holds",
+        "its former text is back",
+        "taken out while refused, beside another",
+        "written anew after it was taken out",
+    ],
+)
+def test_a_rule_without_a_broken_version_in_force_is_not_retained(versions: Sequence[str], serves: str) -> None:
+    retention = after(*versions)
+    assert served(retention.rulebook) == serves.split()
+    assert not retention.rulebook.retained
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "serves"),
+    [
+        ("a b", "?!", ""),
+        ("a b c", "?! c", "c"),
+        ("a b", "n ?!", "n"),
+        ("a", "n ?!", "n"),
+        ("a", "?! ?!", ""),
+        ("a b", "n! b", "b"),
+        ("a", "n!", ""),
+        ("a b c", "a n! m!", "a"),
+    ],
+)
+def test_where_nobody_can_tell_which_rule_it_was_none_goes_on_and_that_is_said(
+    before: str, now: str, serves: str
+) -> None:
+    retention = after(before, now)
+    assert served(retention.rulebook) == serves.split()
+    assert not retention.rulebook.retained
+    assert {rule.id for rule in retention.unsure} == {rule.id for rule in retention.rulebook.refused}
+
+
+RULE = """\
+- seriesQuery: 'SERIES{namespace!=""}'
+  resources: {template: <<.Resource>>}
+  name: {as: NAME}
+  metricsQuery: QUERY
+"""
+GENERIC = "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
+OWN = "sum by (<<.GroupBy>>) (salaries{<<.LabelMatchers>>})"
+
+
+def rules(series: str, name: str, query: str) -> Rulebook:
+    text_of_rule = RULE.replace("SERIES", series).replace("NAME", name).replace("QUERY", query)
+    return parsed({"rules.yaml": f"rules:\n{text_of_rule}"})
+
+
+@pytest.mark.parametrize(
+    ("now", "goes_on"),
+    [
+        (("salaries", "x/y", GENERIC), True),
+        (("salaries{pod", "paid", "<<.Nope>>"), True),
+        (("pay", "paid", "<<.Nope>>"), True),
+        (("pay", "$0/", OWN), False),
+        (("sum(salaries)", "$0/", GENERIC), True),
+        (("latency", "$0", "<<.Nope>>"), False),
+        (("latency", "$0/", GENERIC), False),
+        (("latency{", "slow", "<<.Nope>>"), False),
+    ],
+    ids=[
+        "the same series",
+        "the same name, the series is broken",
+        "the same name",
+        "another series, though the query is the same",
+        "the series is broken, and the rest tells nothing",
+        "another series",
+        "another series, and the query of all rules",
+        "another name, the series is broken",
+    ],
+)
+def test_a_rule_in_the_place_of_another_is_that_one_unless_it_says_otherwise(
+    now: tuple[str, str, str], *, goes_on: bool
+) -> None:
+    """A rule that was taken out, as one that leaked, must not serve for the broken one that came in its place."""
+    former = rules("salaries", "paid", OWN)
+    broken = rules(*now)
+    assert [refused.id for refused in broken.refused] == ["rules[0]"]
+    retention = retained_in(broken, former)
+    assert bool(retention.rulebook.retained) is goes_on
+    assert bool(retention.unsure) is not goes_on
+
+
+def one_series(*entries: str) -> Rulebook:
+    """Return the rules of these names, all for one series; `a!` is broken, `a?` has an unreadable name as well."""
+    text_of_rules = ""
+    for entry in entries:
+        rule = RULE.replace("SERIES", "requests").replace("NAME", entry[0]).replace("QUERY", GENERIC)
+        rule = rule if len(entry) == 1 else rule.replace("metricsQuery", "metricQuery")
+        text_of_rules += rule.replace("as: ", "as: $") if entry.endswith("?") else rule
+    return parsed({"rules.yaml": f"rules:\n{text_of_rules}"})
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "serves"),
+    [
+        ("a b c", "a b! c", "a b c"),
+        ("a b c", "a! b! c!", "a b c"),
+        ("a b c", "c! a b!", "c a b"),
+        ("a b c", "c! a!", "c a"),
+        ("a b c", "c? a b", "c a b"),
+        ("a b c", "a? b? c?", "a b c"),
+        ("a b c", "b! c n", "b c n"),
+        ("a b c", "c a? n", "c n"),
+    ],
+    ids=[
+        "one of them",
+        "all of them",
+        "moved",
+        "moved, and one deleted",
+        "moved, its name unreadable",
+        "all names unreadable",
+        "one deleted, one new",
+        "one deleted, one new, and a name unreadable",
+    ],
+)
+def test_rules_with_the_same_series_query_are_told_apart_by_their_names(before: str, now: str, serves: str) -> None:
+    rulebook = retained_in(one_series(*now.split()), one_series(*before.split())).rulebook
+    assert [rule.naming.template for rule in rulebook.rules] == serves.split()
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "serves", "retained"),
+    [
+        ("a b c d", "?! c d b", "a c d b", [0]),
+        ("a b c", "c ?! a", "c b a", [1]),
+        ("a b c d", "d b ?! a", "d b c a", [2]),
+        ("a b c", "?! b c n", "a b c n", [0]),
+        ("a b c d", "?! b n d", "a b n d", [0]),
+    ],
+)
+def test_a_rule_that_can_no_longer_be_read_at_all_is_recognised_by_what_is_left_around_it(
+    before: str, now: str, serves: str, retained: Sequence[int]
+) -> None:
+    rulebook = after(before, now).rulebook
+    assert served(rulebook) == serves.split()
+    assert list(rulebook.retained) == [f"rules[{number}]" for number in retained]
+
+
+def test_a_rule_of_another_file_is_another_rule() -> None:
+    former = parsed({"a.yaml": text("a"), "b.yaml": text("b")})
+    renamed = retained_in(parsed({"c.yaml": text("a!"), "b.yaml": text("b")}), former).rulebook
+    assert served(renamed) == ["b"]
+    moved_down = retained_in(parsed({"0.yaml": text("n"), "a.yaml": text("a!"), "b.yaml": text("b")}), former).rulebook
+    assert served(moved_down) == ["n", "a", "b"]
+    assert list(moved_down.retained) == ["rules[1]"]
+
+
+def test_a_retained_rule_stands_where_its_broken_text_does_and_knows_why() -> None:
+    rulebook = after("a b", "n a b!").rulebook
+    (rule,) = (rule for rule in rulebook.rules if rule.id in rulebook.retained)
+    (refused,) = rulebook.refused
+    assert (rule.id, rule.file, rule.line) == (refused.id, refused.file, refused.line) == ("rules[2]", "rules.yaml", 11)
+    assert rulebook.retained[rule.id].reason.startswith("rules.yaml:13: ")
+    assert "metricsQuery" in rulebook.retained[rule.id].reason
+
+
+@pytest.mark.parametrize(
+    ("versions", "newer"),
+    [
+        (("a b", "a! b"), []),
+        (("a b", "n a! b"), [0]),
+        (("a b", "a! b2"), [1]),
+        (("a b", "a! b", "a! b n"), [2]),
+        (("a b", "a! n b", "a! n b2", "m a! n b2"), [0, 2, 3]),
+    ],
+    ids=["none", "with it", "changed with it", "after it", "over further reloads"],
+)
+def test_which_rules_are_newer_than_the_version_that_goes_on(versions: Sequence[str], newer: Sequence[int]) -> None:
+    (held,) = after(*versions).rulebook.retained.values()
+    assert held.newer == {f"rules[{number}]" for number in newer}
+
+
+RESOURCES = """\
+resourceRules:
+  cpu:
+    containerQuery: sum by (<<.GroupBy>>) (cpu{<<.LabelMatchers>>})
+    nodeQuery: sum by (<<.GroupBy>>) (node_cpu{<<.LabelMatchers>>})
+    resources: {template: <<.Resource>>}
+    containerLabel: container
+  memory:
+    containerQuery: sum by (<<.GroupBy>>) (memory{<<.LabelMatchers>>})
+    nodeQuery: sum by (<<.GroupBy>>) (node_memory{<<.LabelMatchers>>})
+    resources: {template: <<.Resource>>}
+    containerLabel: container
+"""
+
+
+def test_what_is_refused_of_a_resource_goes_on_by_its_name() -> None:
+    former = parsed({"rules.yaml": RESOURCES})
+    assert [rule.id for rule in former.resource.rules] == ["resourceRules.cpu", "resourceRules.memory"]
+    broken = RESOURCES.replace("(memory{<<.LabelMatchers>>})", "(memory{<<.LabelMatcher>>})")
+    rulebook = retained_in(parsed({"rules.yaml": broken}), former).rulebook
+    assert {metric.qualified for metric in rulebook.resource.metrics} == {
+        "pods/cpu",
+        "nodes/cpu",
+        "pods/memory",
+        "nodes/memory",
+    }
+    assert list(rulebook.retained) == ["resourceRules.memory"]
+    again = retained_in(parsed({"rules.yaml": broken}), rulebook).rulebook
+    assert again.resource == rulebook.resource
+    gone = retained_in(parsed({"rules.yaml": RESOURCES.partition("  memory")[0]}), again).rulebook
+    assert [rule.id for rule in gone.resource.rules] == ["resourceRules.cpu"]
+
+
+def test_a_window_that_cannot_be_read_stays_what_it_was() -> None:
+    former = parsed({"rules.yaml": RESOURCES + "  window: 5m\n"})
+    broken = retained_in(parsed({"rules.yaml": RESOURCES + "  window: 5x\n"}), former).rulebook
+    assert broken.resource.window_seconds == 300
+    of_another_kind = retained_in(parsed({"rules.yaml": RESOURCES + "  window: [5m]\n"}), broken).rulebook
+    assert of_another_kind.resource.window_seconds == 300
+    taken_out = retained_in(parsed({"rules.yaml": RESOURCES}), of_another_kind).rulebook
+    assert taken_out.resource.window_seconds == 60
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_lost"),
+    [
+        (text("a"), text("a").replace("rules:", "rule:"), True),
+        (text("a"), "rules: a text\n", True),
+        (text("a"), "externalRules: []\n", False),
+        (text("a"), "", False),
+        (text("a"), text("a!"), False),
+        (text("a"), text("b") + "other: 1\n", False),
+        (RESOURCES, RESOURCES.replace("resourceRules:", "resourceRule:"), True),
+    ],
+    ids=["key", "kind", "taken out", "empty", "all refused", "unknown key beside", "resources"],
+)
+def test_a_list_that_vanishes_by_an_error_is_lost_and_not_taken_out(before: str, now: str, *, is_lost: bool) -> None:
+    found = lost_list(parsed({"rules.yaml": now}), parsed({"rules.yaml": before}))
+    assert (found is not None) is is_lost
+
+
+def test_of_many_equal_rules_some_of_them_broken_what_holds_serves() -> None:
+    former = parsed({"rules.yaml": text("a " * 300 + "b")})
+    rulebook = retained_in(parsed({"rules.yaml": text("a a a! " * 100 + "b")}), former).rulebook
+    assert served(rulebook) == ["a"] * 200 + ["b"]
+
+
+def test_very_many_refused_entries_are_not_all_compared_with_each_other() -> None:
+    former = parsed({"rules.yaml": text("a b c")})
+    rubbish = parsed({"rules.yaml": text("a b! c") + "- x\n" * 20_000})
+    more_rubbish = parsed({"rules.yaml": text("n a b! c") + "- x\n" * 20_000 + "- y\n"})
+    rulebook = retained_in(more_rubbish, retained_in(rubbish, former).rulebook).rulebook
+    assert served(rulebook) == ["n", "a", "b", "c"]
+
+
+WORDS = st.lists(
+    st.builds("{}{}{}".format, st.sampled_from("abcd"), st.sampled_from(("", "2")), st.sampled_from(("", "!"))),
+    max_size=5,
+).map(" ".join)
+
+
+@given(st.lists(WORDS, min_size=2, max_size=4))
+@settings(max_examples=150, deadline=None)
+def test_whatever_changes_what_holds_serves_and_nothing_is_served_twice_or_from_nowhere(versions: list[str]) -> None:
+    held: set[object] = set()
+    rulebook = parsed({"rules.yaml": text(versions[0])})
+    for version in versions[1:]:
+        held |= {says(rule) for rule in rulebook.rules}
+        now = parsed({"rules.yaml": text(version)})
+        rulebook = retained_in(now, rulebook).rulebook
+        assert [rule for rule in rulebook.rules if rule.id not in rulebook.retained] == list(now.rules)
+        kept = [rule for rule in rulebook.rules if rule.id in rulebook.retained]
+        assert {says(rule) for rule in kept} <= held
+        assert len({rule.id for rule in rulebook.rules}) == len(rulebook.rules)
+        assert set(rulebook.retained) == {rule.id for rule in kept} <= {rule.id for rule in now.refused}
+        assert rulebook.refused == now.refused

@@ -1,0 +1,51 @@
+"""What is known of a query's template without executing it."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.metrics.rulebook.templates.template import TemplateArguments, parse_query_template
+
+DATA = TemplateArguments("up", 'a="b"', {"a": "b"}, ("namespace", "pod"))
+
+
+def test_renders_the_five_fields() -> None:
+    text = '<<.Series>> <<.LabelMatchers>> <<index .LabelValuesByName "a">> <<.GroupBy>> <<.GroupBySlice>>'
+    assert parse_query_template(text).render(DATA) == 'up a="b" b namespace,pod [namespace pod]'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_plain"),
+    [
+        ("sum(<<.Series>>{<<.LabelMatchers>>}) by (<<- .GroupBy ->>)", True),
+        ("<</* a comment */>>up", True),
+        ("<<$.Series>>", False),
+        ("<<.GroupBySlice>>", False),
+        ('<<index .LabelValuesByName "a">>', False),
+        ("<<.LabelMatchers | len>>", False),
+        ("<<print .LabelMatchers>>", False),
+        ("<<$x := .LabelMatchers>>", False),
+        ("<<if .LabelMatchers>>x<<end>>", False),
+        ("<<.Series.LabelMatchers>>", False),
+    ],
+)
+def test_a_plain_template_places_fields_and_does_nothing_else(text: str, is_plain: bool) -> None:  # noqa: FBT001 - a table
+    assert parse_query_template(text).is_plain is is_plain
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("up", set()),
+        ("<<.Series>>{<<.LabelMatchers>>}", {"Series", "LabelMatchers"}),
+        ('<<with $x := .>><<if (index $x.LabelValuesByName "a")>>y<<end>><<end>>', {"LabelValuesByName"}),
+        ("<<(index .GroupBySlice 0)>><<range .GroupBySlice>><<$.GroupBy>><<end>>", {"GroupBySlice", "GroupBy"}),
+    ],
+)
+def test_fields_are_found_wherever_they_stand(text: str, fields: set[str]) -> None:
+    assert parse_query_template(text).fields == fields
+
+
+def test_templates_of_the_same_text_are_equal() -> None:
+    assert parse_query_template("<<.Series>>") == parse_query_template("<<.Series>>")
+    assert parse_query_template("<<.Series>>") != parse_query_template("<<.GroupBy>>")

@@ -1,0 +1,269 @@
+"""Which metrics a rule makes of series."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
+from tests.support.metrics import merge_metrics, metrics_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.metrics.rulebook.model import Metric, Rule, Rulebook
+
+OVERRIDES = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}, node: {resource: node}}}"
+TEMPLATE = "{template: <<.Resource>>}"
+
+
+@pytest.fixture
+def rule(read: Callable[..., Rulebook]) -> Callable[..., Rule]:
+    """A rule with the given texts under its keys."""
+
+    def make(key: str = "rules", **changes: str) -> Rule:
+        lines = {"seriesQuery": "up", "resources": OVERRIDES, "metricsQuery": "up{<<.LabelMatchers>>}"} | changes
+        text = "".join(f"  {name}: {value}\n" for name, value in lines.items()).replace("  ", "- ", 1)
+        (made,) = read(f"{key}:\n{text}").rules
+        return made
+
+    return make
+
+
+def names(metrics: Iterable[Metric]) -> list[tuple[str, str | None, str | None]]:
+    return [(metric.qualified, metric.object_label, metric.namespace_label) for metric in metrics]
+
+
+def series(name: str, *labels: str) -> dict[str, str]:
+    return {"__name__": name} | dict.fromkeys(labels, "x")
+
+
+def test_each_label_that_names_objects_makes_a_metric(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    found = metrics_of(rule(), [series("rps", "namespace", "pod", "node", "verb")], resolve)
+    assert names(found) == [
+        ("namespaces/rps", "namespace", None),
+        ("nodes/rps", "node", None),
+        ("pods/rps", "pod", "namespace"),
+    ]
+    # Scope is a matter of the kind of object alone.
+    assert [metric.namespaced for metric in found] == [False, False, True]
+    assert {metric.series for metric in found} == {"rps"}
+
+
+def test_resources_are_the_union_over_all_series_of_a_name(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    found = metrics_of(rule(), [series("rps", "pod"), series("rps", "node"), series("other")], resolve)
+    assert names(found) == [("nodes/rps", "node", None), ("pods/rps", "pod", "namespace")]
+
+
+def test_a_template_finds_objects_in_labels(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    labels = ("namespace", "service", "job", "container", "brand", "persistentvolume")
+    found = metrics_of(rule(resources=TEMPLATE), [series("rps", *labels)], resolve)
+    assert names(found) == [
+        ("brands.cheese.io/rps", "brand", "namespace"),
+        ("jobs.batch/rps", "job", "namespace"),
+        ("namespaces/rps", "namespace", None),
+        ("persistentvolumes/rps", "persistentvolume", None),
+        ("services/rps", "service", "namespace"),
+    ]
+
+
+def test_filters_and_name_pick_and_rename(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    picky = rule(seriesFilters="[{is: ^http_}, {isNot: _seconds}]", name="{matches: ^http_(.*)_total$, as: '${1}'}")
+    all_series = [
+        series(name, "pod")
+        for name in ("http_requests_total", "http_wait_seconds_total", "http_open", "my_http_x_total", "http__total")
+    ]
+    found = metrics_of(picky, all_series, resolve)
+    # `http__total` would get an empty name, which nobody could ask for.
+    assert [(metric.name, metric.series) for metric in found] == [("requests", "http_requests_total")]
+
+
+def test_a_name_with_a_slash_is_passed_by(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    found = metrics_of(rule(name="{matches: '.*'}"), [series("a/b", "pod"), series("a", "pod")], resolve)
+    assert [metric.name for metric in found] == ["a"]
+
+
+@pytest.mark.parametrize("name", ["", "my.metric", "x} or up{", "é", "a b"])
+def test_a_series_whose_name_cannot_stand_in_a_query_is_passed_by(
+    name: str, rule: Callable[..., Rule], resolve: ResolveResource
+) -> None:
+    assert metrics_of(rule(), [series(name, "pod")], resolve) == []
+
+
+def test_of_two_labels_for_one_resource_the_first_that_the_series_has_is_used(
+    rule: Callable[..., Rule], resolve: ResolveResource
+) -> None:
+    two = rule(
+        resources="{overrides: {pod: {resource: pod}, pod_name: {resource: pod}, "
+        "ns: {resource: namespace}, namespace: {resource: namespace}}}"
+    )
+    found = metrics_of(two, [series("a", "pod_name", "namespace"), series("b", "pod_name", "pod", "ns")], resolve)
+    assert names(found) == [
+        ("namespaces/a", "namespace", None),
+        ("pods/a", "pod_name", "namespace"),
+        ("namespaces/b", "ns", None),
+        ("pods/b", "pod", "ns"),
+    ]
+
+
+def test_namespaced_kinds_without_a_namespace_label_are_not_served(
+    rule: Callable[..., Rule], resolve: ResolveResource
+) -> None:
+    half = rule(resources="{overrides: {pod: {resource: pod}, node: {resource: node}}}")
+    assert names(metrics_of(half, [series("rps", "pod", "node", "namespace")], resolve)) == [
+        ("nodes/rps", "node", None)
+    ]
+
+
+def test_an_external_rule_makes_one_metric_for_each_name(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    found = metrics_of(rule("externalRules"), [series("a", "pod"), series("a"), series("b")], resolve)
+    assert names(found) == [("a", None, "namespace"), ("b", None, "namespace")]
+    alike = rule("externalRules", resources="{namespaced: false, template: <<.Resource>>}")
+    assert names(metrics_of(alike, [series("a")], resolve)) == [("a", None, None)]
+
+
+@pytest.mark.parametrize(
+    ("query", "resources", "expected"),
+    [
+        ("rps", OVERRIDES, ["namespaces/rps", "nodes/rps", "pods/rps"]),
+        ("'{__name__=\"rps\"}'", OVERRIDES, ["namespaces/rps", "nodes/rps", "pods/rps"]),
+        ("'rps{node=\"\"}'", OVERRIDES, ["namespaces/rps", "pods/rps"]),
+        ("rps", TEMPLATE, []),
+        ('\'rps{pod!="",service=~".+",job=~".*"}\'', TEMPLATE, ["pods/rps", "services/rps"]),
+        ('\'{__name__=~"rps",pod!=""}\'', OVERRIDES, []),
+        ("'{\"my.metric\"}'", OVERRIDES, []),
+        ("'rps{'", OVERRIDES, []),
+    ],
+)
+def test_a_name_that_is_spelled_out_is_served_before_its_series_exists(
+    query: str, resources: str, expected: list[str], rule: Callable[..., Rule], resolve: ResolveResource
+) -> None:
+    found = static_metrics(rule(seriesQuery=query, resources=resources), resolve)
+    assert [metric.qualified for metric in found] == expected
+
+
+def test_a_spelled_out_name_also_passes_filters_and_is_renamed(
+    rule: Callable[..., Rule], resolve: ResolveResource
+) -> None:
+    assert static_metrics(rule(seriesFilters="[{isNot: up}]"), resolve) == []
+    (metric,) = static_metrics(rule("externalRules", name="{as: alive}"), resolve)
+    assert names([metric]) == [("alive", None, "namespace")]
+
+
+def test_what_is_spelled_out_is_what_is_found_later(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    spelled = rule(resources="{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}")
+    assert static_metrics(spelled, resolve) == metrics_of(spelled, [series("up", "pod", "namespace")], resolve)
+
+
+def test_the_last_metric_of_a_name_wins(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    first, second = rule(name="{as: x}"), rule(name="{as: x}", metricsQuery="down{<<.LabelMatchers>>}")
+    merged = merge_metrics(
+        [*metrics_of(first, [series("a", "pod", "node")], resolve), *metrics_of(second, [series("b", "pod")], resolve)]
+    )
+    assert [(metric.qualified, metric.series) for metric in merged] == [("nodes/x", "a"), ("pods/x", "b")]
+
+
+def test_names_are_yielded_one_by_one(rule: Callable[..., Rule], resolve: ResolveResource) -> None:
+    shapes = SeriesShapes()
+    shapes.add([series("a", "pod"), series("b"), series("c", "node")])
+    found = metrics_by_name(rule(), shapes, resolve)
+    assert [names(metrics) for metrics in found] == [
+        [("pods/a", "pod", "namespace")],
+        [],
+        [("nodes/c", "node", None)],
+    ]
+
+
+_LABELS = st.sets(st.sampled_from("abcde"))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["x", "y"]), _LABELS)), st.integers(1, 4))
+def test_shapes_are_the_same_however_the_series_arrive(found: list[tuple[str, set[str]]], size: int) -> None:
+    shapes = SeriesShapes()
+    batches = [found[start : start + size] for start in range(0, len(found), size)]
+    for batch in batches:
+        shapes.add(series(name, *labels) for name, labels in batch)
+    for name in shapes.names():
+        expected = set().union(*(labels for other, labels in found if other == name))
+        assert shapes.labels(name) - {"__name__"} == expected
+    assert len(shapes) == len({name for name, _ in found})
+    assert shapes.left_out == 0
+
+
+def test_shapes_are_bounded() -> None:
+    shapes = SeriesShapes(most_names=2, most_labels=3)
+    shapes.add([series("a", "l1"), series("b"), series("c"), series("a", "l1", "l2"), series("a", "l3"), series("c")])
+    assert list(shapes.names()) == ["a", "b"]
+    assert shapes.labels("a") == {"__name__", "l1", "l2"}
+    assert shapes.left_out == 3
+
+
+def test_one_series_with_too_many_labels_is_left_out_each_time() -> None:
+    shapes = SeriesShapes(most_labels=3)
+    for _ in range(3):
+        shapes.add([series("a", "l1", "l2", "l3", "l4")])
+    assert (shapes.labels("a"), shapes.left_out) == ({"__name__"}, 3)
+
+    shapes.add([series("a", "l1")])
+    assert shapes.labels("a") == {"__name__", "l1"}
+
+
+def test_names_whose_series_have_the_same_labels_share_them() -> None:
+    shapes = SeriesShapes()
+    shapes.add([series("a", "pod", "node"), series("b", "node", "pod"), series("c", "pod")])
+    assert shapes.labels("a") is shapes.labels("b")
+    shapes.add([series("a", "verb")])
+    assert shapes.labels("a") == {"__name__", "pod", "node", "verb"}
+    assert shapes.labels("b") == {"__name__", "pod", "node"}
+
+
+@pytest.mark.parametrize("length", [1, 1000])
+def test_shapes_take_no_more_memory_than_they_may(length: int) -> None:
+    shapes = SeriesShapes(most_bytes=100_000)
+    shapes.add(series(f"{'n' * length}{number}", f"{'l' * length}{number}") for number in range(10_000))
+    assert 20 < len(shapes) < 400
+    assert shapes.left_out == 10_000 - len(shapes)
+
+
+def test_labels_that_no_longer_fit_leave_the_name_with_those_it_has() -> None:
+    shapes = SeriesShapes(most_bytes=10_000)
+    shapes.add(series("a", f"label_{number}") for number in range(1000))
+    assert 20 < len(shapes.labels("a")) < 100
+    assert shapes.left_out > 900
+
+
+def test_series_that_nobody_could_ask_for_are_no_reason_for_doubt() -> None:
+    shapes = SeriesShapes()
+    shapes.add([series("with blank"), series(""), {"pod": "x"}, series("fine")])
+    assert list(shapes.names()) == ["fine"]
+    assert shapes.left_out == 0
+
+
+OURS = "tidewatch_recommended_replicas"
+
+
+@pytest.mark.parametrize(
+    ("query", "filters", "served"),
+    [
+        pytest.param('{namespace!=""}', "[]", False, id="everything"),
+        pytest.param('{namespace!="",__name__!~"^container_.*"}', "[]", False, id="a default rule"),
+        pytest.param('{__name__=~"^.*_replicas$"}', "[{isNot: ^kube_}]", False, id="by an ending"),
+        pytest.param('{namespace!="tidewatch"}', "[]", False, id="all but those of our namespace"),
+        pytest.param('{namespace!="tidewatch",pod!=""}', "[]", False, id="all of pods but those of our namespace"),
+        pytest.param('{namespace!=""}', "[{isNot: ^tidewatch_}]", False, id="all but ours"),
+        pytest.param('{__name__=~"^(http|tidewatch)_.*"}', "[]", True, id="named by a pattern"),
+        pytest.param('{namespace="tidewatch"}', "[]", True, id="named by their source"),
+        pytest.param('{namespace!=""}', "[{is: ^tidewatch_}]", True, id="named by a filter"),
+    ],
+)
+def test_only_a_rule_that_names_them_serves_series_of_tidewatch(
+    rule: Callable[..., Rule], resolve: ResolveResource, query: str, filters: str, *, served: bool
+) -> None:
+    made = rule(seriesQuery=f"'{query}'", seriesFilters=filters)
+    found = metrics_of(made, [series(OURS, "namespace"), series("other_replicas", "namespace")], resolve)
+    ours = [metric.series for metric in found if metric.series == OURS]
+    assert bool(ours) == served

@@ -1,0 +1,44 @@
+"""What the board takes from nodes and pods."""
+
+from __future__ import annotations
+
+from adapter.foundation.cluster.values.placed_pods import PlacedPods
+from adapter.foundation.cluster.values.state import ClusterNode, ClusterState, Observed, Unknown
+from adapter.nodes.board.cluster_facts import NodeFacts, node_facts, node_places
+
+
+def node(name: str, labels: dict[str, str] | None = None) -> ClusterNode:
+    return ClusterNode(
+        name, labels or {}, (), unschedulable=False, conditions={}, created=None, capacity={}, allocatable={}
+    )
+
+
+def test_nodes_are_known_by_name_where_they_are_observed() -> None:
+    placed = PlacedPods()
+    facts = node_facts(ClusterState(nodes=Observed((node("b"), node("a")), 1.0)), Observed(placed, 1.0))
+    assert [one.name for one in facts.nodes or ()] == ["a", "b"]
+    assert facts.pods is placed
+    assert facts.why_unknown == ""
+
+
+def test_nodes_that_are_in_order_stay_the_same_value() -> None:
+    nodes = (node("a"), node("b"))
+    assert node_facts(ClusterState(nodes=Observed(nodes, 1.0)), Unknown("")).nodes is nodes
+
+
+def test_what_is_unknown_has_its_reason() -> None:
+    facts = node_facts(ClusterState(nodes=Unknown("not allowed")), Unknown("pods are not watched"))
+    assert (facts.nodes, facts.why_unknown, facts.pods) == (None, "not allowed", None)
+    assert NodeFacts().why_unknown.startswith("nothing names a cluster")
+
+
+def test_zones_come_from_either_label_and_pools_from_the_configured_one() -> None:
+    nodes = (
+        node("a", {"topology.kubernetes.io/zone": "east", "example.com/pool": "batch"}),
+        node("b", {"failure-domain.beta.kubernetes.io/zone": "west"}),
+    )
+    places = node_places(nodes, "example.com/pool")
+    assert dict(places.zones) == {"a": "east", "b": "west"}
+    assert dict(places.pools) == {"a": "batch", "b": ""}
+    assert node_places(nodes, "").pools == {}
+    assert node_places(None, "x").zones == {}

@@ -1,0 +1,228 @@
+"""Whose series count for a node, whatever a stranger exports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.nodes.exporters.claims import HOLD_SECONDS, SETTLING_SECONDS, ExporterClaim, Ownership, Past, Source
+from adapter.nodes.exporters.ownership import judge_claims
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+REAL: Source = (("job", "node-exporter"), ("namespace", "monitoring"))
+EVIL: Source = (("job", "evil/pod"), ("namespace", "evil"))
+NODES = tuple(f"n{number}" for number in range(1, 11))
+AT = 1_800_000_000.0
+
+
+def claims(
+    source: Source, nodes: Iterable[str] = NODES, *, own: bool = True, live: bool = True, pod: str = ""
+) -> list[ExporterClaim]:
+    """Return the claims of an exporter for each node; `own` says that it has the address of the node."""
+    name = dict(source).get("namespace", "")
+    return [ExporterClaim(node, source, f"{node} {name} {pod}", own, AT if live else AT - 200, live) for node in nodes]
+
+
+@dataclass
+class World:
+    """Answers one after the other."""
+
+    past: Mapping[Source, Past] = field(default_factory=dict)
+    now: float = AT
+    ownership: Ownership = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ownership = Ownership(self.now, self.past)
+
+    def answer(self, *parts: Iterable[ExporterClaim], after: float = 30.0) -> dict[str, str]:
+        """Judge what is exported `after` seconds later; return by which exporter each node is measured now."""
+        self.now += after
+        found = [replace(one, seen_at=self.now - (AT - one.seen_at)) for part in parts for one in part]
+        judgement = judge_claims(self.ownership, found, self.now)
+        self.ownership = judgement.ownership
+        counted = [
+            one for place, one in enumerate(found) if place not in judgement.refused and place not in judgement.earlier
+        ]
+        by_node = {one.node: one.exporter for one in counted}
+        assert len(by_node) == len(counted), "several exporters count for one node"
+        return by_node
+
+
+def real(nodes: Iterable[str] = NODES) -> dict[str, str]:
+    return {node: f"{node} monitoring " for node in nodes}
+
+
+def nine_pods(source: Source = EVIL, node: str = "n1") -> list[ExporterClaim]:
+    return [claim for number in range(9) for claim in claims(source, [node], own=False, pod=f"p{number}")]
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        claims(EVIL, ["n1"], own=False),
+        nine_pods(),
+        nine_pods(REAL),
+        claims(EVIL, own=False),
+        claims(EVIL, ["n1", "n2"], own=True),
+        claims((("job", "node-exporter"),), own=False),
+        claims((("job", "node-exporter"), ("namespace", "evil")), own=False),
+    ],
+    ids=["one pod", "nine pods", "nine pods of the job", "all nodes", "instance", "same job", "same job elsewhere"],
+)
+@pytest.mark.parametrize("from_the_start", [True, False])
+def test_a_stranger_moves_no_node(stranger: list[ExporterClaim], *, from_the_start: bool) -> None:
+    world = World()
+    if not from_the_start:
+        world.answer(claims(REAL))
+        world.answer(claims(REAL), after=SETTLING_SECONDS)
+    for after in (30, 30, SETTLING_SECONDS, 7200):
+        assert world.answer(stranger, claims(REAL), after=after) == real()
+
+
+def test_a_stranger_who_was_first_gives_way_when_the_exporters_come_soon_after() -> None:
+    world = World()
+    world.answer(claims(EVIL, ["n1"], own=False))
+    assert world.answer(claims(EVIL, ["n1"], own=False), claims(REAL)) == real()
+
+
+def test_a_stranger_who_waits_for_a_new_node_loses_it_as_soon_as_the_exporter_is_there() -> None:
+    world = World()
+    world.answer(claims(REAL), claims(EVIL, ["new"], own=False))
+    assert world.answer(claims(REAL, (*NODES, "new")), claims(EVIL, ["new"], own=False)) == real((*NODES, "new"))
+
+
+def test_a_stranger_with_all_nodes_does_not_get_those_of_a_new_job() -> None:
+    pools = [(("job", f"pool-{name}"),) for name in "abc"]
+    parts = [claims(pools[0], NODES[:4]), claims(pools[1], NODES[4:7]), claims(pools[2], NODES[7:])]
+    evil = claims(EVIL, own=False)
+    world = World()
+    world.answer(parts[0], parts[1], evil)
+    world.answer(parts[0], parts[1], evil, after=SETTLING_SECONDS)
+    found = world.answer(*parts, evil)
+    assert not any("evil" in exporter for exporter in found.values())
+    assert len(found) == len(NODES)
+
+
+def test_while_the_exporter_is_silent_nobody_takes_its_place_and_then_loudly() -> None:
+    world = World()
+    evil = claims(EVIL, own=False)
+    world.answer(claims(REAL), evil)
+    for _ in range(int(HOLD_SECONDS / 300) - 1):
+        assert world.answer(evil, after=300) == {}
+    assert world.answer(claims(REAL), evil) == real()
+    world.answer(after=HOLD_SECONDS)
+    assert set(world.answer(evil)) == set(NODES)
+
+
+@pytest.mark.parametrize("from_the_start", [True, False])
+def test_the_last_samples_of_a_silent_exporter_still_count(*, from_the_start: bool) -> None:
+    past = {} if from_the_start else {REAL: Past(AT - 86_400, AT - 200, len(NODES), is_missed=True)}
+    world = World(past)
+    if from_the_start:
+        world.answer(claims(REAL))
+    silent, evil = claims(REAL, ["n1"], live=False), claims(EVIL, ["n1"], own=False)
+    assert world.answer(claims(REAL, NODES[1:]), silent, evil) == real()
+
+
+def test_of_a_node_whose_exporter_alone_is_silent_likewise() -> None:
+    world = World()
+    evil = claims(EVIL, ["n1"], own=False)
+    for after in (30, 600, 600, 600):
+        assert world.answer(claims(REAL, NODES[1:]) if after == 600 else claims(REAL), evil, after=after) == real(
+            NODES[1:] if after == 600 else NODES
+        )
+
+
+@pytest.mark.parametrize(
+    ("ago", "expected"), [(900.0, set()), (HOLD_SECONDS + 1, set(NODES))], ids=["a moment ago", "long ago"]
+)
+def test_after_a_restart_the_exporters_that_prometheus_knew_a_moment_before_keep_their_nodes(
+    ago: float, expected: set[str]
+) -> None:
+    past = {REAL: Past(AT - 86_400, AT - ago, 10, is_missed=True), EVIL: Past(AT - 3000, AT, 10, is_missed=False)}
+    world = World(past)
+    evil = claims(EVIL, own=False)
+    assert set(world.answer(evil)) == expected
+    assert world.answer(evil, claims(REAL)) == real()
+
+
+def test_of_two_jobs_alike_the_older_one_counts() -> None:
+    past = {REAL: Past(AT - 604_800, AT, 10, is_missed=False), EVIL: Past(AT - 86_400, AT, 12, is_missed=False)}
+    for own in (True, False):
+        assert World(past).answer(claims(EVIL, own=own), claims(REAL, own=own)) == real()
+
+
+def test_of_two_jobs_that_are_nearly_alike_the_one_with_older_samples_counts() -> None:
+    older = [replace(claim, since=AT - 900) for claim in claims(REAL, NODES[:9], own=False)]
+    newer = [replace(claim, since=AT - 60) for claim in claims(EVIL, own=False)]
+    assert World().answer(newer, older) == real(NODES[:9])
+
+
+def test_the_job_with_more_nodes_counts_and_made_up_nodes_are_none() -> None:
+    assert World().answer(claims(EVIL, NODES[:4]), claims(REAL)) == real()
+
+
+def test_jobs_that_each_measure_a_part_of_the_nodes_all_count() -> None:
+    world = World()
+    for after in (30, SETTLING_SECONDS, 7200):
+        found = world.answer(claims(REAL, NODES[:7]), claims((("job", "windows"),), NODES[7:], own=False), after=after)
+        assert set(found) == set(NODES)
+
+
+def test_a_job_that_overlaps_a_little_keeps_the_nodes_that_it_has_alone() -> None:
+    other: Source = (("job", "vms"), ("namespace", "vms"))
+    found = World().answer(claims(REAL, NODES[:6]), claims(other, NODES[5:]))
+    assert found == real(NODES[:6]) | {node: f"{node} vms " for node in NODES[6:]}
+
+
+def test_an_exporter_that_is_restarted_with_another_address_goes_on_at_once() -> None:
+    world = World()
+    world.answer(claims(REAL, own=False, pod="a"))
+    found = world.answer(claims(REAL, own=False, pod="a", live=False), claims(REAL, own=False, pod="b"))
+    assert found == {node: f"{node} monitoring b" for node in NODES}
+
+
+def test_a_stranger_of_the_same_job_does_not_take_the_turn_of_an_exporter_with_the_address_of_its_node() -> None:
+    world = World()
+    world.answer(claims(REAL))
+    assert world.answer(claims(REAL, ["n1"], own=False, pod="x")) == {}
+
+
+def test_a_stranger_of_the_same_job_who_was_refused_does_not_take_its_turn() -> None:
+    world = World()
+    world.answer(claims(REAL, own=False, pod="a"))
+    stranger = claims(REAL, ["n1"], own=False, pod="z")
+    world.answer(claims(REAL, own=False, pod="a"), stranger)
+    assert "n1" not in world.answer(claims(REAL, NODES[1:], own=False, pod="a"), stranger)
+
+
+def test_a_job_that_is_renamed_gets_the_nodes_after_the_hour() -> None:
+    world, renamed = World(), (("job", "new-name"), ("namespace", "monitoring"))
+    world.answer(claims(REAL))
+    assert world.answer(claims(renamed), after=SETTLING_SECONDS) == {}
+    assert set(world.answer(claims(renamed), after=HOLD_SECONDS)) == set(NODES)
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.sampled_from(NODES), st.integers(0, 3), st.booleans()), max_size=12), max_size=6),
+    st.integers(1, 600),
+)
+def test_whatever_strangers_export_the_nodes_of_a_live_job_stay(
+    rounds: list[list[tuple[str, int, bool]]], after: int
+) -> None:
+    world = World()
+    world.answer(claims(REAL))
+    world.answer(claims(REAL), after=SETTLING_SECONDS)
+    for pods in rounds:
+        strangers = [
+            claim
+            for number, (node, namespace, own) in enumerate(pods)
+            for claim in claims((("job", "x"), ("namespace", f"t{namespace}")), [node], own=own, pod=str(number))
+        ]
+        assert world.answer(strangers, claims(REAL), after=after) == real()

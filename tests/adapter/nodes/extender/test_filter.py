@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.nodes.extender.filter import failed_nodes
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.scheduling_settings import FilterSettings
+from tests.adapter.nodes.extender.boards import GIB, NAN, board, load, pending
+
+CPU, MEMORY, DISK, GPU = LoadResource.CPU, LoadResource.MEMORY, LoadResource.DISK, LoadResource.GPU
+CPU_80 = FilterSettings({CPU: 0.8})
+
+
+@pytest.mark.parametrize(
+    ("ratio", "cpu_milli", "reason"),
+    [
+        (0.5, 400, ""),
+        (0.7, 400, ""),
+        (0.83, 200, "cpu 15m average 83 percent and this pod 5 percent over the limit 80 percent"),
+        (0.7, 404, "cpu 15m average 70 percent and this pod 10.1 percent over the limit 80 percent"),
+        (0.9, 0, "cpu 15m average 90 percent over the limit 80 percent"),
+        (NAN, 4000, ""),
+    ],
+)
+def test_a_node_fails_if_it_were_over_the_limit_with_the_pod(ratio: float, cpu_milli: int, reason: str) -> None:
+    failed = failed_nodes(board({"cpu": [ratio]}), pending(cpu_milli), ["node-1"], CPU_80)
+    assert failed == ({"node-1": reason} if reason else {})
+
+
+def test_recently_bound_pods_count_before_the_metrics_show_them() -> None:
+    busy = board({"cpu": [0.6, 0.6]}, recent_requests={CPU: [800.0, 0.0]})
+    assert failed_nodes(busy, pending(200), ["node-1", "node-2"], CPU_80) == {
+        "node-1": "cpu 15m average 60 percent, recently bound pods 20 percent and this pod 5 percent "
+        "over the limit 80 percent"
+    }
+
+
+@pytest.mark.parametrize(
+    ("limits", "fails"), [({}, False), ({"cpu": 100}, False), ({"cpu": 800}, False), ({"cpu": 1200}, True)]
+)
+def test_limits_of_the_pod_count_where_they_are_to_be_used_but_never_less_than_its_requests(
+    limits: dict[str, int], *, fails: bool
+) -> None:
+    settings = FilterSettings({CPU: 0.8}, use="limits")
+    busy = board({"cpu": [0.5]}, recent_requests={CPU: [4000.0]}, recent_limits={CPU: [400.0]})
+    assert bool(failed_nodes(busy, pending(400, limits=limits), ["node-1"], settings)) is fails
+
+
+def test_each_resource_has_its_own_limit_and_all_reasons_are_named() -> None:
+    settings = FilterSettings({CPU: 0.8, MEMORY: 0.9})
+    failed = failed_nodes(board({"cpu": [0.9], "memory": [0.85]}), pending(0, GIB), ["node-1"], settings)
+    assert failed == {
+        "node-1": "cpu 15m average 90 percent over the limit 80 percent; "
+        "memory 15m average 85 percent and this pod 12.5 percent over the limit 90 percent"
+    }
+
+
+def test_limits_of_a_pool_replace_the_general_ones_of_the_same_resource() -> None:
+    settings = FilterSettings({CPU: 0.8}, pools={"batch": {CPU: 0.95}, "db": {CPU: 0.5, MEMORY: 0.5}})
+    names = ["node-1", "node-2", "node-3", "node-4"]
+    busy = board({"cpu": [0.9, 0.9, 0.6, 0.3], "memory": [0.6] * 4}, pools=["", "batch", "db", "db"])
+    assert failed_nodes(busy, pending(), names, settings) == {
+        "node-1": "cpu 15m average 90 percent over the limit 80 percent",
+        "node-3": "cpu 15m average 60 percent over the limit 50 percent; "
+        "memory 15m average 60 percent over the limit 50 percent",
+        "node-4": "memory 15m average 60 percent over the limit 50 percent",
+    }
+
+
+@pytest.mark.parametrize(("gpus", "fails"), [(0, False), (1, True)])
+def test_a_limit_of_the_gpus_holds_for_pods_that_ask_for_some(gpus: int, *, fails: bool) -> None:
+    failed = failed_nodes(board({"gpu": [0.95]}), pending(gpus=gpus), ["node-1"], FilterSettings({GPU: 0.9}))
+    assert bool(failed) is fails
+
+
+def test_of_resources_that_pods_do_not_ask_for_the_measured_load_counts() -> None:
+    failed = failed_nodes(
+        board({"disk": [0.5, 0.95]}), pending(4000), ["node-1", "node-2"], FilterSettings({DISK: 0.9})
+    )
+    assert failed == {"node-2": "disk 15m average 95 percent over the limit 90 percent"}
+
+
+@pytest.mark.parametrize("names", [[], ["nobody"], ["nobody", "node-1"]])
+def test_an_unknown_node_is_accepted(names: list[str]) -> None:
+    assert failed_nodes(board({"cpu": [0.1]}), pending(4), names, CPU_80) == {}
+
+
+def test_a_resource_that_is_not_measured_at_all_rejects_nobody() -> None:
+    assert failed_nodes(board({"memory": [0.99]}), pending(4000), ["node-1"], CPU_80) == {}
+
+
+def test_a_node_without_capacity_is_accepted() -> None:
+    empty = board({"cpu": [0.1]})
+    columns = dataclasses.replace(empty.columns, capacity={"cpu": empty.columns.capacity["cpu"] * 0})
+    assert failed_nodes(dataclasses.replace(empty, columns=columns), pending(4000), ["node-1"], CPU_80) == {}
+
+
+def test_the_reason_names_the_window_of_the_number() -> None:
+    failed = failed_nodes(board({"cpu": [0.9]}, load(CPU, [0.9], window=2)), pending(), ["node-1"], CPU_80)
+    assert failed == {"node-1": "cpu 5m average 90 percent over the limit 80 percent"}
+
+
+def test_an_estimate_rejects_nobody_whatever_the_pod_asks_for() -> None:
+    estimated = board({"cpu": [1.0, 0.9]}, load(CPU, [1.0, 0.9], estimated=[0]))
+    assert list(failed_nodes(estimated, pending(8000), ["node-1", "node-2"], CPU_80)) == ["node-2"]
+
+
+def test_without_limits_every_node_is_accepted() -> None:
+    assert failed_nodes(board({"cpu": [1.0]}), pending(4000), ["node-1"], FilterSettings()) == {}
+
+
+@given(
+    st.lists(st.floats(0, 1) | st.just(NAN), min_size=1, max_size=8),
+    st.integers(0, 4000),
+    st.floats(0.01, 1),
+)
+def test_exactly_the_nodes_over_the_limit_fail(ratios: list[float], cpu_milli: int, limit: float) -> None:
+    names = [f"node-{number + 1}" for number in range(len(ratios))]
+    failed = failed_nodes(board({"cpu": ratios}), pending(cpu_milli), names, FilterSettings({CPU: limit}))
+    for name, ratio in zip(names, ratios, strict=True):
+        over = ratio + cpu_milli / 4000 - limit
+        if abs(over) > 1e-6 or math.isnan(ratio):
+            assert (name in failed) is (over > 0)

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from adapter.nodes.file.encoding import DIGEST_BYTES, SampleFileError, decoded_samples, encoded
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.samples import SampleGrid, SampleSet
+from tests.adapter.nodes.file.grids import END, grid, samples
+
+if TYPE_CHECKING:
+    from adapter.nodes.model.arrays import Floats
+
+MEANING = "queries of http://prometheus"
+SMALL = b"".join(encoded(samples(grid(LoadResource.CPU, ("a", "b")), grid(LoadResource.GPU, ("b",))), MEANING))
+TIMES = st.one_of(st.just(float("nan")), st.floats(0, 4e9))
+
+
+def times(size: int) -> st.SearchStrategy[Floats]:
+    return arrays.arrays(np.float64, size, elements=TIMES)
+
+
+@st.composite
+def grids(draw: st.DrawFn, resource: LoadResource) -> SampleGrid:
+    names = tuple(sorted(draw(st.sets(st.text(max_size=5), max_size=3))))
+    step, columns, nodes = draw(st.integers(1, 120)), draw(st.integers(0, 6)), len(names)
+    ratios = st.one_of(st.just(float("nan")), st.floats(0, 1.5, width=32))
+    return SampleGrid(
+        resource=resource,
+        step_seconds=step,
+        end=step * draw(st.integers(0, 10**8)),
+        nodes=names,
+        values=draw(arrays.arrays(np.float64, (nodes, columns), elements=ratios)),
+        newest=draw(times(nodes)),
+        scrape_seconds=draw(times(nodes)),
+        advancing=draw(times(nodes)),
+        reset_at=draw(times(nodes)),
+    )
+
+
+def assert_equal(found: SampleGrid, given: SampleGrid) -> None:
+    assert (found.resource, found.step_seconds, found.end, found.nodes) == (
+        given.resource,
+        given.step_seconds,
+        given.end,
+        given.nodes,
+    )
+    for name in ("values", "newest", "scrape_seconds", "advancing", "reset_at"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(given, name))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.tuples(grids(LoadResource.CPU), grids(LoadResource.DISK)))
+def test_what_is_written_is_read(both: tuple[SampleGrid, SampleGrid]) -> None:
+    found = decoded_samples(b"".join(encoded(samples(*both), MEANING)), MEANING)
+    assert found.from_file
+    assert list(found.grids) == [each.resource for each in both]
+    for each in both:
+        assert_equal(found.grids[each.resource], each)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, len(SMALL) - 1), st.integers(1, 255))
+def test_any_changed_byte_is_refused(place: int, change: int) -> None:
+    content = bytearray(SMALL)
+    content[place] ^= change
+    with pytest.raises(SampleFileError, match="damaged"):
+        decoded_samples(bytes(content), MEANING)
+
+
+def test_any_cut_is_refused() -> None:
+    for size in range(len(SMALL)):
+        with pytest.raises(SampleFileError, match="damaged"):
+            decoded_samples(SMALL[:size], MEANING)
+
+
+def signed(body: bytes) -> bytes:
+    return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(b'{"format":"tidewatch-node-samples","version":2}\n', "it has version 2", id="version"),
+        pytest.param(b"\x80\x04\x95cos\nsystem\n", "not a file of node samples", id="pickle"),
+        pytest.param(b'{"format":"other","version":1}\n', "not a file of node samples", id="format"),
+        pytest.param(b"", "not a file of node samples", id="nothing"),
+        pytest.param(SMALL[:-DIGEST_BYTES] + b"x", "its size differs", id="longer"),
+        pytest.param(SMALL[:-DIGEST_BYTES].replace(b'"node_list":1', b'"node_list":7'), "not listed", id="node-list"),
+        pytest.param(SMALL[:-DIGEST_BYTES].replace(b'"columns":4', b'"columns":-4'), "not a file of", id="negative"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_although_its_digest_matches(body: bytes, reason: str) -> None:
+    with pytest.raises(SampleFileError, match=reason):
+        decoded_samples(signed(body), MEANING)
+
+
+def test_samples_of_other_queries_are_refused() -> None:
+    with pytest.raises(SampleFileError, match="other queries"):
+        decoded_samples(SMALL, "queries of http://another")
+
+
+def test_float32_keeps_a_percentage_to_five_digits_after_the_point() -> None:
+    given = grid(LoadResource.CPU, tuple(f"n{number:03}" for number in range(200)), columns=60)
+    found = decoded_samples(b"".join(encoded(samples(given), MEANING)), MEANING).grids[LoadResource.CPU]
+    assert np.nanmax(np.abs(found.values - given.values)) * 100 < 1e-5
+
+
+def test_what_is_no_ratio_is_stored_as_missing() -> None:
+    given = grid(LoadResource.CPU, ("a",))
+    values = np.array([[np.inf, -np.inf, 1e300, 0.5]])
+    changed = SampleSet({LoadResource.CPU: _with_values(given, values)})
+    found = decoded_samples(b"".join(encoded(changed, MEANING)), MEANING).grids[LoadResource.CPU]
+    np.testing.assert_array_equal(found.values, [[np.nan, np.nan, np.nan, 0.5]])
+
+
+def test_what_is_read_cannot_be_written_to() -> None:
+    found = decoded_samples(SMALL, MEANING).grids[LoadResource.CPU]
+    assert found.end == END
+    with pytest.raises(ValueError, match="read-only"):
+        found.values[0, 0] = 1.0
+
+
+def _with_values(given: SampleGrid, values: Floats) -> SampleGrid:
+    return SampleGrid(
+        given.resource,
+        given.step_seconds,
+        given.end,
+        given.nodes,
+        values,
+        given.newest,
+        given.scrape_seconds,
+        given.advancing,
+        given.reset_at,
+    )

@@ -1,0 +1,73 @@
+"""The text of the queries; what they evaluate to is in the tests with a real Prometheus."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from adapter.foundation.promql.quoting import go_quoted
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.queries.expressions import (
+    ACCOUNTED_RULE,
+    RULES,
+    RateFunction,
+    rate_function,
+    resource_query,
+)
+from adapter.nodes.queries.survey import survey_query
+
+METRIC = re.compile(r"\b(node_\w+|DCGM_\w+|tidewatch:\w+:ratio)\b(\{[^}]*\})?")
+RATE = RateFunction("irate", 60)
+MATCHERS = {"cluster": 'a"b\\c', "team": "x"}
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("resource", LoadResource)
+def test_matchers_are_added_to_every_selector(resource: LoadResource, *, recorded: bool) -> None:
+    query = resource_query(resource, rate=RATE, matchers=MATCHERS, recorded=recorded).expression
+    found = METRIC.findall(query)
+    assert found
+    assert all('cluster="a\\"b\\\\c", team="x"' in inside for _metric, inside in found)
+
+
+def test_matchers_are_added_to_every_selector_of_the_survey() -> None:
+    assert all('team="x"' in inside for _metric, inside in METRIC.findall(survey_query(MATCHERS)))
+
+
+@pytest.mark.parametrize("resource", LoadResource)
+def test_no_rule_and_no_job_is_needed(resource: LoadResource) -> None:
+    query = resource_query(resource, rate=RATE, matchers={}).expression
+    assert "job=" not in query
+    assert ":" not in query
+
+
+@pytest.mark.parametrize("resource", LoadResource)
+def test_our_rules_take_the_place_of_counters_and_of_no_other_part(resource: LoadResource) -> None:
+    query = resource_query(resource, rate=RATE, matchers={}, recorded=True).expression
+    assert RULES[resource] in query
+    assert (ACCOUNTED_RULE in query) == (resource is LoadResource.CPU)
+    assert "irate" not in query
+    assert "timestamp(" in query
+
+
+@pytest.mark.parametrize(
+    ("scrape_seconds", "function"),
+    [
+        (15, "irate(x[60s])"),
+        (30, "irate(x[120s])"),
+        (60, "irate(x[240s])"),
+        (10, "irate(x[40s])"),
+        (5, "rate(x[20s])"),
+        (1, "rate(x[20s])"),
+        (300, "irate(x[600s])"),
+        (math.nan, "irate(x[300s])"),
+    ],
+)
+def test_the_range_of_rates_follows_the_scrape_interval(scrape_seconds: float, function: str) -> None:
+    assert rate_function(scrape_seconds).of("x") == function
+
+
+def test_text_in_a_matcher_cannot_end_its_literal() -> None:
+    assert go_quoted('a"} or up{b="\\\n') == '"a\\"} or up{b=\\"\\\\\\n"'

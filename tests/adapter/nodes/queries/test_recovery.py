@@ -1,0 +1,127 @@
+"""After an outage the samples that Prometheus has are available again soon, with a Prometheus that is scripted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pytest
+
+from adapter.foundation.cluster.values.state import NodeAddress
+from adapter.foundation.sources.prometheus.decoding import INSTANT_LIMITS, read_instant
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
+from adapter.foundation.sources.prometheus.ranges import parts_of
+from adapter.foundation.time.pace import UNPACED
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.scheduling_settings import SchedulingSettings
+from adapter.nodes.queries.expressions import NEWEST, PART_LABEL, RATIO
+from adapter.nodes.queries.refresher import SampleRefresher
+from tests.adapter.nodes.placement.objects import a_node
+from tests.adapter.nodes.queries.answers import matrix_body
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.ranges import RangeReader
+
+START = 1_800_000_000.0
+INTERVAL = 30.0
+
+
+class Scripted:
+    """Answers range queries with a steady load, with nothing, or not in time."""
+
+    mode = "steady"
+
+    def __init__(self) -> None:
+        self.loads = {"a": 0.5}
+
+    def instant(self, query: str, **_: object) -> Any:  # noqa: ANN401 - it never returns
+        raise PrometheusUnreachableError(query, "no survey here")
+
+    def read_range(
+        self, reader: RangeReader, query: str, *, start: float, end: float, step_seconds: float, **_: object
+    ) -> None:
+        if self.mode == "hangs":
+            raise PrometheusTimeoutError(query, "no answer")
+        (part,) = parts_of(start, end, step_seconds)
+        times = range(int(start), int(end) + 1, int(step_seconds))
+        series = []
+        for instance, load in self.loads.items():
+            values = {RATIO: dict.fromkeys(times, load), NEWEST: {time: float(time) for time in times}}
+            series += [({"instance": instance, PART_LABEL: name}, found) for name, found in values.items()]
+        reader.add(part, matrix_body([] if self.mode == "empty" else series))
+
+
+@pytest.mark.parametrize(("mode", "refreshes"), [("hangs", 2), ("empty", 1)])
+def test_what_an_outage_left_out_is_asked_for_again(mode: str, refreshes: int) -> None:
+    prometheus = Scripted()
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, now = None, START
+    for prometheus.mode in ("steady", *[mode] * 10, *["steady"] * refreshes):
+        samples = refresher.refresh(now, samples, None).samples
+        now += INTERVAL
+    assert samples is not None
+    assert set(samples.grids) == set(LoadResource)
+    assert {resource: int(np.isnan(grid.values).sum()) for resource, grid in samples.grids.items()} == dict.fromkeys(
+        LoadResource, 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("envelope", "measured"), [({}, set()), ({"warnings": ["a store is away"]}, set(LoadResource))]
+)
+def test_a_partial_survey_is_not_believed(envelope: dict[str, Any], measured: set[LoadResource]) -> None:
+    """One of several stores is away, and the others have no series of a resource: nothing is known of the first."""
+
+    class Surveyed(Scripted):
+        def instant(self, query: str, **_: object) -> Any:  # noqa: ANN401 - as above
+            counts = [{"metric": {PART_LABEL: f"series:{one.value}"}, "value": [START, "0"]} for one in LoadResource]
+            document = {"status": "success", "data": {"resultType": "vector", "result": counts}, **envelope}
+            body = bytearray(json.dumps(document).encode())
+            return read_instant(query, body, evaluated_at=START, limits=INSTANT_LIMITS, pace=UNPACED)
+
+    refresher = SampleRefresher(cast("PrometheusClient", Surveyed()), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples = refresher.refresh(START, None, None).samples
+    assert set(samples.grids) == measured
+
+
+def test_series_that_change_places_or_names_keep_their_loads() -> None:
+    """What was learned of the series of one answer must not be taken for those of another."""
+    answers = (
+        {"a": 0.1, "b": 0.2},
+        {"b": 0.2, "a": 0.1},
+        {"c": 0.3, "a": 0.1},
+        {"a": 0.1, "b": 0.2, "c": 0.3},
+    )
+    prometheus = Scripted()
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, now = None, START
+    for prometheus.loads in answers:
+        samples = refresher.refresh(now, samples, None).samples
+        grid = samples.grids[LoadResource.MEMORY]
+        newest = dict(zip(grid.nodes, grid.values[:, -1].tolist(), strict=True))
+        assert {name: newest[name] for name in prometheus.loads} == prometheus.loads
+        now += INTERVAL
+
+
+def test_loads_follow_an_address_that_goes_from_one_node_to_another() -> None:
+    """Heartbeats make new Node objects all the time, which must not hide that one has another address."""
+
+    def nodes(*addresses: str) -> tuple[ClusterNode, ...]:
+        return tuple(
+            replace(a_node(name), addresses=(NodeAddress("InternalIP", address),))
+            for name, address in zip(("x", "y"), addresses, strict=True)
+        )
+
+    prometheus = Scripted()
+    prometheus.loads = {"10.0.0.1": 0.1, "10.0.0.2": 0.2}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, now, found = None, START, []
+    for known in (nodes("10.0.0.1", "10.0.0.2"), nodes("10.0.0.1", "10.0.0.2"), nodes("10.0.0.2", "10.0.0.1")):
+        samples = refresher.refresh(now, samples, known).samples
+        found.append(samples.grids[LoadResource.MEMORY].values[:, -1].tolist())
+        now += INTERVAL
+    assert found == [[0.1, 0.2], [0.1, 0.2], [0.2, 0.1]]

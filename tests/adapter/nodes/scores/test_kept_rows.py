@@ -1,0 +1,83 @@
+"""What is computed of each node once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.nodes.model.columns import KeptRows
+from adapter.nodes.model.scheduling_settings import LowRiskOverCommitmentArgs
+from adapter.nodes.scores import low_risk_overcommitment as lroc
+from tests.adapter.nodes.scores.builder import CPU, MEMORY, Node, columns, pod
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+
+SIZE = {"cpu": 4000, "memory": 4096}
+asked = st.lists(st.lists(st.integers(0, 20), max_size=8), max_size=8)
+
+
+class Squares:
+    """Computes squares and cubes, and remembers of what."""
+
+    def __init__(self) -> None:
+        self.computed: list[int] = []
+
+    def __call__(self, rows: NDArray[np.intp]) -> Floats:
+        self.computed += rows.tolist()
+        return np.stack([rows**2, rows**3]).astype(np.float64)
+
+
+@given(asked)
+def test_each_row_is_computed_once_and_is_always_its_own(requests: list[list[int]]) -> None:
+    kept, squares = KeptRows(), Squares()
+    for rows in requests:
+        found = kept.of("powers", 2, np.array(rows, dtype=np.intp), squares)
+        assert found.tolist() == [[row**2 for row in rows], [row**3 for row in rows]]
+    assert sorted(squares.computed) == sorted({row for rows in requests for row in rows})
+
+
+def test_names_are_kept_apart() -> None:
+    kept, rows = KeptRows(), np.array([1, 2])
+    assert kept.of("a", 2, rows, Squares()).tolist() == [[1, 4], [1, 8]]
+    assert kept.of("b", 1, rows, lambda lacking: -lacking[None, :].astype(np.float64)).tolist() == [[-1, -2]]
+
+
+def test_what_is_returned_may_be_written_to() -> None:
+    kept, rows = KeptRows(), np.array([3])
+    kept.of("a", 2, rows, Squares())[:] = 0
+    assert kept.of("a", 2, rows, Squares()).tolist() == [[9], [27]]
+
+
+def test_threads_share_the_work() -> None:
+    kept, squares, rows = KeptRows(), Squares(), np.arange(50)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: kept.of("a", 2, rows, squares).tolist(), range(8)))
+    assert all(one == found[0] for one in found)
+    assert sorted(squares.computed) == rows.tolist()
+
+
+def test_scores_of_later_requests_are_those_of_new_columns() -> None:
+    """The kept risk of the load must not carry anything of the pod, or of the order, of an earlier request."""
+    nodes = [
+        Node(f"n{number}", SIZE, requested=asks, limits=asks, mean={CPU: 0.1 * number, MEMORY: 0.5}, std={CPU: 0.1})
+        for number in range(1, 9)
+        for asks in ({"cpu": 100 * number, "memory": 50 * number},)
+    ]
+    table = columns(*nodes)
+    requests = [
+        (pod({"cpu": 100}), [0, 3, 5]),
+        (pod({"cpu": 900, "memory": 10}), [5, 4, 3, 0]),
+        (pod({"memory": 7}), [7]),
+    ]
+    for smoothing in (5, 1):
+        args = LowRiskOverCommitmentArgs(smoothing_window_size=smoothing)
+        for pending, rows in requests:
+            found = lroc.score(pending, table, np.array(rows), args).values
+            assert found.tolist() == lroc.score(pending, columns(*nodes), np.array(rows), args).values.tolist()

@@ -1,8 +1,0 @@
-from __future__ import annotations
-
-from tests.sources.kubernetes import conftest as kubernetes
-
-no_proxy = kubernetes._no_proxy
-server = kubernetes.server
-client = kubernetes.client
-tasks = kubernetes.tasks

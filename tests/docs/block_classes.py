@@ -1,0 +1,356 @@
+"""The kinds of code blocks on the pages, and what shows that a block of a kind works.
+
+Configuration is read by the reader of its program, a command line is parsed by its command, and a table says why a
+command cannot run where the tests run.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from adapter.commands.main import COMMANDS as ADAPTER
+from adapter.commands.readiness import READINESS
+from adapter.foundation.documents.load import MappingNode, SequenceNode, load_documents, problems_within
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.service.flags.parsing import parse_flags
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from adapter.metrics.rulebook.report import rulebook_report
+from adapter.nodes.configuration.reading import read_scheduling
+from adapter.nodes.extender.protocol import decode_args
+from adapter.nodes.hotspots.query import parse_query
+from recommender.commands.main import COMMANDS as RECOMMENDER
+from recommender.configuration.reading import read_configuration
+from recommender.kubectl.main import COMMANDS as PLUGIN
+from tests.docs.blocks import Block, commands_of
+from tests.support.checkout import CHECKOUT
+from tests.support.trimaran_client import decoded_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROGRAMS: Final = {"tidewatch-adapter": ADAPTER, "tidewatch-recommender": RECOMMENDER, "kubectl-tidewatch": PLUGIN}
+RULES: Final = CHECKOUT / "rules" / "adapter"
+
+NOT_RUN: Final = {
+    "serve": "serves until it is ended, with an API server and Prometheus; tests/adapter/commands/serve runs it",
+    "explain": "asks Prometheus or a server; tests/adapter/commands/test_explain.py runs it",
+    "why": "asks an API server; tests/recommender/kubectl and tests/e2e/hpa run it",
+    "what-if": "asks an API server; tests/recommender/kubectl runs it",
+    "doctor": "asks an API server and Prometheus; tests/adapter/commands/doctor and test_doctor.py run it",
+    "nodes": "serves until it is ended, with Prometheus; tests/adapter/commands/nodes runs it",
+    "readiness": "serves until it is ended; tests/adapter/commands/test_readiness.py runs it",
+    "run": "decides until it is ended; test_run.py runs it",
+    "proportional": "asks an API server; test_proportional_process.py runs it",
+    "sizes": "asks Prometheus; tests/recommender/commands/test_sizes.py runs it",
+    "backtest": "needs recorded load, and fits models; tests/recommender/commands/test_backtest.py runs it",
+}
+"""Commands of ours that are only parsed here, by name."""
+NEEDS_MORE: Final = {
+    "kubectl": "asks an API server; tests/e2e uses the same resources",
+    "pip": "installs from a package index; .ci/python-environment installs the same project",
+    "make": "runs for minutes; whether the target exists is tested",
+    "python": "runs for minutes; whether the module exists is tested",
+    "curl": "asks a running server; what it sends is read by the server's own parser",
+    "helm": "is built for the end-to-end tests; its values are compared with the schema",
+}
+"""Commands that are not ours."""
+PICTURES: Final = {
+    "docs/architecture.md": r"adapter/ +everything|Prometheus ─>|sources, cluster ─>",
+    "docs/explain.md": "the server could not find the metric",
+    "docs/operating.md": "Warning: this answer is",
+    "docs/sizes.md": "3 of 5 containers sized from",
+    "docs/recommender.md": r"tidewatch-recommender run +--config FILE +decides",
+}
+"""Blocks that are neither configuration nor commands: drawings, overviews and messages. By page, how they begin."""
+
+
+def configuration(block: Block) -> MappingNode | SequenceNode | None:
+    """Return what a block holds, if it is YAML or JSON; it must have no problem of its own."""
+    if block.language not in {"yaml", "json"} and not re.match(r"\w+:\n", block.text):
+        return None
+    root = load_documents(block.text, block.place).root
+    assert isinstance(root, MappingNode | SequenceNode)
+    assert list(problems_within(root)) == []
+    return root
+
+
+def keys_of(block: Block) -> set[str]:
+    root = configuration(block)
+    return {entry.name for entry in root.entries} if isinstance(root, MappingNode) else set()
+
+
+def kind_of(block: Block) -> str | None:
+    root = configuration(block)
+    kind = root.get("kind") if isinstance(root, MappingNode) else None
+    return None if kind is None else kind.text()
+
+
+def indented(text: str, by: int) -> str:
+    return re.sub("^(?=.)", " " * by, text, flags=re.MULTILINE)
+
+
+RECOMMENDATIONS: Final = (
+    "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\n"
+    "prometheus: {url: http://prometheus:9090}\nrecommendations:\n"
+)
+TARGETS: Final = "  targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]\n"
+
+
+def recommender_text(block: Block) -> str | None:
+    """Return a block as a whole configuration of the recommender; None if it is no part of one."""
+    text, keys = block.text, keys_of(block)
+    if kind_of(block) == "RecommenderConfiguration":
+        return text
+    if text.startswith("- name: "):
+        return RECOMMENDATIONS + text
+    if "nodeGroups" in keys:
+        return f"{RECOMMENDATIONS}- name: nodes\n  clusterSize:\n{indented(text, 4)}"
+    if keys & {"linear", "ladder", "interpolated", "configMap", "resources"}:
+        mode = "    linear: {nodesPerReplica: 16}\n" if keys == {"resources"} else ""
+        return f"{RECOMMENDATIONS}- name: dns\n  proportional:\n{mode}{indented(text, 4)}{TARGETS}"
+    if keys == {"override"}:
+        predictive = "{load: sum(load), loadPerReplica: 10, horizon: 2m"
+        return f"{RECOMMENDATIONS}- name: web\n  predictive: {predictive}, {text.strip()}}}\n{TARGETS}"
+    return None
+
+
+def is_recommender(block: Block) -> bool:
+    return configuration(block) is not None and recommender_text(block) is not None
+
+
+def read_by_recommender(block: Block) -> None:
+    found = read_configuration(recommender_text(block) or "", block.place)
+    assert [str(problem) for each in found.refused for problem in each.problems] == []
+    assert found.recommendations
+
+
+def is_scheduling(block: Block) -> bool:
+    return kind_of(block) == "SchedulingConfiguration" or keys_of(block) == {"filter"}
+
+
+def read_by_nodes(block: Block) -> None:
+    # A part of the page's configuration: pools need the label that makes them.
+    header = "apiVersion: tidewatch.io/v1alpha1\nkind: SchedulingConfiguration\npoolLabel: example.com/pool\n"
+    read_scheduling(block.text if "kind" in keys_of(block) else header + block.text, block.place)
+
+
+def is_role(block: Block) -> bool:
+    return kind_of(block) == "ClusterRole"
+
+
+def has_rules_of_rbac(block: Block) -> None:
+    """Check the form; tests/e2e/hpa/test_kubectl_tidewatch.py acts with the rights."""
+    role = yaml.safe_load(block.text)
+    assert role["apiVersion"] == "rbac.authorization.k8s.io/v1"
+    assert [set(rule) for rule in role["rules"]] == [{"apiGroups", "resources", "verbs"}] * len(role["rules"])
+
+
+def is_rules(block: Block) -> bool:
+    return bool(keys_of(block) & {"rules", "externalRules", "resourceRules"}) and not is_role(block)
+
+
+def read_as_rules(block: Block) -> None:
+    resolve = partial(find_resource, BUILT_IN)
+    documents = [load_documents(block.text, block.place)]
+    report = rulebook_report(documents, parse_rulebook(documents, resolve), resolve)
+    assert [finding.message for finding in report.all_findings if finding.severity == "error"] == []
+    assert report.rules
+
+
+def is_hpa(block: Block) -> bool:
+    return kind_of(block) == "HorizontalPodAutoscaler" or "metrics" in keys_of(block)
+
+
+def served_by_the_shipped_rules(block: Block) -> None:
+    """The metrics that an HPA of a page reads are metrics of rules that ship."""
+    document = yaml.safe_load(block.text)
+    rules = "".join(path.read_text() for path in sorted(RULES.glob("*.yaml")))
+    metrics = document.get("spec", document)["metrics"]
+    for metric in metrics:
+        (name,) = re.findall(r"'name': '(\w+)'", str({**metric[metric["type"].lower()], "target": None}))
+        assert re.search(rf"\b{name}\b", rules), name
+
+
+def is_workload(block: Block) -> bool:
+    return kind_of(block) in {"Deployment", "PodDisruptionBudget"} or keys_of(block) in (
+        {"volumeMounts", "volumes"},
+        {"spec"},
+    )
+
+
+def has_containers_that_start(block: Block) -> None:
+    """Kubernetes' own schema is the API server's; what is ours in an object are the arguments of the sidecar."""
+    spec = (yaml.safe_load(block.text).get("spec") or {}).get("template", {}).get("spec", {})
+    for container in [*spec.get("initContainers", []), *spec.get("containers", [])]:
+        if container["name"] == "readiness":
+            program, command, *arguments = container["args"]
+            assert (program, command) == ("tidewatch-adapter", "readiness")
+            assert parse_flags(READINESS, arguments, {}).warnings == ()
+
+
+def is_plugins(block: Block) -> bool:
+    return keys_of(block) == {"pluginConfig"}
+
+
+def has_an_address_without_a_path(block: Block) -> None:
+    for plugin in yaml.safe_load(block.text)["pluginConfig"]:
+        assert plugin["args"]["kind"] == f"{plugin['name']}Args"
+        assert re.fullmatch(r"http://[\w.-]+:\d+", plugin["args"]["watcherAddress"])
+
+
+def is_watcher_answer(block: Block) -> bool:
+    return block.language == "json" and "NodeMetricsMap" in block.text
+
+
+def read_by_trimaran(block: Block) -> None:
+    assert decoded_document(block.text.encode()).nodes
+
+
+ANSWERS: Final = {"NodeScores": "adapter/nodes/extender", "Hotspots": "adapter/nodes/hotspots"}
+
+
+def is_answer(block: Block) -> bool:
+    return kind_of(block) in ANSWERS
+
+
+def has_the_keys_of_the_code(block: Block) -> None:
+    def keys(value: object) -> set[str]:
+        if isinstance(value, dict):
+            return {*value, *chain.from_iterable(map(keys, value.values()))}
+        return set(chain.from_iterable(map(keys, value))) if isinstance(value, list) else set()
+
+    source = "".join(path.read_text() for path in (CHECKOUT / ANSWERS[kind_of(block) or ""]).glob("*.py"))
+    resources = {"cpu", "memory"}
+    assert [key for key in keys(json.loads(block.text)) - resources if not re.search(rf"\b{key}\b", source)] == []
+
+
+def is_python(block: Block) -> bool:
+    return block.language == "python"
+
+
+def imports_what_exists(block: Block) -> None:
+    for node in ast.walk(ast.parse(block.text)):
+        if isinstance(node, ast.ImportFrom):
+            module = import_module(node.module or "")
+            assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
+
+
+def is_query(block: Block) -> bool:
+    return block.text.startswith("tidewatch_node_utilization_ratio{")
+
+
+def read_as_query(block: Block) -> None:
+    parse_query(block.text.strip())
+
+
+def is_picture(block: Block) -> bool:
+    start = PICTURES.get(block.place.partition(":")[0])
+    return not block.language and start is not None and re.match(start, block.text) is not None
+
+
+def is_output(block: Block) -> bool:
+    """Whether it is what the command of the block before prints: the test of that command compares it."""
+    return block.text.startswith("RECOMMENDATION ")
+
+
+def is_commands(block: Block) -> bool:
+    known = PROGRAMS.keys() | NEEDS_MORE.keys() | {"sed"}
+    return block.language in {"", "sh"} and not is_picture(block) and commands_of(block)[0][0] in known
+
+
+def take_commands(block: Block) -> None:
+    for words in commands_of(block):
+        take_command(words)
+
+
+def take_command(words: list[str]) -> None:
+    program, *rest = [word for word in words if word != "&"]
+    if program in PROGRAMS:
+        name, *arguments = rest[: rest.index(">")] if ">" in rest else rest
+        assert parse_flags(PROGRAMS[program].load(name).flags, arguments, {}).warnings == ()
+        assert name in {"check", "recommend", *NOT_RUN}
+    elif program == "make":
+        assert re.search(rf"^{rest[0]}:.*## ", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE)
+    elif program == "python":
+        assert rest[0] == "-m"
+        assert find_spec(rest[1]) is not None
+    elif program == "helm":
+        take_helm(rest)
+    elif program == "curl":
+        take_curl(rest)
+    elif program == "sed":
+        take_sed(rest)
+    else:
+        assert program in NEEDS_MORE
+
+
+def take_helm(words: list[str]) -> None:
+    """The chart exists, and each value that is set exists in its schema, with a text of its type."""
+    verb, _, chart, *_ = words
+    assert verb in {"install", "upgrade"}
+    assert (CHECKOUT / chart / "Chart.yaml").is_file()
+    schema = json.loads((CHECKOUT / chart / "values.schema.json").read_text())
+    given = [words[index + 1] for index, word in enumerate(words) if word == "--set"]
+    assert given
+    for path, _, value in (one.partition("=") for one in chain.from_iterable(text.split(",") for text in given)):
+        found: dict[str, Any] = schema
+        for key in path.split("."):
+            found = found["properties"][key]
+            found = schema["definitions"][found["$ref"].rpartition("/")[2]] if "$ref" in found else found
+        assert (found["type"] == "boolean") is (value in {"true", "false"}), path
+        assert re.search(found.get("pattern", ""), value), path
+
+
+def take_curl(words: list[str]) -> None:
+    for flag, value in pairwise(words):
+        if flag == "-d":
+            assert decode_args(value.encode()).names
+        elif flag == "--data-urlencode":
+            parse_query(value.removeprefix("query="))
+
+
+def take_sed(words: list[str]) -> None:
+    """It is run on the file that the chart brings, and changes it."""
+    script, name, *_ = words
+    file = next((CHECKOUT / "helm").rglob(name))
+    ran = subprocess.run(["sed", script, str(file)], capture_output=True, text=True, check=True)
+    assert ran.stdout != file.read_text()
+    assert yaml.safe_load(ran.stdout)
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """One kind of block, and what makes it work."""
+
+    name: str
+    has: Callable[[Block], bool]
+    take: Callable[[Block], object]
+
+
+CLASSES: Final = (
+    Class("recommender", is_recommender, read_by_recommender),
+    Class("scheduling", is_scheduling, read_by_nodes),
+    Class("rules", is_rules, read_as_rules),
+    Class("role", is_role, has_rules_of_rbac),
+    Class("hpa", is_hpa, served_by_the_shipped_rules),
+    Class("workload", is_workload, has_containers_that_start),
+    Class("plugins", is_plugins, has_an_address_without_a_path),
+    Class("watcher", is_watcher_answer, read_by_trimaran),
+    Class("answer", is_answer, has_the_keys_of_the_code),
+    Class("python", is_python, imports_what_exists),
+    Class("query", is_query, read_as_query),
+    Class("picture", is_picture, lambda _: None),
+    Class("output", is_output, lambda _: None),
+    Class("commands", is_commands, take_commands),
+)

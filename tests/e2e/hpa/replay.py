@@ -1,0 +1,175 @@
+"""Puts the pure model of the HPA beside the real controller, sync by sync.
+
+What the controller saw in a sync is not told by anybody, so it is looked at all the time, several times a second: the
+adapter's answers (asked with the controller's own request), pods and sizes. A sync saw what the last look before it
+saw, or, where something changed during it, what the first look after it saw. Where the two differ the model decides
+for both, and both count as right as long as only one of them fits what the controller decides from then on: that is
+the one race that is tolerated, and `Verdict.certain` counts the syncs that were free of it.
+
+When a sync was is told by the API server's audit log; what it decided is `spec.replicas` and the HPA's conditions at
+the last look before the next sync.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.hpa import (
+    AbleReason,
+    HpaDecision,
+    HpaHistory,
+    HPASpec,
+    HpaWorkload,
+    Observation,
+    PodSample,
+    PodSamples,
+    Totals,
+    Unavailable,
+    evaluate,
+)
+from adapter.foundation.hpa.documents import milli, pod_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tests.e2e.controlplane.audit import AuditEvent
+    from tests.e2e.controlplane.client import Document
+    from tests.e2e.support.autoscalers import Autoscaler, Autoscalers
+
+_RESCALED: Final = "SucceededRescale"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One autoscaler at one look."""
+
+    workload: HpaWorkload
+    observation: Observation
+    limited: str
+    """Reason of the condition ScalingLimited; empty before the first sync."""
+    able: str
+    """Reason of the condition AbleToScale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Everything at one moment, which lies between the two times."""
+
+    began: datetime
+    ended: datetime
+    seen: Mapping[str, Seen]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the model fared beside the controller."""
+
+    syncs: int
+    certain: int
+    """Syncs in which everything that may have been seen leads to the same decision."""
+    decisions: tuple[tuple[int, int], ...]
+    """What the controller did: size before and after each sync."""
+    reasons: frozenset[str]
+    """The limits and look-backs that had a part."""
+
+
+class DisagreementError(AssertionError):
+    """The model decides otherwise than the controller, whatever may have been seen; the message tells both."""
+
+
+def look(scalers: Autoscalers) -> Look:
+    """Return everything as it is."""
+    client, namespace = scalers.cluster.client, scalers.namespace
+    began = datetime.now(UTC)
+    answers = {name: _observed(scalers, one) for name, one in scalers.all.items()}
+    pods = client.items(f"/api/v1/namespaces/{namespace}/pods")
+    deployments = client.items(f"/apis/apps/v1/namespaces/{namespace}/deployments")
+    hpas = client.items(f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers")
+    ended = datetime.now(UTC)
+    reasons = {hpa["metadata"]["name"]: _reasons(hpa) for hpa in hpas}
+    seen = {}
+    for one in deployments:
+        name = one["metadata"]["name"]
+        own = tuple(pod_of(pod) for pod in pods if pod["metadata"]["labels"]["app"] == name)
+        workload = HpaWorkload(one["spec"]["replicas"], one.get("status", {}).get("replicas", 0), own)
+        found = reasons.get(name, {})
+        seen[name] = Seen(workload, answers[name], found.get("ScalingLimited", ""), found.get("AbleToScale", ""))
+    return Look(began, ended, seen)
+
+
+def _reasons(hpa: Document) -> dict[str, str]:
+    return {one["type"]: one["reason"] for one in hpa.get("status", {}).get("conditions") or []}
+
+
+def _observed(scalers: Autoscalers, one: Autoscaler) -> Observation:
+    reply = scalers.ask(one)
+    if reply.status != 200:
+        return Unavailable(reply.document["message"])
+    items = reply.document["items"]
+    if one.metric["type"] != "Pods":
+        return Totals(tuple(milli(item["value"]) for item in items))
+    return PodSamples({item["describedObject"]["name"]: PodSample(milli(item["value"])) for item in items})
+
+
+@dataclass(frozen=True, slots=True)
+class _Sync:
+    """One sync: what it may have seen, and what it did."""
+
+    at: datetime
+    candidates: tuple[tuple[HpaWorkload, Observation], ...]
+    size: int
+    limited: str
+    able: str
+
+
+def replay(name: str, spec: HPASpec, syncs: Sequence[AuditEvent], looks: Sequence[Look]) -> Verdict:
+    """Let the model decide each sync but the last, whose outcome is not known yet. Raises DisagreementError."""
+    worlds: tuple[HpaHistory | None, ...] = (None,)
+    certain, decisions, reasons = 0, [], set()
+    for number, (event, after) in enumerate(itertools.pairwise(syncs)):
+        sync = _sync(name, event, after, looks)
+        decided = [
+            evaluate(spec, workload, [observation], world, now=event.end.timestamp())
+            for world in worlds
+            for workload, observation in sync.candidates
+        ]
+        fitting = [decision for decision in decided if _outcome(decision) == (sync.size, sync.limited, sync.able)]
+        if not fitting:
+            raise DisagreementError(_told(name, number, sync, decided))
+        certain += len({_outcome(decision) for decision in decided}) == 1
+        decisions.append((fitting[0].current, fitting[0].desired))
+        reasons |= {str(fitting[0].reason), sync.limited}
+        worlds = tuple({decision.history: None for decision in fitting})
+    return Verdict(len(syncs) - 1, certain, tuple(decisions), frozenset(reasons))
+
+
+def _sync(name: str, event: AuditEvent, following: AuditEvent, looks: Sequence[Look]) -> _Sync:
+    before = [one.seen[name] for one in looks if one.ended <= event.start][-1]
+    after = next(one.seen[name] for one in looks if one.began >= event.end)
+    outcome = [one.seen[name] for one in looks if one.ended <= following.start][-1]
+    # What follows from the decision itself is nothing that it may have seen.
+    own = after.workload.spec_replicas != before.workload.spec_replicas
+    workloads = [before.workload] if own else [before.workload, after.workload]
+    distinct: list[tuple[HpaWorkload, Observation]] = []
+    for pair in itertools.product(workloads, [before.observation, after.observation]):
+        if pair not in distinct:
+            distinct.append(pair)
+    return _Sync(event.end, tuple(distinct), outcome.workload.spec_replicas, outcome.limited, outcome.able)
+
+
+def _outcome(decision: HpaDecision) -> tuple[int, str, str]:
+    """Return size and reasons as the controller leaves them behind."""
+    reasons = {step.step: step.detail for step in decision.steps}
+    rescaled = decision.desired != decision.current
+    able = _RESCALED if rescaled else reasons.get("stabilized", AbleReason.READY_FOR_NEW_SCALE.value)
+    return decision.desired, reasons.get("limited", ""), able
+
+
+def _told(name: str, number: int, sync: _Sync, decided: Sequence[HpaDecision]) -> str:
+    real: tuple[Any, ...] = (sync.size, sync.limited, sync.able)
+    model = "\n".join(f"  {_outcome(one)}: {one.message}; {one.steps}" for one in decided)
+    seen = "\n".join(f"  {candidate}" for candidate in sync.candidates)
+    return f"{name}, sync {number} at {sync.at:%H:%M:%S.%f}: the controller did {real}\nmodel:\n{model}\nseen:\n{seen}"

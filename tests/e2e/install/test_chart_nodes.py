@@ -1,0 +1,446 @@
+"""The loads of nodes and the second scheduler as the chart renders them."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from adapter.commands.nodes.flags import NODES
+from adapter.foundation.service.flags.parsing import parse_flags
+from adapter.nodes.configuration.reading import read_scheduling
+from tests.helm.chart import CHART, NAMESPACE, Object, Release, component_of, render, selector_of
+from tests.helm.fields import MODELS, check_fields
+from tests.helm.nodes import CONFIGURATION, NODE_CASES
+from tests.helm.nodes import rendered_nodes as rendered
+from tests.support.serving import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SELECTING = {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "PodMonitor", "ServiceMonitor"}
+NAME, SCHEDULER = "tidewatch-nodes", "tidewatch-scheduler"
+SHIPPED = CHART / "files" / "scheduler"
+READ = ("get", "list", "watch")
+NO_CLUSTER = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "clusters": [{"name": "none", "cluster": {"server": "http://127.0.0.1:9"}}],
+    "users": [{"name": "none", "user": {}}],
+    "contexts": [{"name": "none", "context": {"cluster": "none", "user": "none"}}],
+    "current-context": "none",
+}
+
+
+@pytest.fixture(params=NODE_CASES)
+def case(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def release(case: str) -> Release:
+    return rendered(case)
+
+
+def of_component(release: Release, component: str, *kinds: str) -> list[Object]:
+    return [one for one in release.objects if one["kind"] in kinds and component_of(one) == component]
+
+
+def pods(release: Release) -> Iterator[Object]:
+    """Yield the specification of each kind of pods that belongs to nodes."""
+    yield release.nodes
+    if of_component(release, "scheduler", "Deployment"):
+        yield release.scheduler
+
+
+def flags(release: Release) -> dict[str, str]:
+    """Return the arguments of `tidewatch-adapter nodes`."""
+    (container,) = release.nodes["containers"]
+    command, *arguments = container["args"]
+    assert (container["command"], command) == (["tidewatch-adapter"], "nodes")
+    return {name: value for name, _, value in (argument.partition("=") for argument in arguments)}
+
+
+def scheduler_configuration(case: str) -> dict[str, Any]:
+    """Return the KubeSchedulerConfiguration of the second scheduler."""
+    release = rendered(case)
+    (container,) = release.scheduler["containers"]
+    (volume,) = [one for one in release.scheduler["volumes"] if one["name"] == "config"]
+    text = release.one("ConfigMap", volume["configMap"]["name"])["data"]["scheduler.yaml"]
+    assert container["args"][0] == "--config=/etc/tidewatch/scheduler/scheduler.yaml"
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+def default_configuration() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((SHIPPED / "default-scheduler.yaml").read_text())
+    return found
+
+
+def test_every_object_is_one_that_kubernetes_takes(release: Release) -> None:
+    for one in release.objects:
+        if one["kind"] in MODELS:
+            check_fields(one)
+    seen = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in release.objects]
+    assert len(seen) == len(set(seen))
+
+
+def test_nothing_of_it_is_there_unless_it_is_enabled() -> None:
+    assert {component_of(one) for one in render().objects} == {"adapter"}
+    beside = [one for one in rendered("loads").objects if component_of(one) == "adapter"]
+    assert beside == list(render().objects)
+    assert {component_of(one) for one in rendered("loads alone").objects} == {"nodes"}
+
+
+def test_selectors_mean_the_pods_of_their_own_component(release: Release) -> None:
+    for component in {component_of(one) for one in release.all("Deployment")}:
+        (deployment,) = [one for one in release.all("Deployment") if component_of(one) == component]
+        labels = deployment["spec"]["template"]["metadata"]["labels"]
+        for one in of_component(release, component, *SELECTING):
+            wanted = {key: value for key, value in selector_of(one).items() if key != "tidewatch.io/scrape"}
+            assert wanted == {key: labels[key] for key in wanted}, one["kind"]
+            assert wanted["app.kubernetes.io/component"] == component
+        for constraint in deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]:
+            assert constraint["labelSelector"]["matchLabels"].items() <= labels.items()
+
+
+def test_the_program_is_told_what_the_values_say() -> None:
+    plain = {
+        "--port": "2020",
+        "--plain-bind-address": ":9180",
+        "--refresh-interval": "30s",
+        "--node-metrics": "cpu,memory",
+        "--state": "/state/nodes.bin",
+        "--scheduling-config": "/etc/tidewatch/scheduling/scheduling.yaml",
+        "--prometheus-url": "http://prometheus.default.svc:9090",
+        "--log-format": "json",
+        "--log-level": "info",
+    }
+    assert flags(rendered("open")) == plain
+    made = plain | {
+        "--tls-cert-file": "/etc/tidewatch/serving/tls.crt",
+        "--tls-private-key-file": "/etc/tidewatch/serving/tls.key",
+        "--tls-optional": "",
+        "--client-ca-file": "/etc/tidewatch/client-ca/ca.crt",
+        "--token-file": "/etc/tidewatch/token/token",
+    }
+    assert flags(rendered("loads")) == made
+    assert flags(rendered("open to Trimaran")) == made | {"--open-watcher": ""}
+    assert flags(rendered("everything")) == plain | {
+        "--node-metrics": "cpu,gpu",
+        "--prometheus-token-file": "/etc/tidewatch/prometheus/token",
+        "--tls-cert-file": "/etc/tidewatch/serving/tls.crt",
+        "--tls-private-key-file": "/etc/tidewatch/serving/tls.key",
+        "--client-ca-file": "/etc/tidewatch/client-ca/ca.crt",
+        "--token-file": "/etc/tidewatch/token/t",
+        "--tls-min-version": "VersionTLS13",
+    }
+
+
+def test_the_program_takes_its_arguments_without_a_word_and_its_end_is_waited_for(release: Release) -> None:
+    (container,) = release.nodes["containers"]
+    values = parse_flags(NODES, container["args"][1:], {})
+    assert values.warnings == ()
+    delay = values.seconds("shutdown-delay")
+    assert delay + 10 <= release.nodes["terminationGracePeriodSeconds"] <= delay + 20
+
+
+def test_the_program_takes_the_configuration(case: str) -> None:
+    for config in of_component(rendered(case), "nodes", "ConfigMap"):
+        if "scheduling.yaml" in config["data"]:
+            assert read_scheduling(config["data"]["scheduling.yaml"], case).policies
+
+
+def test_every_file_that_a_program_is_told_of_is_mounted(release: Release) -> None:
+    for pod in pods(release):
+        (container,) = pod["containers"]
+        mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+        assert sorted(mounts.values()) == sorted(volume["name"] for volume in pod["volumes"])
+        told = [value for argument in container["args"] if (value := argument.partition("=")[2]).startswith("/")]
+        assert told
+        assert [path for path in told if not any(Path(path).is_relative_to(mount) for mount in mounts)] == []
+
+
+def test_the_pods_have_no_more_rights_on_the_node_than_they_need(release: Release) -> None:
+    for pod in pods(release):
+        (container,) = pod["containers"]
+        assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["runAsUser"]) == (True, 10001)
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert "cpu" not in container["resources"].get("limits", {})
+        assert "hostNetwork" not in pod
+
+
+def test_health_is_asked_on_the_port_without_tls_and_callers_come_to_the_other(release: Release) -> None:
+    (container,) = release.nodes["containers"]
+    assert {port["name"]: port["containerPort"] for port in container["ports"]} == {"api": 2020, "metrics": 9180}
+    probes = [container[probe]["httpGet"] for probe in ("startupProbe", "readinessProbe", "livenessProbe")]
+    assert [(probe["path"], probe["port"]) for probe in probes] == [
+        ("/livez", "metrics"),
+        ("/readyz", "metrics"),
+        ("/livez", "metrics"),
+    ]
+    (service,) = [
+        one for one in of_component(release, "nodes", "Service") if not one["metadata"]["name"].endswith("-metrics")
+    ]
+    assert [(port["port"], port["targetPort"]) for port in service["spec"]["ports"]] == [(2020, "api")]
+
+
+def test_a_static_pod_can_be_given_an_address() -> None:
+    services = {case: rendered(case).one("Service", NAME)["spec"] for case in ("loads", "everything")}
+    assert "clusterIP" not in services["loads"]
+    assert services["everything"]["clusterIP"] == "10.96.0.20"
+
+
+def test_the_program_gets_the_configuration_that_ships_or_the_one_that_is_given() -> None:
+    def text(case: str) -> str:
+        return str(rendered(case).one("ConfigMap", NAME)["data"]["scheduling.yaml"])
+
+    assert text("loads").rstrip() == (SHIPPED / "scheduling.yaml").read_text().rstrip()
+    assert yaml.safe_load(text("everything")) == yaml.safe_load(text("a text")) == CONFIGURATION
+    assert text("a text").startswith("# With a comment.")
+    existing = rendered("an existing ConfigMap")
+    assert of_component(existing, "nodes", "ConfigMap") == []
+    assert {"name": "scheduling", "configMap": {"name": "mine"}} in existing.nodes["volumes"]
+
+
+def test_another_configuration_of_the_scheduler_makes_new_pods() -> None:
+    cases = ("everything", "a second scheduler", "a second scheduler over TLS")
+    deployments = [of_component(rendered(case), "scheduler", "Deployment")[0] for case in cases]
+    sums = {one["spec"]["template"]["metadata"]["annotations"]["checksum/config"] for one in deployments}
+    assert len(sums) == 3
+
+
+def granted(release: Release, component: str) -> set[tuple[object, ...]]:
+    """Return each single right that the component's own roles grant."""
+    return {
+        (role["metadata"].get("namespace", ""), group, resource, verb, name)
+        for role in of_component(release, component, "Role", "ClusterRole")
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", ["*"])
+    }
+
+
+def test_the_rights_are_these_and_no_others() -> None:
+    kinds = [("", kind) for kind in ("nodes", "pods", "services", "replicationcontrollers")]
+    kinds += [("apps", kind) for kind in ("replicasets", "statefulsets", "daemonsets")]
+    everywhere = {("", group, kind, verb, "*") for group, kind in kinds for verb in READ}
+    release = rendered("a second scheduler")
+    assert granted(release, "nodes") == everywhere
+    leases = (NAMESPACE, "coordination.k8s.io", "leases")
+    assert granted(release, "scheduler") == {
+        (*leases, "create", "*"),
+        (*leases, "get", SCHEDULER),
+        (*leases, "update", SCHEDULER),
+    }
+
+
+def bound(release: Release, component: str) -> set[tuple[str, str]]:
+    """Return kind and name of each role that is bound, to the component's account alone."""
+    account = {"nodes": release.nodes, "scheduler": release.scheduler}[component]["serviceAccountName"]
+    bindings = of_component(release, component, "RoleBinding", "ClusterRoleBinding")
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}
+    assert [binding["subjects"] for binding in bindings] == [[subject]] * len(bindings)
+    return {(binding["roleRef"]["kind"], binding["roleRef"]["name"]) for binding in bindings}
+
+
+def test_each_role_is_bound_to_its_own_account() -> None:
+    release = rendered("everything")
+    assert (release.nodes["serviceAccountName"], release.scheduler["serviceAccountName"]) == ("robot", SCHEDULER)
+    assert bound(release, "nodes") == {("ClusterRole", NAME)}
+    assert bound(release, "scheduler") == {
+        ("ClusterRole", "system:kube-scheduler"),
+        ("ClusterRole", "system:volume-scheduler"),
+        ("Role", "extension-apiserver-authentication-reader"),
+        ("Role", SCHEDULER),
+    }
+
+
+def test_rights_can_come_from_elsewhere() -> None:
+    release = rendered("rights from elsewhere")
+    roles = ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "ServiceAccount")
+    assert of_component(release, "nodes", *roles) == of_component(release, "scheduler", *roles) == []
+    assert {pod["serviceAccountName"] for pod in pods(release)} == {"default"}
+
+
+def test_the_second_scheduler_has_the_documented_configuration_with_names_and_address_of_its_own() -> None:
+    expected = default_configuration()
+    del expected["clientConnection"]
+    lease = {"resourceNamespace": NAMESPACE, "resourceName": SCHEDULER}
+    expected["leaderElection"] |= lease
+    expected["profiles"][0]["schedulerName"] = "tidewatch"
+    (extender,) = expected["extenders"]
+    extender |= {
+        "urlPrefix": f"https://{NAME}.{NAMESPACE}.svc:2020/scheduler",
+        "tlsConfig": {
+            "caFile": "/etc/tidewatch/serving-ca/ca.crt",
+            "certFile": "/etc/tidewatch/client/tls.crt",
+            "keyFile": "/etc/tidewatch/client/tls.key",
+        },
+    }
+    assert scheduler_configuration("a second scheduler") == expected
+    expected["profiles"][0]["schedulerName"] = "by-load"
+    extender |= {"weight": 20, "httpTimeout": "1s"}
+    assert scheduler_configuration("everything") == expected
+    (bare,) = scheduler_configuration("a second scheduler that is open")["extenders"]
+    assert (bare["urlPrefix"], bare["enableHTTPS"]) == (f"http://{NAME}.{NAMESPACE}.svc:2020/scheduler", False)
+    assert "tlsConfig" not in bare
+
+
+def test_the_scheduler_gets_the_ca_of_the_extender_and_not_its_key() -> None:
+    (volume,) = [one for one in rendered("everything").scheduler["volumes"] if one["name"] == "serving-ca"]
+    assert volume["secret"] == {"secretName": "serving", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
+
+
+def test_the_second_scheduler_is_of_the_cluster_s_version_unless_a_tag_is_given() -> None:
+    images = {case: rendered(case).scheduler["containers"][0]["image"] for case in ("everything", "a second scheduler")}
+    assert images["everything"] == "registry.k8s.io/kube-scheduler:v1.36.3"
+    provider = render(NODE_CASES["a second scheduler"], "--kube-version", "v1.31.4-gke.1372000")
+    assert provider.scheduler["containers"][0]["image"] == "registry.k8s.io/kube-scheduler:v1.31.4"
+
+
+def test_monitors_policies_and_budgets_are_of_each_component() -> None:
+    release = rendered("everything")
+    kinds = ("ServiceMonitor", "NetworkPolicy", "PodDisruptionBudget")
+    found = {(one["kind"], component_of(one)) for one in release.objects if one["kind"] in kinds}
+    assert found == {(kind, component) for kind in kinds for component in ("adapter", "nodes")} | {
+        (kind, "scheduler") for kind in ("NetworkPolicy", "PodDisruptionBudget")
+    }
+    assert of_component(rendered("an existing ConfigMap"), "nodes", "PodDisruptionBudget") == []
+    assert len(of_component(rendered("some may ask"), "nodes", "PodMonitor")) == 1
+
+
+def secrets(release: Release) -> dict[str, dict[str, bytes]]:
+    """Return the data of the Secrets that the chart makes."""
+    return {
+        one["metadata"]["name"]: {key: base64.b64decode(value) for key, value in one["data"].items()}
+        for one in of_component(release, "nodes", "Secret")
+    }
+
+
+def test_the_chart_makes_what_the_api_asks_of_its_callers() -> None:
+    made = secrets(rendered("loads"))
+    token = made.pop(f"{NAME}-token")
+    assert token["token"] == token["prometheusAuthToken"]
+    assert re.fullmatch(rb"[a-zA-Z0-9]{48}", token["token"])
+    for data in made.values():
+        authority, certificate = (x509.load_pem_x509_certificate(data[key]) for key in ("ca.crt", "tls.crt"))
+        certificate.verify_directly_issued_by(authority)
+        assert certificate.public_key() == load_pem_private_key(data["tls.key"], None).public_key()
+    serving = x509.load_pem_x509_certificate(made[f"{NAME}-serving"]["tls.crt"])
+    names = serving.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert {f"{NAME}.{NAMESPACE}.svc", "localhost"} <= set(names.get_values_for_type(x509.DNSName))
+    assert made.keys() == {f"{NAME}-serving", f"{NAME}-client"}
+
+
+def test_a_static_pod_verifies_the_address_that_it_was_given() -> None:
+    release = render({"nodes": {"enabled": True, "service": {"clusterIP": "10.96.0.20"}}})
+    serving = x509.load_pem_x509_certificate(secrets(release)[f"{NAME}-serving"]["tls.crt"])
+    names = serving.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert set(map(str, names.get_values_for_type(x509.IPAddress))) == {"127.0.0.1", "10.96.0.20"}
+
+
+@pytest.mark.parametrize(
+    ("case", "made"),
+    [
+        ("everything", set()),
+        ("open", set()),
+        ("a second scheduler that is open", set()),
+        ("loads", {"serving", "client", "token"}),
+    ],
+)
+def test_nothing_is_made_that_is_given_or_not_asked_for(case: str, made: set[str]) -> None:
+    assert secrets(rendered(case)).keys() == {f"{NAME}-{one}" for one in made}
+
+
+def test_no_pod_gets_a_key_that_is_not_its_own() -> None:
+    release = rendered("a second scheduler")
+    volumes = {one["name"]: one.get("secret", {}) for pod in pods(release) for one in pod["volumes"]}
+    assert volumes["client-ca"]["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
+    assert volumes["serving-ca"]["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
+    assert [one["key"] for one in volumes["client"]["items"]] == ["tls.crt", "tls.key"]
+    assert volumes["client"]["secretName"] == volumes["client-ca"]["secretName"] == f"{NAME}-client"
+
+
+def test_the_pods_of_nodes_have_a_policy_unless_it_is_not_wanted() -> None:
+    policies = {case: of_component(rendered(case), "nodes", "NetworkPolicy") for case in ("loads", "open")}
+    assert policies["open"] == []
+    (policy,) = policies["loads"]
+    assert [component_of(one) for one in rendered("loads").all("NetworkPolicy")] == ["nodes"]
+    (api,) = [rule["from"] for rule in policy["spec"]["ingress"] if rule["ports"][0]["port"] == "api"]
+    system = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
+    assert api == [{"podSelector": {}}, system]
+
+
+def test_schedulers_on_the_host_network_may_ask_unless_peers_are_named() -> None:
+    peers = {
+        case: {
+            rule["ports"][0]["port"]: rule.get("from")
+            for rule in rendered(case).one("NetworkPolicy", NAME)["spec"]["ingress"]
+        }
+        for case in ("open to Trimaran", "some may ask")
+    }
+    metrics: list[dict[str, Any]] = [{"namespaceSelector": {}}]
+    assert peers["open to Trimaran"] == {"api": None, "metrics": metrics}
+    assert peers["some may ask"] == {"api": [{"ipBlock": {"cidr": "10.0.0.0/24"}}], "metrics": metrics}
+
+
+def test_alerts_and_dashboard_come_with_it() -> None:
+    release = rendered("everything")
+    groups = {
+        one["metadata"]["name"]: [group["name"] for group in one["spec"]["groups"]]
+        for one in release.all("PrometheusRule")
+    }
+    assert groups["tidewatch"] == ["tidewatch", "tidewatch-adapter", "tidewatch-nodes"]
+    dashboards = of_component(release, "nodes", "ConfigMap")
+    assert {name for one in dashboards for name in one["data"]} == {"scheduling.yaml", "tidewatch-nodes.json"}
+
+
+def test_recording_rules_come_with_it_unless_they_are_not_wanted() -> None:
+    expected = [
+        group["name"]
+        for file in sorted((CHART / "files" / "recording").glob("*.yaml"))
+        for group in yaml.safe_load(file.read_text())["groups"]
+    ]
+    name = f"{NAME}-recording"
+    found = [one for one in rendered("everything").all("PrometheusRule") if one["metadata"]["name"] == name]
+    assert [group["name"] for one in found for group in one["spec"]["groups"]] == expected
+    without = NODE_CASES["everything"] | {"nodes": NODE_CASES["everything"]["nodes"] | {"recordingRules": False}}
+    assert name not in {one["metadata"]["name"] for one in render(without).all("PrometheusRule")}
+
+
+@pytest.mark.parametrize("case", [None, "a second scheduler", "a second scheduler that is open"])
+def test_the_real_scheduler_takes_the_configuration(
+    case: str | None, kubernetes_programs: Mapping[str, Path], tmp_path: Path
+) -> None:
+    configuration = scheduler_configuration(case) if case else default_configuration()
+    kubeconfig, given, taken = (tmp_path / name for name in ("kubeconfig", "given.yaml", "taken.yaml"))
+    kubeconfig.write_text(yaml.safe_dump(NO_CLUSTER))
+    configuration["clientConnection"] = {"kubeconfig": str(kubeconfig)}
+    if case != "a second scheduler that is open":
+        trust = Trust.made_in(tmp_path / "trust")
+        caller = trust.front_proxy
+        files = {"caFile": trust.serving.ca_file, "certFile": caller.certificate_file, "keyFile": caller.key_file}
+        configuration["extenders"][0]["tlsConfig"] = {key: str(path) for key, path in files.items()}
+    given.write_text(yaml.safe_dump(configuration))
+    # It reads strictly, fills in what is not given, writes the result, and ends.
+    command = [str(kubernetes_programs["kube-scheduler"]), f"--config={given}", f"--write-config-to={taken}"]
+    done = subprocess.run([*command, "--secure-port=0"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    (profile,) = yaml.safe_load(taken.read_text())["profiles"]
+    disabled = {plugin["name"] for plugin in profile["plugins"]["score"]["disabled"]}
+    assert disabled == {"NodeResourcesBalancedAllocation", "NodeResourcesFit"}
+    assert {"NodeResourcesFit"} <= {plugin["name"] for plugin in profile["plugins"]["multiPoint"]["enabled"]}

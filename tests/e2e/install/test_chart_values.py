@@ -1,0 +1,496 @@
+"""Values that cannot be meant are refused with what to do, and so is an API that belongs to somebody else."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.helm.cases import CA, NO_API, RULE, resource_rules
+from tests.helm.chart import NAME, NAMESPACE, HelmError, render
+from tests.helm.notes import notes
+from tests.helm.recommenders import EACH, LINEAR, PREDICTED, SCALED_NODES, configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+EXTERNAL = "v1beta1.external.metrics.k8s.io"
+RESOURCE = "v1beta1.metrics.k8s.io"
+GROUP = "/apis/apiregistration.k8s.io/v1"
+
+
+def recommender(config: object, **settings: object) -> dict[str, Any]:
+    """Return values with this recommender."""
+    return {"recommender": {"enabled": True, "config": config, **settings}}
+
+
+def nodes(**settings: object) -> dict[str, Any]:
+    """Return values with the loads of nodes."""
+    return {"nodes": {"enabled": True, **settings}}
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a value that does not exist": ({"prometheus": {"uri": "http://x"}}, "additional properties 'uri' not allowed"),
+    "one of prometheus-adapter's chart": ({"tls": {"enable": True}}, "additional properties 'tls' not allowed"),
+    "a text for a number": ({"replicas": "two"}, "/replicas': got string, want integer"),
+    "a certificate that is not verified": ({"certificates": {"mode": "none"}}, "/certificates/mode': value must be"),
+    "a URL without a scheme": ({"prometheus": {"url": "prometheus:9090"}}, "/prometheus/url'"),
+    "a URL with a query": ({"prometheus": {"url": "http://prometheus?x=1"}}, "/prometheus/url'"),
+    "a URL that a template makes wrong": (
+        {"prometheus": {"url": "{{ .Release.Name }}:9090"}},
+        'prometheus.url: "tidewatch:9090" is not the address of a Prometheus',
+    ),
+    "a path beside a URL with one": (
+        {"prometheus": {"url": "http://mimir/prometheus", "path": "/prometheus"}},
+        "has a path already: leave one of them out",
+    ),
+    "a text of a rule that YAML took for something else": (
+        {"rules": {"custom": [RULE | {"name": {"as": True}}]}},
+        "/rules/custom/0/name/as': got boolean, want string",
+    ),
+    "an unknown key of a rule": ({"rules": {"custom": [RULE | {"metricQuery": ""}]}}, "'metricQuery' not allowed"),
+    "an argument that is no flag": ({"extraArguments": ["v=4"]}, "/extraArguments/0'"),
+    "an unknown key of the resource rules": ({"rules": {"resource": {"gpu": {}}}}, "'gpu' not allowed"),
+    "resource metrics without rules": (
+        {"apiServices": {"resource": {"v1beta1": True}}},
+        "apiServices.resource.v1beta1 is true, but no rule defines CPU and memory",
+    ),
+    "resource metrics of which nobody knows whose they are": (
+        {"rules": {"resource": resource_rules()}},
+        "confirm it with --set apiServices.resource.unchecked=true",
+    ),
+    "resource rules beside existing ones": (
+        {"rules": {"existing": "a", "resource": resource_rules()}},
+        "rules.existing: the rules come",
+    ),
+    "rules beside existing ones": ({"rules": {"existing": "a", "custom": [RULE]}}, "rules.existing: the rules come"),
+    "a given certificate without a Secret": (
+        {"certificates": {"mode": "given", "given": {"caBundle": CA}}},
+        "name the Secret (certificates.given.secret)",
+    ),
+    "a given certificate without a CA": (
+        {"certificates": {"mode": "given", "given": {"secret": "mine"}}},
+        "--set-file certificates.given.caBundle=ca.crt",
+    ),
+    "a CA that is no PEM": (
+        {"certificates": {"mode": "given", "given": {"secret": "mine", "caBundle": "TUlJQg=="}}},
+        "/certificates/given/caBundle'",
+    ),
+    "a given certificate that is not used": (
+        {"certificates": {"given": {"secret": "mine"}}},
+        "certificates.given has values, but certificates.mode is self",
+    ),
+    "credentials without a Secret": (
+        {"prometheus": {"credentials": {"token": "token"}}},
+        "name it in prometheus.credentials.secret",
+    ),
+    "a client certificate without its key": (
+        {"prometheus": {"credentials": {"secret": "c", "certificate": "tls.crt"}}},
+        "certificate and key belong together",
+    ),
+    "two monitors": (
+        {"metrics": {"podMonitor": {"enabled": True}, "serviceMonitor": {"enabled": True}}},
+        "enable only one",
+    ),
+    "no component": (
+        {"adapter": {"enabled": False}},
+        "adapter.enabled, recommender.enabled and nodes.enabled are all false",
+    ),
+    "rules that do not ship": ({"rules": {"shipped": ["nginx"]}}, "/rules/shipped/0': value must be one of"),
+    "shipped rules beside existing ones": (
+        {"rules": {"existing": "a", "shipped": ["websocket"]}},
+        "rules.existing: the rules come",
+    ),
+    "a recommender without a configuration": ({"recommender": {"enabled": True}}, "there is no configuration"),
+    "two configurations": (
+        recommender(configuration(), existingConfig="mine"),
+        "recommender.config would have no effect",
+    ),
+    "rights that are derived": (
+        recommender(configuration(), rbac={"recommendations": ["a"]}),
+        "are derived from recommender.config",
+    ),
+    "two recommenders that both act": (
+        recommender(configuration(leaderElection={"enabled": False})),
+        "set recommender.replicas=1, or turn leader election on",
+    ),
+    "a configuration of something else": (
+        recommender({"kind": "SchedulingConfiguration"}),
+        "begin it with apiVersion: tidewatch.io/v1alpha1",
+    ),
+    "a configuration that is no YAML": (recommender("a: ["), "recommender.config is no YAML mapping"),
+    "a configuration that is no mapping": (recommender("- a"), "recommender.config is no YAML mapping"),
+    "a configuration without recommendations": (
+        recommender({key: value for key, value in configuration().items() if key != "recommendations"}),
+        "`recommendations` is no list",
+    ),
+    "a recommendation without a name": (recommender(configuration({})), "recommendations[0] has no name"),
+    "a target without a namespace": (
+        recommender(configuration({"name": "a", "targets": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]})),
+        "recommendations[0] (a): a target needs apiVersion, kind, namespace and name",
+    ),
+    "an output that is no list": (
+        recommender(configuration({"name": "a", "outputs": "scale"})),
+        "recommendations[0] (a): `targets` and `outputs` are lists",
+    ),
+    "parameters that are no mapping": (
+        recommender(configuration({"name": "a", "proportional": "linear"})),
+        "recommendations[0] (a): `proportional`, its `drivers` and its `configMap` are mappings",
+    ),
+    "a cluster size that is no mapping": (
+        recommender(configuration({"name": "a", "clusterSize": "large"})),
+        "recommendations[0] (a): `clusterSize` is a mapping, and its `nodeGroups` are a list or a mapping",
+    ),
+    "node groups that are no mapping": (
+        recommender(configuration({"name": "a", "clusterSize": {"nodeGroups": {"clusterAPI": "all"}}})),
+        "recommendations[0] (a): `clusterAPI`, `priorities` and its `configMap` are mappings",
+    ),
+    "a CapacityBuffer without a name": (
+        recommender(
+            configuration({"name": "a", "clusterSize": {"nodeGroups": []}, "capacityBuffer": {"namespace": "default"}})
+        ),
+        "recommendations[0] (a): `capacityBuffer` needs namespace and name",
+    ),
+    "rights of cluster sizes that are derived": (
+        recommender(configuration(), rbac={"clusterSizes": [{"scale": True}]}),
+        "are derived from recommender.config",
+    ),
+    "addresses that the chart sets": (
+        recommender(configuration(listen={"page": ":80"})),
+        "use recommender.page and recommender.metricsPort",
+    ),
+    "one port for page and metrics": (
+        recommender(configuration(), metricsPort=8081),
+        "recommender.page.port and recommender.metricsPort are both 8081",
+    ),
+    "a second scheduler without an extender": (
+        {"nodes": {"scheduler": {"enabled": True}}},
+        "the extender that it asks is not installed: set nodes.enabled=true",
+    ),
+    "a second scheduler with the name of the first": (
+        nodes(scheduler={"enabled": True, "name": "default-scheduler"}),
+        "two schedulers would place the same pods",
+    ),
+    "two scheduling configurations": (
+        nodes(existingConfig="mine", config={"kind": "SchedulingConfiguration"}),
+        "nodes.config would have no effect",
+    ),
+    "a scheduling configuration that is something else": (
+        nodes(config=configuration()),
+        "nodes.config: begin it with apiVersion: tidewatch.io/v1alpha1 and kind: SchedulingConfiguration",
+    ),
+    "a scheduling configuration that is no YAML": (nodes(config="a: ["), "nodes.config is no YAML mapping"),
+    "one port for loads and metrics": (nodes(port=9180), "nodes.port and nodes.metricsPort are both 9180"),
+    "client certificates without HTTPS": (
+        nodes(closed=False, tls={"clientCASecret": "clients"}),
+        "name the Secret of the serving certificate in nodes.tls.secret",
+    ),
+    "a scheduler without the certificate that is asked for": (
+        nodes(tls={"secret": "serving", "clientCASecret": "clients"}, scheduler={"enabled": True}),
+        "name its Secret in nodes.scheduler.clientCertificateSecret",
+    ),
+    "a client certificate over plain HTTP": (
+        nodes(closed=False, scheduler={"enabled": True, "clientCertificateSecret": "client"}),
+        "set nodes.tls.secret, or remove it",
+    ),
+    "a client certificate of another CA than the chart's": (
+        nodes(scheduler={"enabled": True, "clientCertificateSecret": "client"}),
+        "name the Secret of your CA in nodes.tls.clientCASecret, or remove it",
+    ),
+    "windows of an unknown resource": (nodes(nodeMetrics=["energy"]), "/nodes/nodeMetrics/0': value must be one of"),
+    "an extender that counts for nothing": (nodes(scheduler={"weight": 0}), "/nodes/scheduler/weight': minimum"),
+    "an address that is a name": (nodes(service={"clusterIP": "tidewatch"}), "/nodes/service/clusterIP'"),
+    "one port for two things": ({"listenPort": 9180}, "listenPort and metrics.port are both 9180"),
+    "all kinds of objects": (
+        {"rbac": {"objectKinds": [{"apiGroups": ["apps"], "resources": ["*"]}]}},
+        "rbac.objectKinds: the adapter must not read Secrets or all kinds",
+    ),
+    "Secrets": ({"rbac": {"objectKinds": [{"apiGroups": [""], "resources": ["secrets"]}]}}, "must not read Secrets"),
+}
+
+
+@pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
+def test_values_that_cannot_be_meant_are_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        render(values)
+    assert message in str(refused.value)
+
+
+def test_as_a_part_of_another_chart_it_takes_what_helm_hands_in() -> None:
+    assert render({"global": {"imageRegistry": "x"}}).objects == render().objects
+
+
+def apiservice(
+    service: dict[str, str] | None, annotations: dict[str, str] | None = None, name: str = EXTERNAL
+) -> dict[str, Any]:
+    version, _, group = name.partition(".")
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": {"group": group, "version": version, "service": service},
+    }
+
+
+def of_release(namespace: str, name: str) -> dict[str, str]:
+    return {"meta.helm.sh/release-namespace": namespace, "meta.helm.sh/release-name": name}
+
+
+@contextmanager
+def cluster(folder: Path, registered: dict[str, Any] | None) -> Iterator[Path]:
+    """Answer what Helm asks when a template looks an APIService up; yield a kubeconfig."""
+    common = {"namespaced": False, "verbs": ["get"], "singularName": ""}
+    resource = {"name": "apiservices", "kind": "APIService", **common}
+    namespaces = {"name": "namespaces", "kind": "Namespace", **common}
+    versions = [{"groupVersion": "apiregistration.k8s.io/v1", "version": "v1"}]
+    answers: dict[str, dict[str, Any]] = {
+        "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.0"},
+        "/api": {"kind": "APIVersions", "versions": ["v1"]},
+        "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [namespaces]},
+        "/apis": {"kind": "APIGroupList", "groups": [{"name": "apiregistration.k8s.io", "versions": versions}]},
+        GROUP: {"kind": "APIResourceList", "groupVersion": "apiregistration.k8s.io/v1", "resources": [resource]},
+        "/api/v1/namespaces/kube-system": {"kind": "Namespace", "metadata": {"name": "kube-system"}},
+    }
+    if registered:
+        answers[f"{GROUP}/apiservices/{registered['metadata']['name']}"] = registered
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            answer = answers.get(path, {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404})
+            body = json.dumps({"apiVersion": "v1"} | answer).encode()
+            self.send_response(200 if path in answers else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the name that it has there
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {}}],
+        }
+        (folder / "config").write_text(yaml.safe_dump(config))
+        try:
+            yield folder / "config"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+KEDA = {"namespace": "keda", "name": "keda-operator-metrics-apiserver"}
+FOREIGN = {
+    "a service": (apiservice(KEDA), f"{EXTERNAL} belongs to the service keda/keda-operator-metrics-apiserver, and"),
+    "a release": (
+        apiservice(KEDA, of_release("keda", "scaling")),
+        "keda-operator-metrics-apiserver, of the Helm release keda/scaling, and",
+    ),
+    "the API server": (apiservice(None), f"{EXTERNAL} belongs to kube-apiserver itself, and"),
+}
+OURS = {
+    "our service": apiservice({"namespace": NAMESPACE, "name": NAME}),
+    "an earlier name of this release": apiservice(KEDA, of_release(NAMESPACE, "tidewatch")),
+}
+
+
+@pytest.mark.parametrize(("registered", "message"), FOREIGN.values(), ids=FOREIGN)
+def test_an_api_that_is_somebody_else_s_is_not_taken(registered: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with cluster(tmp_path, registered) as config:
+        with pytest.raises(HelmError) as refused:
+            render({}, "--dry-run=server", kubeconfig=config)
+        assert message in str(refused.value)
+        assert "leave it there with --set apiServices.external.v1beta1=false" in str(refused.value)
+        left = render({"apiServices": {"external": {"v1beta1": False}}}, "--dry-run=server", kubeconfig=config)
+        taken = render({"apiServices": {"force": True}}, "--dry-run=server", kubeconfig=config)
+    assert (len(left.all("APIService")), len(taken.all("APIService"))) == (2, 3)
+
+
+@pytest.mark.parametrize("registered", OURS.values(), ids=OURS)
+def test_an_api_that_is_ours_already_stays_ours(registered: dict[str, Any], tmp_path: Path) -> None:
+    with cluster(tmp_path, registered) as config:
+        assert len(render({}, "--dry-run=server", kubeconfig=config).all("APIService")) == 3
+
+
+METRICS_SERVER = {"namespace": "kube-system", "name": "metrics-server"}
+TAKING = {
+    "as it is": {},
+    "by force": {"apiServices": {"force": True}},
+    "without looking": {"apiServices": {"force": True, "resource": {"unchecked": True}}},
+    "by rules of one's own": {
+        "rules": {"existing": "mine", "resource": {}},
+        "apiServices": {"resource": {"v1beta1": True}},
+    },
+}
+
+
+OWNERS = [{}, of_release("kube-system", "ms"), of_release(NAMESPACE, "tidewatch")]
+"""Annotations by which Helm would tell whose the registration of another server is."""
+
+
+@pytest.mark.parametrize("annotations", OWNERS)
+@pytest.mark.parametrize("values", TAKING.values(), ids=TAKING)
+def test_the_resource_metrics_of_another_server_are_never_taken(
+    values: dict[str, Any], annotations: dict[str, str], tmp_path: Path
+) -> None:
+    given = {"rules": {"resource": resource_rules()}} | values
+    with (
+        cluster(tmp_path, apiservice(METRICS_SERVER, annotations, RESOURCE)) as config,
+        pytest.raises(HelmError) as refused,
+    ):
+        render(given, "--dry-run=server", kubeconfig=config)
+    assert f"the APIService {RESOURCE} belongs to the service kube-system/metrics-server, " in str(refused.value)
+    assert f"remove that server first (kubectl delete apiservice {RESOURCE}" in str(refused.value)
+    assert "rules.resource={}" in str(refused.value)
+
+
+LEAVING = {
+    "no resource rules": {"rules": {"custom": [RULE]}},
+    "no registration": {"rules": {"resource": resource_rules()}, "apiServices": {"resource": {"v1beta1": False}}},
+}
+
+
+@pytest.mark.parametrize("annotations", OWNERS)
+@pytest.mark.parametrize("values", LEAVING.values(), ids=LEAVING)
+def test_without_a_claim_to_them_the_chart_installs_beside_another_server(
+    values: dict[str, Any], annotations: dict[str, str], tmp_path: Path
+) -> None:
+    with cluster(tmp_path, apiservice(METRICS_SERVER, annotations, RESOURCE)) as config:
+        assert len(render(values, "--dry-run=server", kubeconfig=config).all("APIService")) == 3
+
+
+@pytest.mark.parametrize(
+    "registered",
+    [None, apiservice({"namespace": NAMESPACE, "name": NAME}, name=RESOURCE)],
+    ids=["nobody's", "ours already"],
+)
+def test_resource_metrics_that_are_nobody_else_s_are_registered(
+    registered: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    values = {"rules": {"resource": resource_rules()}}
+    with cluster(tmp_path, registered) as config:
+        release = render(values, "--dry-run=server", kubeconfig=config)
+    assert release.one("APIService", RESOURCE)["spec"]["service"]["name"] == NAME
+    assert len(release.all("APIService")) == 4
+
+
+def test_notes_say_how_to_verify_each_api(tmp_path: Path) -> None:
+    text = notes({"rules": {"custom": [RULE]}, "prometheus": {"url": "http://prom"}}, tmp_path)
+    assert f"kubectl -n {NAMESPACE} rollout status deployment/{NAME}" in text
+    for group, version in (("custom", "v1beta1"), ("custom", "v1beta2"), ("external", "v1beta1")):
+        assert f"kubectl get apiservice {version}.{group}.metrics.k8s.io" in text
+        assert f"kubectl get --raw /apis/{group}.metrics.k8s.io/{version}\n" in text
+    assert "-l app.kubernetes.io/component=adapter,app.kubernetes.io/instance=tidewatch," in text
+    assert "There are no rules yet" not in text
+    assert "only a guess" not in text
+
+
+def test_notes_say_how_resource_metrics_are_seen(tmp_path: Path) -> None:
+    values = {"rules": {"resource": resource_rules()}, "apiServices": {"resource": {"unchecked": True}}}
+    text = notes(values, tmp_path)
+    assert "     kubectl get --raw /apis/metrics.k8s.io/v1beta1\n" in text
+    assert "     kubectl top pods --all-namespaces\n     kubectl top nodes\n\n3. Each rule" in text
+    assert "There are no rules yet" not in text
+    assert "its rules are not used" not in text
+    text = notes(values | {"apiServices": {"resource": {"v1beta1": False}}}, tmp_path / "without")
+    assert f"rules.resource is set, but {RESOURCE} is not registered, so its rules are not used" in text
+    assert "kubectl top" not in text
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["one target", "forEach"])
+def test_notes_say_what_predictive_recommendations_wait_for_and_need(tmp_path: Path, *, many: bool) -> None:
+    text = notes({"recommender": {"enabled": True, "config": configuration(EACH if many else PREDICTED)}}, tmp_path)
+    assert "use plain headroom until" in text
+    assert "recommender.resources.limits.memory is 512Mi." in text
+    assert ("10,000 targets" in text) is many
+    proportional = notes({"recommender": {"enabled": True, "config": configuration(LINEAR)}}, tmp_path / "without")
+    assert "Predictive" not in proportional
+
+
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_notes_say_whether_sizes_of_node_groups_are_written(tmp_path: Path, *, is_scaled: bool) -> None:
+    outputs = ["metric", "scale"] if is_scaled else ["metric"]
+    text = notes(recommender(configuration(SCALED_NODES | {"outputs": outputs})), tmp_path)
+    assert ("Sizes of node groups of Cluster API are written." in text) is is_scaled
+    assert ("No size of a node group of Cluster API is written." in text) is not is_scaled
+    assert "tidewatch-recommender recommend --config /etc/tidewatch/recommender/recommender.yaml" in text
+
+
+def test_notes_say_what_is_still_missing(tmp_path: Path) -> None:
+    text = notes({"apiServices": NO_API, "rules": {"shipped": []}}, tmp_path)
+    assert "no APIService is registered" in text
+    assert "There are no rules yet" in text
+    assert "http://prometheus.default.svc:9090, which is only a guess" in text
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_notes_say_who_must_show_what_to_the_loads_of_nodes(tmp_path: Path, *, is_closed: bool) -> None:
+    text = notes(nodes(closed=is_closed), tmp_path)
+    template = '{{index .data "token" | base64decode}}'
+    secret = f"kubectl -n {NAMESPACE} get secret tidewatch-nodes-token -o go-template='{template}'"
+    assert (secret in text) is is_closed
+    assert ("authToken: {secretReference: {namespace: monitoring, name: tidewatch-nodes-token}}" in text) is is_closed
+    assert ("tls.key of the Secret tidewatch-nodes-client, and ca.crt of tidewatch-nodes-serving" in text) is is_closed
+    assert f"urlPrefix: {'https' if is_closed else 'http'}://tidewatch-nodes.monitoring.svc:2020/scheduler" in text
+    assert ("after nodes.openWatcher=true" in text) is is_closed
+
+
+def test_notes_say_how_the_page_is_opened(tmp_path: Path) -> None:
+    text = notes(recommender(configuration(LINEAR)), tmp_path)
+    assert f"kubectl -n {NAMESPACE} rollout status deployment/tidewatch-recommender" in text
+    assert f"kubectl -n {NAMESPACE} port-forward deployment/tidewatch-recommender 8081" in text
+    assert "-l app.kubernetes.io/component=recommender,app.kubernetes.io/instance=tidewatch," in text
+    assert "No monitor is created for the metrics" in text
+    assert "rules.shipped does not contain" not in text
+    without = notes(recommender(configuration(LINEAR)) | {"rules": {"shipped": ["websocket"]}}, tmp_path / "without")
+    assert "rules.shipped does not contain `recommendations`" in without
+
+
+def test_notes_say_which_shipped_metric_is_served(tmp_path: Path) -> None:
+    path = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/chat/pods/*/websocket_connections"
+    assert path in notes({}, tmp_path)
+    assert path not in notes({"rules": {"custom": [RULE]}}, tmp_path / "own")
+
+
+def test_notes_of_the_recommender_alone_say_nothing_of_the_adapter(tmp_path: Path) -> None:
+    values = recommender(configuration(LINEAR)) | {
+        "adapter": {"enabled": False},
+        "metrics": {"podMonitor": {"enabled": True}},
+    }
+    text = notes(values, tmp_path)
+    assert "The recommender of Tidewatch" in text
+    for absent in (NAME, "apiservice", "No monitor is created", "rules.shipped"):
+        assert absent not in text
+
+
+def test_notes_say_how_the_loads_of_nodes_are_checked(tmp_path: Path) -> None:
+    text = notes(nodes() | {"adapter": {"enabled": False}}, tmp_path)
+    assert "The service for node loads is installed" in text
+    assert f"kubectl -n {NAMESPACE} rollout status deployment/tidewatch-nodes" in text
+    for path in ("/watcher/health", "/nodes/unmapped", "/scores?policy=target-load-packing"):
+        assert f"http://127.0.0.1:2020{path}" in text
+    assert f"watcherAddress: http://tidewatch-nodes.{NAMESPACE}.svc:2020\n" in text
+    assert "http://prometheus.default.svc:9090, which is only a guess" in text
+    assert "schedulerName" not in text
+    assert NAME not in text
+
+
+def test_notes_say_how_pods_get_the_second_scheduler(tmp_path: Path) -> None:
+    text = notes(nodes(scheduler={"enabled": True}), tmp_path)
+    assert "spec.schedulerName: tidewatch" in text
+    assert f"kubectl -n {NAMESPACE} rollout status deployment/tidewatch-scheduler" in text
+    assert text.count("which is only a guess") == 1

@@ -1,0 +1,270 @@
+"""Mistakes in front of `tidewatch-recommender`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mistakes.table import Mistake
+
+HEAD: Final = "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\n"
+TARGET: Final = "  targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]\n"
+LINEAR: Final = "recommendations:\n- name: web\n  proportional: {linear: {nodesPerReplica: 16}}\n"
+SCALES: Final = "  outputs: [scale]\n"
+CLUSTER: Final = '{"apiVersion": "v1", "kind": "List", "items": []}'
+PREDICTIVE: Final = (
+    "prometheus: {url: http://127.0.0.1:9}\nrecommendations:\n- name: web\n"
+    "  predictive: {load: sum(load), loadPerReplica: 10, horizon: 2m}\n"
+)
+SCHEDULE: Final = PREDICTIVE.replace(
+    "horizon: 2m", 'horizon: 2m, schedule: [{cron: "0 8 * * *", timezone: UTC, duration: 1h, minReplicas: 2}]'
+)
+
+
+def _in_file(name: str, text: str, place: str, cause: str, repair: str, status: int = 2) -> Mistake:
+    """Return a mistake in the configuration; one in an entry refuses the entry, and ends with 1."""
+    command = "run --config r.yaml --validate"
+    return Mistake(name, command, place, cause, repair, {"r.yaml": HEAD + text}, status)
+
+
+RECOMMENDER: Final = (
+    _in_file(
+        "unknown key at the top",
+        "polInterval: 1s\n" + LINEAR + TARGET,
+        "r.yaml:3",
+        "the key 'polInterval' is not known",
+        "did you mean 'pollInterval'?",
+    ),
+    _in_file(
+        "unknown key in an entry",
+        LINEAR.replace("nodesPerReplica", "nodePerReplica") + TARGET,
+        "r.yaml:5",
+        "the key 'nodePerReplica' is not known",
+        "did you mean 'nodesPerReplica'?",
+        1,
+    ),
+    _in_file(
+        "a negative number",
+        LINEAR.replace("16", "-16") + TARGET,
+        "r.yaml:5",
+        "`nodesPerReplica` is -16, which is negative",
+        "write a number larger than 0",
+        1,
+    ),
+    _in_file(
+        "a text instead of a number",
+        LINEAR.replace("16", "many") + TARGET,
+        "r.yaml:5",
+        "'many' is not a number",
+        "write a number, such as 16 or 2.5",
+        1,
+    ),
+    _in_file(
+        "a name twice",
+        LINEAR + TARGET + LINEAR.partition("\n")[2] + TARGET.replace("name: web", "name: api"),
+        "r.yaml:7",
+        "the name 'web' is already used in line 4",
+        "give each recommendation a name of its own",
+        1,
+    ),
+    _in_file(
+        "no policy",
+        "recommendations:\n- name: web\n" + TARGET,
+        "r.yaml:4",
+        "the recommendation does not state what it calculates",
+        "write one of proportional, predictive, clusterSize",
+        1,
+    ),
+    _in_file(
+        "an unknown output",
+        LINEAR + TARGET + "  outputs: [metrics]\n",
+        "r.yaml:7",
+        "'metrics' is not an output",
+        "did you mean metric?",
+        1,
+    ),
+    _in_file(
+        "an unknown model",
+        PREDICTIVE.replace("horizon: 2m", "horizon: 2m, model: lstm") + TARGET,
+        "r.yaml:6",
+        "'lstm' is not a model",
+        "write one of auto, reactive, headroom, linear, polynomial, seasonal,",
+        1,
+    ),
+    _in_file(
+        "a horizon without a unit",
+        PREDICTIVE.replace("2m", "2") + TARGET,
+        "r.yaml:6",
+        "'2' is not a duration",
+        "write numbers with units",
+        1,
+    ),
+    _in_file(
+        "predictive without Prometheus",
+        PREDICTIVE.partition("\n")[2] + TARGET,
+        "r.yaml:4",
+        "a query needs Prometheus",
+        "write prometheus: {url: …} at the top of the file",
+        1,
+    ),
+    _in_file(
+        "an unknown time zone",
+        SCHEDULE.replace("UTC", "Europe/Belrin") + TARGET,
+        "r.yaml:6",
+        "'Europe/Belrin' is not a time zone",
+        "write its IANA name, such as Europe/Berlin or UTC",
+        1,
+    ),
+    _in_file(
+        "a wrong cron",
+        SCHEDULE.replace("0 8", "61 8") + TARGET,
+        "r.yaml:6",
+        "61 is not the minute of a cron expression",
+        "write 0 to 59",
+        1,
+    ),
+    _in_file(
+        "a target twice",
+        LINEAR + TARGET.replace("}]\n", "}, {") + TARGET.partition("[{")[2],
+        "r.yaml:6",
+        "is listed twice",
+        "remove one of them",
+        1,
+    ),
+    _in_file(
+        "a target that two entries scale",
+        LINEAR + TARGET + SCALES + LINEAR.partition("\n")[2].replace("web", "api") + TARGET + SCALES,
+        "r.yaml:10",
+        "'api' scales Deployment shop/web, which 'web' in line 6 also scales",
+        "remove it, or the output scale, from one of them",
+        1,
+    ),
+    Mistake(
+        "another kind",
+        "run --config r.yaml --validate",
+        "r.yaml:2",
+        "'Deployment' is not the kind RecommenderConfiguration",
+        "write RecommenderConfiguration",
+        {"r.yaml": HEAD.replace("RecommenderConfiguration", "Deployment") + LINEAR + TARGET},
+    ),
+    _in_file(
+        "a tab",
+        "recommendations:\n- name: web\n\tproportional: {}\n",
+        "r.yaml:5",
+        "this line is indented with a tab",
+        "indent it with spaces",
+    ),
+    _in_file(
+        "a URL without a scheme",
+        PREDICTIVE.replace("http://", "") + TARGET,
+        "r.yaml:3",
+        "Prometheus URL has no http:// or https:// or no host",
+        "write http(s)://HOST[:PORT][/PREFIX]",
+    ),
+    Mistake(
+        "no configuration",
+        "recommend --config none.yaml",
+        "none.yaml",
+        "No such file or directory",
+        "check that it exists and is readable",
+    ),
+    Mistake("a folder", "recommend --config .", ".", "this is a folder", "name the configuration file in it"),
+    Mistake(
+        "no cluster file",
+        "recommend --config r.yaml --cluster none.json",
+        "none.json",
+        "No such file or directory",
+        "check that it exists and is readable",
+        {"r.yaml": HEAD + LINEAR + TARGET},
+    ),
+    Mistake(
+        "a cluster file that is no list",
+        "recommend --config r.yaml --cluster c.json",
+        "c.json",
+        "kind is missing",
+        "write the file as `kubectl get … -o json` or `-o yaml` prints it",
+        {"r.yaml": HEAD + LINEAR + TARGET, "c.json": "{}"},
+    ),
+    Mistake(
+        "an unknown recommendation",
+        "recommend --config r.yaml --cluster c.json --recommendation wbe",
+        "--recommendation",
+        "there is no recommendation 'wbe'",
+        "did you mean web?",
+        {"r.yaml": HEAD + LINEAR + TARGET, "c.json": CLUSTER},
+    ),
+    Mistake(
+        "assume without a number",
+        "recommend --config r.yaml --cluster c.json --assume shop/web",
+        "--assume",
+        "'shop/web' is not NAMESPACE/NAME:REPLICAS",
+        "write it as shop/web:40",
+        {"r.yaml": HEAD + LINEAR + TARGET, "c.json": CLUSTER},
+    ),
+    Mistake(
+        "run with a broken file",
+        "run --config r.yaml --validate",
+        "r.yaml:2",
+        "while parsing a flow node, did not find expected node content",
+        "correct the syntax",
+        {"r.yaml": "kind: [\n"},
+    ),
+    Mistake(
+        "run with a wrong address",
+        "run --config r.yaml --plain-bind-address 8080",
+        "--plain-bind-address",
+        "'8080' has no port",
+        "write HOST:PORT or :PORT",
+        {"r.yaml": HEAD + LINEAR + TARGET},
+    ),
+    Mistake(
+        "proportional without a target",
+        "proportional --configmap a --namespace b",
+        "--target",
+        "is required",
+        "deployment/NAME, replicationcontroller/NAME or replicaset/NAME",
+    ),
+    Mistake(
+        "proportional with a wrong target",
+        "proportional --target web --configmap a --namespace b --default-params {{}}",
+        "--target",
+        "--target has 'web'",
+        "write deployment/NAME, replicationcontroller/NAME or replicaset/NAME,",
+    ),
+    Mistake(
+        "proportional with broken parameters",
+        "proportional --target deployment/web --configmap a --namespace b --default-params {{",
+        "--default-params",
+        "is not JSON",
+        'write {"linear": {"nodesPerReplica": 16}}',
+    ),
+    Mistake(
+        "doctor without a configuration",
+        "doctor --config none.yaml",
+        "none.yaml",
+        "No such file or directory",
+        "check that it exists and is readable",
+    ),
+    Mistake(
+        "backtest without a trace",
+        "backtest --startup-seconds 180",
+        "--trace",
+        "no load is named",
+        "write --trace FILE.csv, or --query PROMQL --prometheus-url URL --last 14d",
+    ),
+    Mistake(
+        "backtest of a missing file",
+        "backtest --trace load.csv --startup-seconds 180",
+        "load.csv",
+        "there is no such file",
+        "name a CSV file with timestamp,value",
+    ),
+    Mistake(
+        "a trace without timestamps",
+        "backtest --trace load.csv",
+        "load.csv:1",
+        "there is no column 'timestamp'",
+        "write the header timestamp,value",
+        {"load.csv": "time,value\n0,1\n60,2\n"},
+    ),
+    Mistake("a wrong flag", "recommend --confg r.yaml", "--confg", "unknown flag", "did you mean --config?"),
+)

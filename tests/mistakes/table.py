@@ -1,0 +1,26 @@
+"""What a row of the tables of mistakes holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One mistake of a person, and what the program says about it."""
+
+    name: str
+    command: str
+    """The command line without the program, as for a shell; `{name}` stands for a file or server of the test."""
+    place: str
+    """What the message names: file and line, flag or variable, URL."""
+    cause: str
+    repair: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Texts by name, in the working folder."""
+    status: int = 2
+    environment: Mapping[str, str] = field(default_factory=dict)

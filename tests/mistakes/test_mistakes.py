@@ -1,0 +1,98 @@
+"""The mistakes of people: each message names the place, the cause and the repair, in ten lines at most."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from demo.machine.certificates import Authority
+from tests.mistakes.adapter import ADAPTER
+from tests.mistakes.check import CHECK
+from tests.mistakes.recommender import RECOMMENDER
+from tests.support.forked import ADAPTER as ADAPTER_PROGRAM
+from tests.support.forked import RECOMMENDER as RECOMMENDER_PROGRAM
+from tests.support.forked import run
+from tests.support.object_apiserver import ObjectApiServer
+from tests.support.raw_server import answering, raw_server
+from tests.support.tls_door import tls_door
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.mistakes.table import Mistake
+    from tests.support.raw_server import Peer
+
+MOST_LINES = 10
+DOWN = "http://127.0.0.1:9"
+NO_SERIES = b'{"status": "success", "data": []}'
+NO_SAMPLES = b'{"status": "success", "data": {"resultType": "vector", "result": []}}'
+ROWS = [
+    pytest.param(program, mistake, id=f"{program.removeprefix('tidewatch-')} {mistake.name}")
+    for program, table in ((ADAPTER_PROGRAM, CHECK), (ADAPTER_PROGRAM, ADAPTER), (RECOMMENDER_PROGRAM, RECOMMENDER))
+    for mistake in table
+]
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """What a command line may name: servers that are down, locked, empty or of another kind, and kubeconfigs."""
+    folder = tmp_path_factory.mktemp("servers")
+    with ExitStack() as stack:
+        locked = stack.enter_context(raw_server(answering(b"", "401 Unauthorized")))
+        web = stack.enter_context(raw_server(answering(b"<html>Hello</html>")))
+        empty = stack.enter_context(raw_server(_empty))
+        plain = stack.enter_context(raw_server(lambda peer: peer.answer(b"", "400 Bad Request")))
+        door = stack.enter_context(tls_door())
+        shown = Authority(folder / "ca").server()
+        door.show(shown.certificate_file, shown.key_file)
+        cluster = stack.enter_context(ObjectApiServer())
+        kubeconfig = cluster.kubeconfig(folder / "kubeconfig")
+        closed = stack.enter_context(ObjectApiServer())
+        closed.objects.deny("get", "configmaps")
+        gone = folder / "gone"
+        gone.write_text(kubeconfig.read_text().replace(cluster.url, "https://127.0.0.1:9"))
+        yield {
+            "down": DOWN,
+            "locked": locked.url,
+            "web": web.url,
+            "empty": empty.url,
+            "plain": plain.url.removeprefix("http://"),
+            "tls": f"https://{door.address}",
+            "kubeconfig": str(kubeconfig),
+            "gone": str(gone),
+            "forbidden": str(closed.kubeconfig(folder / "forbidden")),
+        }
+
+
+def _empty(peer: Peer) -> None:
+    """Answer as a Prometheus without any series."""
+    while (request := peer.read()) is not None:
+        peer.answer(NO_SERIES if "/series" in request.target else NO_SAMPLES)
+
+
+@pytest.mark.parametrize(("program", "mistake"), ROWS)
+def test_a_mistake_is_told_with_its_place_cause_and_repair(
+    program: str,
+    mistake: Mistake,
+    servers: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in mistake.files.items():
+        (tmp_path / name).write_text(text)
+    arguments = shlex.split(mistake.command.format(**servers))
+    ended = run(*arguments, environment=mistake.environment, program=program)
+    said = ended.out + ended.error
+    assert "Traceback" not in said
+    assert ended.code == mistake.status, said
+    assert len(said.splitlines()) <= MOST_LINES, said
+    assert [each for each in (mistake.place, mistake.cause, mistake.repair) if each not in said] == [], said
+
+
+def test_there_are_eighty_of_them_over_all_commands() -> None:
+    assert len(ROWS) >= 80

@@ -1,0 +1,92 @@
+"""Containers as cAdvisor and kube-state-metrics describe them, as samples of the past for a real Prometheus."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+END = 1_767_225_600
+"""2026-01-01T00:00:00Z."""
+STEP = 300
+DAY = 86_400
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class SizedPod:
+    """A pod with one container; `cores` and `memory` are functions of the time before the end."""
+
+    namespace: str
+    name: str
+    owner: tuple[str, str]
+    cores: Callable[[int], float]
+    memory: Callable[[int], float]
+    container: str = "app"
+    requests: dict[str, float] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
+    seconds: int = 4 * DAY
+    """How long it has been there."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Further labels of all its series, such as `cluster`."""
+    resets_at: int | None = None
+    """Seconds before the end at which its counter of CPU begins anew."""
+    killed_at: int | None = None
+    """Seconds before the end at which it was killed because it was out of memory."""
+
+    @property
+    def identity(self) -> dict[str, str]:
+        return {"namespace": self.namespace, "pod": self.name, "container": self.container} | self.labels
+
+
+class Exposition:
+    """Samples by metric, as OpenMetrics text."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str]] = defaultdict(list)
+
+    def add(self, metric: str, labels: dict[str, str], samples: Iterable[tuple[int, float]]) -> None:
+        shown = ",".join(f'{name}="{value}"' for name, value in labels.items())
+        self._lines[metric] += (f"{metric}{{{shown}}} {value:.9g} {at}" for at, value in samples)
+
+    def text(self) -> str:
+        lines = [line for metric, those in self._lines.items() for line in (f"# TYPE {metric} unknown", *those)]
+        return "\n".join([*lines, "# EOF", ""])
+
+    def add_pod(self, pod: SizedPod, *, jobs: Iterable[str] = ("kubelet",)) -> None:
+        """Add all series of a pod."""
+        ages = range(pod.seconds, -1, -STEP)
+        for job in jobs:
+            labels = pod.identity | {"job": job}
+            counter, samples = 0.0, []
+            for age in ages:
+                counter = 0.0 if age == pod.resets_at else counter + STEP * pod.cores(age)
+                samples.append((END - age, counter))
+            self.add("container_cpu_usage_seconds_total", labels | {"cpu": "total"}, samples)
+            self.add("container_memory_working_set_bytes", labels, ((END - age, pod.memory(age)) for age in ages))
+        known = [END - age for age in range(pod.seconds, -1, -1800)]
+        name = {"namespace": pod.namespace, "pod": pod.name} | pod.labels
+        kind, owner = pod.owner
+        self.add_object("kube_pod_owner", name | {"owner_kind": kind, "owner_name": owner}, known)
+        for metric, amounts in (("requests", pod.requests), ("limits", pod.limits)):
+            for resource, amount in amounts.items():
+                labels = pod.identity | {"resource": resource}
+                self.add(f"kube_pod_container_resource_{metric}", labels, ((at, amount) for at in known))
+        if pod.killed_at is not None:
+            after = [at for at in known if at >= END - pod.killed_at]
+            before = [at for at in known if at < END - pod.killed_at]
+            reason = pod.identity | {"reason": "OOMKilled"}
+            self.add_object("kube_pod_container_status_last_terminated_reason", reason, after)
+            restarts = [(at, 0.0) for at in before] + [(at, 1.0) for at in after]
+            self.add("kube_pod_container_status_restarts_total", pod.identity, restarts)
+
+    def add_object(self, metric: str, labels: dict[str, str], moments: Iterable[int] = (END,)) -> None:
+        """Add a series of kube-state-metrics, whose value is 1."""
+        self.add(metric, labels, ((at, 1.0) for at in moments))
+
+    def add_replica_set(self, namespace: str, name: str, deployment: str) -> None:
+        labels = {"namespace": namespace, "replicaset": name, "owner_kind": "Deployment", "owner_name": deployment}
+        self.add_object("kube_replicaset_owner", labels, [END - age for age in range(4 * DAY, -1, -DAY)])

@@ -1,0 +1,187 @@
+"""Each constraint by itself, as a table, and how their settings are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from recommender.decisions.brakes import braked as through_brakes
+from recommender.decisions.brakes import step_limit
+from recommender.decisions.inputs import TargetState
+from recommender.decisions.loop import decide
+from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.pauses import read_pause
+from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
+from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.replicas import Replicas
+from recommender.decisions.target_situation import KnownTarget, Situation
+from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, braked, inputs, policy, remembers
+
+BOTH, UP, DOWN = Pause(Direction.BOTH), Pause(Direction.UP), Pause(Direction.DOWN)
+
+
+def situation(*sizes: int, last: int | None = None, changes: tuple[float, ...] = (), rollouts: int = 0) -> Situation:
+    """Return a situation with targets of these sizes, of which the first few are being rolled out."""
+    references = (DNS, WEB)
+    targets = (
+        KnownTarget(references[place], TargetState(size, rollout=place < rollouts)) for place, size in enumerate(sizes)
+    )
+    remembered = None if last is None else LastValue(last, NOW, NOW)
+    return Situation(NOW, tuple(targets), remembered, changes)
+
+
+def limited(brakes: Brakes, given: Situation, value: int) -> Replicas:
+    return through_brakes(Replicas(value), brakes, given)
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "expected"),
+    [
+        (situation(10), 4, 4),
+        (situation(10, rollouts=1), 4, 10),
+        (situation(10, rollouts=1), 12, 12),
+        (situation(3, 10, rollouts=1), 2, 3),
+        (situation(3, 10, rollouts=2), 2, 10),
+        (situation(), 2, 2),
+    ],
+)
+def test_a_rollout_is_a_floor(given: Situation, value: int, expected: int) -> None:
+    assert limited(Brakes(), given, value).replicas == expected
+
+
+def test_a_rollout_says_what_it_keeps_and_until_when() -> None:
+    found = limited(Brakes(), situation(10, rollouts=1), 4)
+    assert found.holds == ("not below 10 until the rollout of Deployment kube-system/coredns is complete",)
+
+
+@pytest.mark.parametrize(
+    ("step", "given", "value", "expected"),
+    [
+        (MaxStep(replicas=2), situation(10), 20, 12),
+        (MaxStep(replicas=2), situation(10), 1, 8),
+        (MaxStep(replicas=2), situation(10), 11, 11),
+        (MaxStep(replicas=2), situation(1), 0, 0),
+        (MaxStep(ratio=0.1), situation(29), 100, 31),
+        (MaxStep(ratio=0.29), situation(100), 1000, 129),
+        (MaxStep(ratio=0.1), situation(3), 100, 4),
+        (MaxStep(ratio=0.1), situation(0), 100, 1),
+        (MaxStep(replicas=2), situation(3, 10), 20, 12),
+        (MaxStep(replicas=2), situation(10, last=5), 20, 12),
+        (MaxStep(replicas=2), situation(last=5), 20, 7),
+        (MaxStep(replicas=2), situation(), 20, 20),
+        (None, situation(10), 20, 20),
+    ],
+)
+def test_max_step_limits_the_distance_from_the_present_size(
+    step: MaxStep | None, given: Situation, value: int, expected: int
+) -> None:
+    assert limited(Brakes(max_step=step), given, value).replicas == expected
+
+
+def test_max_step_shows_its_calculation() -> None:
+    found = limited(Brakes(max_step=MaxStep(replicas=2)), situation(10), 20)
+    assert found.steps[-1].detail == "10 + 2, from the current size of Deployment kube-system/coredns"
+    assert found.holds == ()
+
+
+@pytest.mark.parametrize(("ratio", "base", "limit"), [(0.05, 20, 1), (0.05, 100, 5), (0.29, 100, 29), (1.0, 7, 7)])
+def test_a_ratio_is_rounded_down_to_at_least_one(ratio: float, base: int, limit: int) -> None:
+    assert step_limit(MaxStep(ratio=ratio), base) == limit
+
+
+@pytest.mark.parametrize(
+    ("changes", "value", "expected"),
+    [((NOW - 60,), 9, 9), ((NOW - 60, NOW - 30), 9, 5), ((NOW - 60, NOW - 30), 5, 5)],
+)
+def test_changes_in_an_hour_are_limited(changes: tuple[float, ...], value: int, expected: int) -> None:
+    found = limited(Brakes(max_changes_per_hour=2), situation(3, last=5, changes=changes), value)
+    assert found.replicas == expected
+
+
+def test_the_limit_of_changes_says_until_when() -> None:
+    given = situation(3, last=5, changes=(NOW - 90, NOW - 60, NOW - 30))
+    found = limited(Brakes(max_changes_per_hour=2), given, 9)
+    # The oldest of the last two has to leave the hour.
+    assert found.holds == ("5 is kept: 3 changes in the last hour, and 2 are allowed, until 2027-01-15T08:59:00Z",)
+
+
+@pytest.mark.parametrize(
+    ("pause", "value", "expected", "holds"),
+    [
+        (None, 9, 9, False),
+        (BOTH, 9, 5, True),
+        (BOTH, 1, 5, True),
+        (BOTH, 5, 5, True),
+        (UP, 9, 5, True),
+        (UP, 1, 1, False),
+        (DOWN, 1, 5, True),
+        (DOWN, 9, 9, False),
+        (Pause(Direction.BOTH, NOW + 1), 9, 5, True),
+        (Pause(Direction.BOTH, NOW), 9, 9, False),
+    ],
+)
+def test_a_pause_keeps_the_last_value(pause: Pause | None, value: int, expected: int, *, holds: bool) -> None:
+    found = limited(Brakes(paused=pause), situation(3, last=5), value)
+    assert (found.replicas, bool(found.holds)) == (expected, holds)
+
+
+def test_a_pause_without_a_last_value_keeps_the_present_size() -> None:
+    assert limited(Brakes(paused=BOTH), situation(3), 9).replicas == 3
+
+
+def test_a_pause_says_who_and_until_when() -> None:
+    found = limited(Brakes(paused=Pause(Direction.BOTH, NOW + 60)), situation(3, last=5), 9)
+    assert found.holds == ("paused by the configuration until 2027-01-15T08:01:00Z: 5 is kept, and not changed to 9",)
+
+
+def test_a_pause_of_a_recommendation_that_never_had_a_value_gives_none() -> None:
+    decision = decide(braked(paused=BOTH), asks_for(9), inputs(None), Memory(), NOW)
+    assert (decision.record.status, decision.record.replicas) == (Status.HELD, None)
+    assert decision.memory.last is None
+    assert "neither a last value nor the current size is known" in decision.record.message
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "expected"),
+    [
+        ("true", 9, 5),
+        ("up", 9, 5),
+        ("up", 1, 1),
+        ("down", 1, 5),
+        ("false", 9, 9),
+        ("2027-01-15T08:00:01Z", 9, 5),
+        ("2027-01-15T10:00:00+02:00", 9, 9),
+        ("2027-01-15T07:59:59Z", 9, 9),
+        ("", 9, 5),
+        ("yes", 1, 5),
+        ("2027-13-15", 9, 5),
+    ],
+)
+def test_the_annotation_of_the_target_pauses_too(annotation: str, value: int, expected: int) -> None:
+    record = decide(policy(), asks_for(value), inputs(3, paused=annotation), remembers(5), NOW).record
+    assert record.replicas == expected
+    assert record.binding == ("linear/nodes" if value == expected else "paused")
+
+
+def test_an_annotation_that_cannot_be_read_says_so() -> None:
+    record = decide(policy(), asks_for(9), inputs(3, paused="tomorrow"), remembers(5), NOW).record
+    assert record.message == (
+        "paused by the annotation tidewatch.io/paused of Deployment kube-system/coredns, which cannot be read "
+        "('tomorrow' is not a pause: write true, false, up, down, or a time such as 2026-11-21T06:00:00Z): "
+        "5 is kept, and not changed to 9"
+    )
+
+
+def test_a_size_that_somebody_sets_by_hand_during_a_pause_is_left_alone() -> None:
+    target = decide(braked(paused=BOTH), asks_for(9), inputs(8), remembers(5), NOW).record.targets[0]
+    assert (target.action, target.message) == (TargetAction.NONE, "paused by the configuration")
+
+
+def test_a_pause_of_increases_lets_decreases_through() -> None:
+    target = decide(braked(paused=UP), asks_for(2), inputs(8), remembers(5), NOW).record.targets[0]
+    assert target.action is TargetAction.SCALE
+
+
+@pytest.mark.parametrize("text", ["True", "0", "down ", "2026-11-21", "2026-11-21 06:00:00Z", "2026-11-21T06:00:00"])
+def test_a_pause_that_means_nothing_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a pause: write true, false, up, down, or a time"):
+        read_pause(text)

@@ -1,0 +1,175 @@
+"""One recommendation with `forEach` becomes one decision for each target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.decisions.calculation import Calculation
+from recommender.decisions.expansion import EachTarget, ExpandedDecision, Expansion, listed_targets
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
+from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.policy_settings import Brakes, RecommendationPolicy
+from recommender.decisions.record import Status, TargetReference
+from recommender.decisions.replicas import Replicas
+
+if TYPE_CHECKING:
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.loads.inputs import LoadInputs
+
+NOW = 1_000_000.0
+POLICY = RecommendationPolicy("chat", "predictive")
+
+
+def target(name: str) -> TargetReference:
+    return TargetReference("apps/v1", "Deployment", "shop", name)
+
+
+def load(value: float, time: float = NOW) -> Observed[LoadInput]:
+    return Observed(LoadInput(Prediction(PredictedLoad(value, value, time), "headroom", "")), time)
+
+
+def remembered(replicas: int, age: float) -> Memory:
+    return Memory(last=LastValue(replicas, NOW - age, NOW - age))
+
+
+def one_replica_for_each_unit(of: TargetReference | None) -> Calculate:
+    def calculate(inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
+        loads = inputs.loads["chat"]
+        assert not isinstance(loads, Unknown)
+        found = loads[of]
+        assert isinstance(found, Observed)
+        if found.value.prediction.load.now < 0:
+            raise ZeroDivisionError("one by nothing")
+        return Calculation(Replicas(int(found.value.prediction.load.now)), found.time)
+
+    return calculate
+
+
+def decided(
+    loads: LoadInputs | Unknown,
+    by_target: dict[TargetReference, Memory] | None = None,
+    *,
+    max_targets: int = 10,
+    policy: RecommendationPolicy = POLICY,
+) -> ExpandedDecision:
+    memory = Memory(by_target=by_target or {})
+    expansion = Expansion(policy, EachTarget(one_replica_for_each_unit, max_targets))
+    listed = listed_targets(loads, memory.by_target, max_targets, NOW)
+    return expansion.decided(listed, Inputs(loads={"chat": loads}), memory, NOW, {})
+
+
+def shown(found: ExpandedDecision) -> dict[str, tuple[str, int | None]]:
+    records = [each.record for each in found.decisions]
+    return {
+        record.each.name if record.each else record.message: (record.status.value, record.replicas)
+        for record in records
+    }
+
+
+def test_each_series_is_a_record_about_its_target() -> None:
+    found = decided({target("b"): load(4.0), target("a"): load(3.0)})
+    assert shown(found) == {"a": ("ok", 3), "b": ("ok", 4)}
+    records = [each.record for each in found.decisions]
+    assert [record.name for record in records] == ["chat", "chat"]
+    assert [[str(each.target) for each in record.targets] for record in records] == [
+        ["Deployment shop/a"],
+        ["Deployment shop/b"],
+    ]
+    assert {each.name: memory.last.replicas for each, memory in found.memory.by_target.items() if memory.last} == {
+        "a": 3,
+        "b": 4,
+    }
+
+
+def test_a_target_that_fails_leaves_the_others_alone() -> None:
+    found = decided({target("a"): load(-1.0), target("b"): Unknown("a sample is NaN"), target("c"): load(5.0)})
+    assert shown(found) == {"a": ("error", None), "b": ("stale", None), "c": ("ok", 5)}
+    assert found.decisions[1].record.message == "a sample is NaN"
+
+
+@pytest.mark.parametrize(
+    ("age", "status", "is_kept"),
+    [
+        (30.0, ("held", 7), True),
+        (90.0, ("stale", None), True),
+        (3700.0, None, True),
+        (86_000.0, None, True),
+        (86_500.0, None, False),
+        (-50.0, ("stale", None), True),
+    ],
+)
+def test_a_target_without_a_series_is_held_then_stale_then_forgotten(
+    age: float, status: tuple[str, int | None] | None, *, is_kept: bool
+) -> None:
+    found = decided({target("a"): load(3.0)}, {target("gone"): remembered(7, age)})
+    assert shown(found).get("gone") == status
+    assert (target("gone") in found.memory.by_target) == is_kept
+
+
+def test_a_load_of_which_nothing_is_known_leaves_every_target_as_the_rules_say() -> None:
+    memories = {
+        target("fresh"): remembered(3, 30.0),
+        target("old"): remembered(4, 400.0),
+        target("ended"): remembered(5, 5000.0),
+    }
+    found = decided(Unknown("Prometheus does not answer"), memories)
+    assert shown(found) == {"fresh": ("held", 3), "old": ("stale", None)}
+    assert found.memory.by_target == memories
+
+
+def test_an_outage_longer_than_an_hour_still_lists_the_targets_of_its_beginning() -> None:
+    memories = {target("a"): remembered(3, 90_000.0), target("ended"): remembered(5, 99_000.0)}
+    found = decided(Unknown("Prometheus does not answer"), memories)
+    assert shown(found) == {"a": ("stale", None)}
+    assert found.memory.by_target == memories
+
+
+@pytest.mark.parametrize(
+    ("loads", "message"),
+    [
+        (Unknown("Prometheus does not answer"), "Prometheus does not answer"),
+        ({}, "the query of the load has no series"),
+    ],
+)
+def test_a_recommendation_without_any_target_says_why(loads: LoadInputs | Unknown, message: str) -> None:
+    assert shown(decided(loads)) == {message: ("stale", None)}
+
+
+def test_more_targets_than_allowed_are_left_out_and_counted() -> None:
+    loads: LoadInputs = {target(f"web-{number}"): load(2.0) for number in range(5)}
+    found = decided(loads, {target("gone"): remembered(7, 30.0)}, max_targets=3)
+    assert list(shown(found)) == ["2 of 5 targets are left out: forEach.max is 3", "web-0", "web-1", "web-2"]
+    assert found.decisions[0].record.status is Status.ERROR
+
+
+def test_targets_with_a_load_and_known_ones_come_before_others_that_are_too_many() -> None:
+    loads: LoadInputs = {
+        **{target(f"a{each}"): Unknown("one of too many") for each in range(3)},
+        target("web"): load(4.0),
+        target("known"): Unknown("its load is NaN"),
+    }
+    found = decided(loads, {target("known"): remembered(7, 5.0)}, max_targets=2)
+
+    assert set(shown(found)) == {"3 of 5 targets are left out: forEach.max is 2", "known", "web"}
+
+
+def test_changes_are_remembered_for_the_brake_that_reads_them() -> None:
+    before = {target("a"): remembered(7, 10.0)}
+    (memory,) = decided({target("a"): load(3.0)}, before).memory.by_target.values()
+    assert memory.changes == ()
+    braked = replace(POLICY, brakes=Brakes(max_changes_per_hour=5))
+    (memory,) = decided({target("a"): load(3.0)}, before, policy=braked).memory.by_target.values()
+    assert memory.changes == (NOW,)
+
+
+def test_ten_thousand_targets_are_decided_beside_each_other() -> None:
+    loads: LoadInputs = {target(f"web-{number}"): load(float(number % 7)) for number in range(10_000)}
+    found = decided(loads, max_targets=10_000)
+    assert len(found.decisions) == len(found.memory.by_target) == 10_000
+    assert [each.record.replicas for each in found.decisions[:1]] == [0]

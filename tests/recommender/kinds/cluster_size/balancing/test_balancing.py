@@ -1,0 +1,126 @@
+"""Similar groups and the distribution of nodes over them, as Cluster Autoscaler's own tests state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.kinds.cluster_size.balancing.similar import difference, similar_groups
+from recommender.kinds.cluster_size.balancing.spread import GroupRoom, balanced, within_quotas
+from recommender.kinds.cluster_size.limits.quotas import Quota
+from tests.recommender.kinds.cluster_size.builders import pod
+from tests.recommender.kinds.cluster_size.cases import Case, cases
+from tests.recommender.kinds.cluster_size.options import template
+
+if TYPE_CHECKING:
+    from recommender.kinds.cluster_size.model.groups import NodeTemplate
+
+
+def _template(row: dict[str, Any]) -> NodeTemplate:
+    capacity, allocatable, used = row["capacity"], row["allocatable"], row["used"]
+    pods = [pod("used", f"{used['cpu_milli']}m", str(used["memory"]))] if used else []
+    return template(
+        f"{capacity['cpu_milli']}m",
+        str(capacity["memory"]),
+        max_pods=capacity["pods"],
+        allocatable={"cpu": f"{allocatable['cpu_milli']}m", "memory": str(allocatable["memory"])},
+        labels=row["labels"],
+        pods=pods,
+    )
+
+
+@pytest.mark.parametrize("case", cases("similar_nodes"))
+def test_nodes_are_alike(case: Case) -> None:
+    one, other = _template(case.input["a"]), _template(case.input["b"])
+    assert (not difference(one, other, case.input["extra_ignored_labels"])) is case.expected["similar"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        pytest.param({"pool": "a"}, {"pool": "b"}, "the label pool is 'a' and 'b'", id="label"),
+        pytest.param({"pool": "a"}, {}, "the label pool is 'a' and absent", id="label-of-one"),
+    ],
+)
+def test_what_differs_is_named(one: dict[str, str], other: dict[str, str], said: str) -> None:
+    assert difference(template(labels=one), template(labels=other)) == said
+
+
+def test_a_resource_that_one_node_lacks_is_named() -> None:
+    assert difference(template(extended={"nvidia.com/gpu": "1"}), template()) == (
+        "only one of them has capacity nvidia.com/gpu"
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "others", "alike"),
+    [
+        pytest.param({"pool": "a"}, {"pool": "a", "further": "x"}, True, id="others-do-not-matter"),
+        pytest.param({"pool": "a"}, {"pool": "b"}, False, id="different"),
+        pytest.param({}, {}, False, id="absent"),
+    ],
+)
+def test_chosen_labels_replace_the_comparison(labels: dict[str, str], others: dict[str, str], *, alike: bool) -> None:
+    one, other = template("4", labels=labels), template("8", labels=others)
+    assert (not difference(one, other, compared=("pool",))) is alike
+
+
+@pytest.mark.parametrize("case", cases("similar_groups_by_pods"))
+def test_similar_groups_by_their_pods(case: Case) -> None:
+    given_ = case.input
+    schedulable = {name: frozenset(groups) for name, groups in given_["schedulable_pod_groups"].items()}
+    found = similar_groups(given_["group"], given_["similar"], schedulable, balance=given_["balance"])
+    assert list(found) == case.expected["similar"]
+
+
+@pytest.mark.parametrize(("balance", "found"), [pytest.param(True, ("b",), id="on"), pytest.param(False, (), id="off")])
+def test_a_similar_group_must_hold_every_pod_group_of_the_chosen_one(*, balance: bool, found: tuple[str, ...]) -> None:
+    schedulable = {"a": frozenset({1, 2}), "b": frozenset({1, 2, 3}), "c": frozenset({1})}
+    assert similar_groups("a", ["b", "c", "d"], schedulable, balance=balance) == found
+
+
+@pytest.mark.parametrize("case", cases("balance"))
+def test_nodes_go_to_the_smallest_groups(case: Case) -> None:
+    groups = [GroupRoom(row["name"], row["size"], row["max"]) for row in case.input["groups"]]
+    before = {its.name: its.size for its in groups}
+    sizes = {name: before[name] + share for name, share in balanced(groups, case.input["new_nodes"]).items()}
+    expected = case.expected
+    if "new_sizes" in expected:
+        assert sizes == expected["new_sizes"]
+    else:
+        assert sum(sizes.values()) == expected["sum_of_new_sizes"]
+        assert sorted(sizes) == expected["groups"]
+        assert set(sizes.values()) <= set(expected["each_in"])
+
+
+@pytest.mark.parametrize("case", cases("balance_with_quota"))
+def test_a_share_that_a_quota_cuts_is_not_given_to_another_group(case: Case) -> None:
+    sizes: dict[str, int] = case.input["sizes"]
+    quotas = [
+        Quota(
+            "quota",
+            {row["resource"]: row["limit"] - sum(sizes[name] for name in row["groups"])},
+            frozenset(row["groups"]),
+        )
+        for row in case.input["quotas"]
+    ]
+    shares = balanced(
+        [GroupRoom(name, size, case.input["max"]) for name, size in sizes.items()], case.input["new_nodes"]
+    )
+    node = {"nodes": 1, "cpu": case.input["node_cores_counted"]}
+    allowed, _ = within_quotas(shares, dict.fromkeys(sizes, node), quotas)
+    assert {name: size + allowed.get(name, 0) for name, size in sizes.items()} == case.expected["sizes"]
+
+
+@given(rows=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=6), new_nodes=st.integers(0, 60))
+def test_no_group_exceeds_its_maximum_and_nothing_is_lost_while_there_is_room(
+    rows: list[tuple[int, int]], new_nodes: int
+) -> None:
+    groups = [GroupRoom(f"g{number}", size, most) for number, (size, most) in enumerate(rows)]
+    shares = balanced(groups, new_nodes)
+    room = {its.name: max(0, its.max_size - its.size) for its in groups}
+    assert all(0 < share <= room[name] for name, share in shares.items())
+    assert sum(shares.values()) == min(new_nodes, sum(room.values()))

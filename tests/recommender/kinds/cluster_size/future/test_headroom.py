@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from datetime import datetime
+from statistics import median_high
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from recommender.kinds.cluster_size.future.headroom import MOST_CHUNKS, headroom_at, headroom_pods
+from recommender.kinds.cluster_size.model.size_settings import HeadroomSchedule
+from tests.recommender.kinds.cluster_size.builders import pod
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterPod
+
+MIB = 1 << 20
+
+
+def pods(*asked: tuple[int, int]) -> tuple[ClusterPod, ...]:
+    return tuple(pod(f"p{number}", f"{cpu}m", f"{mib}Mi", node="n1") for number, (cpu, mib) in enumerate(asked))
+
+
+def total(found: tuple[ClusterPod, ...], resource: str) -> int:
+    return sum(one.resources.requests.get(resource, 0) for one in found)
+
+
+def test_the_reserve_is_a_share_of_what_is_requested_in_chunks_of_a_typical_pod() -> None:
+    found = headroom_pods(0.1, pods(*[(500, 512)] * 40))
+    assert len(found) == 4
+    assert [dict(one.resources.requests) for one in found] == [{"cpu": 500, "memory": 512 * MIB}] * 4
+    assert len({(one.namespace, one.name) for one in found}) == 4
+    assert len({one.controller for one in found}) == 1
+
+
+@pytest.mark.parametrize(
+    "nothing", [headroom_pods(0.0, pods((500, 512))), headroom_pods(0.5, ()), headroom_pods(0.5, pods((0, 0)))]
+)
+def test_nothing_is_reserved_of_nothing(nothing: tuple[ClusterPod, ...]) -> None:
+    assert nothing == ()
+
+
+def test_pods_that_have_ended_need_no_reserve() -> None:
+    assert headroom_pods(0.5, (pod("done", "4", phase="Succeeded"),)) == ()
+
+
+def test_pods_that_request_one_resource_alone_reserve_that_alone() -> None:
+    found = headroom_pods(0.5, (pod("a", "1", ""), pod("b", "1", "")))
+    assert [dict(one.resources.requests) for one in found] == [{"cpu": 1000}]
+
+
+def test_a_huge_reserve_has_larger_chunks_instead_of_more() -> None:
+    found = headroom_pods(100.0, pods(*[(10, 1)] * 100))
+    assert len(found) == MOST_CHUNKS
+    assert total(found, "cpu") >= 100 * 100 * 10
+
+
+@examples(max_examples=40)
+@given(
+    st.floats(0.001, 3.0),
+    st.lists(st.tuples(st.integers(0, 8000), st.integers(0, 4096)), min_size=1, max_size=30),
+)
+def test_the_reserve_is_never_too_small_and_no_chunk_larger_than_a_typical_pod(
+    ratio: float, asked: list[tuple[int, int]]
+) -> None:
+    existing = pods(*asked)
+    found = headroom_pods(ratio, existing)
+    for resource in ("cpu", "memory"):
+        requested = total(existing, resource)
+        assert total(found, resource) >= int(requested * ratio * (1 - 1e-6))
+        assert total(found, resource) <= requested * ratio * (1 + 1e-6) + len(found) + 1
+        positive = [one.resources.requests[resource] for one in existing if one.resources.requests[resource]]
+        if positive and len(found) < MOST_CHUNKS:
+            assert all(one.resources.requests.get(resource, 0) <= median_high(positive) for one in found)
+
+
+def seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+MORNING = HeadroomSchedule("0 7 * * mon-fri", "Europe/Berlin", 7200.0, 0.3)
+SALE = HeadroomSchedule("0 6 23 11 *", "UTC", 86400.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("moment", "ratio", "detail"),
+    [
+        ("2026-11-22T12:00:00Z", 0.1, "headroom 10 %"),
+        ("2026-11-24T06:00:00Z", 0.3, "headroom 30 % by '0 7 * * mon-fri' (Europe/Berlin), until 2026-11-24T08:00:00Z"),
+        ("2026-11-24T08:00:00Z", 0.1, "headroom 10 %"),
+        ("2026-11-23T06:30:00Z", 0.5, "headroom 50 % by '0 6 23 11 *' (UTC), until 2026-11-24T06:00:00Z"),
+    ],
+)
+def test_the_largest_reserve_of_those_that_hold_now_is_wanted(moment: str, ratio: float, detail: str) -> None:
+    wanted = headroom_at(0.1, (MORNING, SALE), seconds(moment))
+    assert (wanted.ratio, wanted.detail) == (ratio, detail)
+
+
+def test_a_schedule_never_makes_the_reserve_smaller() -> None:
+    assert headroom_at(0.4, (MORNING,), seconds("2026-11-24T06:00:00Z")).ratio == 0.4

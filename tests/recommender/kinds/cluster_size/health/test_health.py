@@ -1,0 +1,173 @@
+"""NodeReadiness, the health gate, back-off, and requested nodes that do not come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from msgspec import structs
+
+from recommender.kinds.cluster_size.health.back_off import after_failure, is_forgotten
+from recommender.kinds.cluster_size.health.readiness import NodeReadiness, health_problem, readiness_of
+from recommender.kinds.cluster_size.health.requests import GroupRequest, group_request, requests_of
+from recommender.kinds.cluster_size.health.startup import starting_nodes
+from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups, ScalableReference
+from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, Unready
+from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+from tests.recommender.kinds.cluster_size.builders import node
+from tests.recommender.kinds.cluster_size.options import group
+
+NOW = 100_000.0
+NOT_READY = {"Ready": "False"}
+SETTINGS = ClusterSizeSettings(NodeGroupSources())
+
+
+def test_nodes_are_ready_starting_or_unready_by_group_and_those_that_go_are_none_of_them() -> None:
+    nodes = [
+        node("ready"),
+        node("new", conditions=NOT_READY, created=NOW - 100),
+        node("old", conditions=NOT_READY, created=NOW - 1000),
+        node("ageless", conditions=NOT_READY, created=None),
+        node("going"),
+        node("terminating", is_terminating=True),
+        node("outside"),
+        node("patient", conditions=NOT_READY, created=NOW - 1000),
+    ]
+    group_of = {its.name: "b" if its.name == "patient" else "a" for its in nodes if its.name != "outside"}
+    patient = replace(group("b", nodes=("patient",)), options=GroupOptions(max_node_provision_seconds=2000.0))
+    its = ClusterSituation(NOW, tuple(nodes), (), NodeGroups((group("a"), patient), group_of))
+    found = readiness_of(nodes, group_of, frozenset({"going"}), starting_nodes(its, SETTINGS))
+    assert found == {
+        "a": NodeReadiness(("ready",), ("new",), ("old", "ageless")),
+        "": NodeReadiness(("outside",)),
+        "b": NodeReadiness(starting=("patient",)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("unready", "total", "healthy"),
+    [
+        pytest.param(3, 3, True, id="few"),
+        pytest.param(4, 4, False, id="all"),
+        pytest.param(9, 20, True, id="exactly-45-percent"),
+        pytest.param(10, 20, False, id="more"),
+        pytest.param(0, 0, True, id="none"),
+    ],
+)
+def test_a_cluster_is_unhealthy_with_more_than_45_percent_and_more_than_3_unready(
+    unready: int, total: int, *, healthy: bool
+) -> None:
+    assert (not health_problem(unready, total, Unready())) is healthy
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"),
+    [
+        pytest.param([0], 300, id="first"),
+        pytest.param([0, 100], 300, id="inside-restarts"),
+        pytest.param([0, 301], 600, id="expired-doubles"),
+        pytest.param([0, 301, 1000, 2300], 1800, id="at-most-half-an-hour"),
+        pytest.param([0, 301, 1000, 2300, 4200], 1800, id="stays-there"),
+        pytest.param([0, 301, 11_200], 300, id="forgotten-after-three-hours"),
+    ],
+)
+def test_a_back_off_doubles_when_the_last_one_has_expired(failures: list[float], seconds: float) -> None:
+    last: BackOff | None = None
+    for at in failures:
+        last = after_failure(last, at, "it failed")
+    assert last == BackOff(failures[-1] + seconds, seconds, failures[-1], "it failed")
+
+
+def test_a_back_off_is_forgotten_three_hours_after_the_last_failure() -> None:
+    last = after_failure(None, 0.0, "it failed")
+    assert not is_forgotten(last, 10_800.0)
+    assert is_forgotten(last, 10_801.0)
+
+
+@pytest.mark.parametrize(
+    ("present", "starting", "age", "minimum", "found"),
+    [
+        pytest.param(3, 0, 100, 0, GroupRequest(5, missing=2), id="on-their-way"),
+        pytest.param(3, 0, 901, 0, GroupRequest(3, late=2), id="did-not-come"),
+        pytest.param(3, 0, 901, 4, GroupRequest(4, late=2), id="not-below-the-minimum"),
+        pytest.param(4, 1, 901, 0, GroupRequest(5, late=1), id="came-but-not-ready"),
+        pytest.param(5, 0, 901, 0, GroupRequest(5), id="all-came"),
+    ],
+)
+def test_requested_nodes_are_on_their_way_until_they_are_late(
+    present: int, starting: int, age: float, minimum: int, found: GroupRequest
+) -> None:
+    names = tuple(f"n{number}" for number in range(present + starting))
+    readiness = NodeReadiness(names[:present], names[present:])
+    its = group("a", size=5, min_size=minimum, nodes=names)
+    assert group_request(its, readiness, RequestedNodes(5, NOW - age), age, 900.0) == found
+
+
+def test_without_a_request_of_this_program_nothing_is_on_its_way() -> None:
+    assert group_request(group("a", size=5), NodeReadiness(), None, 0.0, 900.0) == GroupRequest(5)
+
+
+def _situation(memory: ClusterSizeMemory, *, writes_sizes: bool = True, size: int = 2) -> ClusterSituation:
+    groups = NodeGroups((group("a", size=size, nodes=("n0",)),), {"n0": "a"})
+    return ClusterSituation(NOW, (node("n0"),), (), groups, memory=memory, writes_sizes=writes_sizes)
+
+
+def test_a_group_whose_requested_nodes_do_not_come_backs_off_and_its_request_is_forgotten() -> None:
+    memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 901)}, last_delete=7.0)
+    found, changed = requests_of(_situation(memory), SETTINGS, {"a": NodeReadiness(("n0",))})
+    assert found == {"a": GroupRequest(1, late=1)}
+    back_off = BackOff(NOW + 300, 300.0, NOW, "1 requested node was not ready within 900 s")
+    assert changed == structs.replace(memory, requested={}, back_offs={"a": back_off})
+
+
+def test_a_request_that_is_fulfilled_and_a_back_off_of_long_ago_are_forgotten() -> None:
+    old = BackOff(1.0, 1.0, 1.0, "long ago")
+    memory = ClusterSizeMemory(requested={"a": RequestedNodes(1, NOW - 10)}, back_offs={"b": old})
+    _, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(("n0",))})
+    assert changed == ClusterSizeMemory()
+
+
+def test_a_size_that_has_been_written_but_is_not_read_yet_stays_requested() -> None:
+    memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 1)})
+    found, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(("n0",))})
+    assert found == {"a": GroupRequest(1)}
+    assert changed is None
+
+
+def test_where_nobody_acts_on_a_size_nothing_is_requested() -> None:
+    memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 901)})
+    found, changed = requests_of(_situation(memory, writes_sizes=False), SETTINGS, {"a": NodeReadiness(("n0",))})
+    assert found == {"a": GroupRequest(2)}
+    assert changed is None
+
+
+SCALABLE = ScalableReference("cluster.x-k8s.io/v1beta1", "machinedeployments", "MachineDeployment", "default", "a")
+
+
+@pytest.mark.parametrize(
+    ("its", "writes_sizes", "missing"),
+    [
+        pytest.param(group("a", size=3, nodes=("n0",)), True, 0, id="size-cannot-be-written"),
+        pytest.param(
+            replace(group("a", size=3, nodes=("n0",)), scalable=SCALABLE), True, 2, id="written-and-forgotten"
+        ),
+        pytest.param(replace(group("a", size=3, nodes=("n0",)), scalable=SCALABLE), False, 0, id="only-recommended"),
+        pytest.param(
+            replace(group("a", size=3, nodes=("n0",)), scalable=SCALABLE, paused="by hand"), True, 0, id="paused"
+        ),
+        pytest.param(replace(group("a", size=1, nodes=("n0",)), scalable=SCALABLE), True, 0, id="none-is-missing"),
+    ],
+)
+def test_nodes_that_were_requested_before_the_memory_was_lost_are_on_their_way(
+    its: NodeGroup,
+    writes_sizes: bool,  # noqa: FBT001 - a column of the table
+    missing: int,
+) -> None:
+    groups = NodeGroups((its,), {"n0": "a"})
+    situation = ClusterSituation(NOW, (node("n0"),), (), groups, writes_sizes=writes_sizes)
+
+    found, changed = requests_of(situation, SETTINGS, {"a": NodeReadiness(("n0",))})
+
+    assert found["a"].missing == missing
+    assert (changed.requested if changed else {}) == ({"a": RequestedNodes(3, NOW)} if missing else {})

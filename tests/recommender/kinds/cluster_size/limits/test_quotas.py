@@ -1,0 +1,76 @@
+"""Quotas allow what Cluster Autoscaler's tracker allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.kinds.cluster_size.limits.amounts import counted_amounts
+from recommender.kinds.cluster_size.limits.quotas import Quota, check_quotas, consume_quotas
+from recommender.kinds.cluster_size.limits.totals import quota_of
+from recommender.kinds.cluster_size.model.size_settings import SizeLimits
+from tests.recommender.kinds.cluster_size.builders import node
+from tests.recommender.kinds.cluster_size.cases import Case, cases
+
+GROUP = "ng1"
+RESOURCES = ("cpu", "memory", "nodes", "gpu")
+AMOUNTS = st.dictionaries(st.sampled_from(RESOURCES), st.integers(0, 50))
+
+
+def _quotas(rows: list[dict[str, Any]]) -> list[Quota]:
+    return [Quota(row["id"], row["left"], None if row["applies"] else frozenset({"other"})) for row in rows]
+
+
+@pytest.mark.parametrize("case", cases("quota_check"))
+def test_what_is_left_is_divided_by_what_a_node_counts_and_the_smallest_number_is_allowed(case: Case) -> None:
+    quotas, wanted = _quotas(case.input["quotas"]), case.input["delta"]
+    if case.expected.get("error"):
+        with pytest.raises(ValueError, match="ask for 0 or more"):
+            check_quotas(quotas, GROUP, case.input["node"], wanted)
+        return
+    verdict = check_quotas(quotas, GROUP, case.input["node"], wanted)
+    assert verdict.allowed == case.expected["allowed"]
+    assert {name: list(short) for name, short in verdict.exceeded.items()} == case.expected["exceeded"]
+
+
+@pytest.mark.parametrize("case", cases("quota_consume"))
+def test_nothing_is_consumed_unless_all_wanted_nodes_are_allowed(case: Case) -> None:
+    quotas = _quotas(case.input["quotas"])
+    verdict, left = consume_quotas(quotas, GROUP, case.input["node"], case.input["delta"])
+    assert verdict.allowed == case.expected["allowed"]
+    assert left[0].left == case.expected["left"]
+
+
+@given(left=AMOUNTS, per_node=AMOUNTS, wanted=st.integers(0, 30))
+def test_what_is_allowed_fits_and_one_more_does_not(
+    left: dict[str, int], per_node: dict[str, int], wanted: int
+) -> None:
+    quotas = [Quota("q", left)]
+    allowed = check_quotas(quotas, GROUP, per_node, wanted).allowed
+    _, (after,) = consume_quotas(quotas, GROUP, per_node, allowed)
+    assert min(after.left.values(), default=0) >= 0
+    one_more = [left[resource] - (allowed + 1) * per_node.get(resource, 0) for resource in left]
+    assert allowed == wanted or min(one_more) < 0
+
+
+def test_a_node_counts_whole_cores_and_further_resources() -> None:
+    assert counted_amounts(node("n", "100m", "1Gi", 10, extended={"nvidia.com/gpu": "2"})) == {
+        "cpu": 1,
+        "memory": 1 << 30,
+        "pods": 10,
+        "nvidia.com/gpu": 2,
+        "nodes": 1,
+    }
+
+
+def test_limits_leave_what_nodes_in_and_outside_of_groups_do_not_use_and_never_less_than_nothing() -> None:
+    nodes = [node("a", "2500m", "1Gi"), node("b", "4", "1Gi", extended={"nvidia.com/gpu": "4"})]
+    limits = SizeLimits(max_nodes=3, max_cores=9, max_memory_bytes=1 << 30, gpus={"nvidia.com/gpu": 16})
+    assert quota_of(limits, nodes).left == {"nodes": 1, "cpu": 2, "memory": 0, "nvidia.com/gpu": 12}
+
+
+def test_without_limits_nothing_is_limited() -> None:
+    assert check_quotas([quota_of(SizeLimits(), [node("a")])], GROUP, {"nodes": 1, "cpu": 1}, 10_000).allowed == 10_000

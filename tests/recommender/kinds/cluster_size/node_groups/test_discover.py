@@ -1,0 +1,447 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from adapter.foundation.cluster.values.constraints import PodScheduling, Toleration
+from adapter.foundation.cluster.values.state import ClusterPod, ClusterState, ObjectKind, Observed, Unknown
+from adapter.foundation.cluster.values.workloads import WorkloadFacts
+from adapter.foundation.objects.selectors import parse_selector
+from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup
+from recommender.kinds.cluster_size.model.size_settings import (
+    LabelGroups,
+    NodeGroupSources,
+    StaticGroup,
+    TrustedDaemonSets,
+)
+from recommender.kinds.cluster_size.node_groups.discover import node_groups
+from recommender.kinds.cluster_size.node_groups.watched_kinds import STATUS_CONFIG_MAP, leases
+from tests.recommender.kinds.cluster_size.builders import controller, node, pod
+from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import ALL, Json, machines_of, scalable, state
+
+GIB = 1 << 30
+POOL_A = {"pool": "a"}
+ANYBODY = TrustedDaemonSets(frozenset({"kube-system", "default"}))
+
+
+def static(name: str = "a", selector: str = "pool=a", **more: object) -> StaticGroup:
+    return replace(StaticGroup(name, 0, 20, parse_selector(selector)), **more)  # type: ignore[arg-type]
+
+
+def daemon_set(
+    name: str,
+    cpu: str = "100m",
+    *,
+    priority: int = 0,
+    scheduling: PodScheduling | None = None,
+    namespace: str = "default",
+) -> WorkloadFacts:
+    made = pod(
+        "",
+        cpu,
+        namespace=namespace,
+        controller=controller(name, "DaemonSet"),
+        priority=priority,
+        scheduling=scheduling or PodScheduling(),
+    )
+    return WorkloadFacts("DaemonSet", namespace, name, f"uid-of-DaemonSet-{name}", None, made)
+
+
+def group_of(
+    stated: StaticGroup,
+    *workloads: WorkloadFacts,
+    pods: tuple[ClusterPod, ...] = (),
+    trusted: TrustedDaemonSets | None = None,
+    **facts: object,
+) -> NodeGroup:
+    world = state(pods=pods, workloads=Observed(workloads, 0.0), **facts)  # type: ignore[arg-type]
+    sources = NodeGroupSources(static=(stated,), daemon_sets=trusted or TrustedDaemonSets())
+    (group,) = node_groups(sources, world, 1000.0).groups
+    return group
+
+
+def test_a_static_group_is_what_the_configuration_states() -> None:
+    stated = static(
+        selector="pool=a,disk in (ssd)",
+        price=0.19,
+        capacity={"cpu": 4000, "memory": 16 * GIB, "nvidia.com/gpu": 1},
+        labels={"size": "large"},
+        taints=(("gpu", "", "NoSchedule"),),
+        options=GroupOptions(unneeded_seconds=60.0),
+    )
+    group = group_of(stated, nodes=(node("n1", labels={"pool": "a", "disk": "ssd"}), node("n2", labels=POOL_A)))
+    assert (group.nodes, group.target_size, group.price) == (("n1",), 1, 0.19)
+    assert group.options.unneeded_seconds == 60.0
+    assert group.template is not None
+    made = group.template.node
+    assert {"pool": "a", "disk": "ssd", "size": "large", "kubernetes.io/os": "linux"}.items() <= made.labels.items()
+    assert "kubernetes.io/hostname" not in made.labels
+    assert {key: str(value) for key, value in made.allocatable.items()} == {
+        "cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1", "pods": "110",
+    }  # fmt: skip
+    assert (made.name, group.template.source) == ("template/a", "configuration")
+
+
+def test_without_a_template_a_ready_node_shows_what_a_new_one_holds() -> None:
+    nodes = (
+        node("old", "2", labels=POOL_A, created=10.0),
+        node(
+            "new",
+            "8",
+            labels=POOL_A,
+            created=500.0,
+            taints=("node.kubernetes.io/disk-pressure:NoSchedule", "t=1:NoExecute"),
+        ),
+        node("newer", "8", labels=POOL_A, created=600.0, taints=("t=1:NoExecute",)),
+        node("too-new", "8", labels=POOL_A, created=990.0),
+        node("cordoned", "8", labels=POOL_A, created=700.0, unschedulable=True),
+        node("broken", "8", labels=POOL_A, created=800.0, conditions={"Ready": "Unknown"}),
+    )
+    daemon = pod("d1", node="newer", controller=controller("d", "DaemonSet"))
+    mirror = pod(
+        "m1",
+        node="newer",
+        annotations={"kubernetes.io/config.mirror": "x"},
+        controller=controller("newer", "Node", "v1"),
+    )
+    others = (pod("w1", node="newer", controller="web"), pod("d2", node="old", controller=controller("d", "DaemonSet")))
+    tolerant = PodScheduling(tolerations=(Toleration("", "Exists"),))
+    group = group_of(
+        static(), daemon_set("d", scheduling=tolerant), daemon_set("other"), nodes=nodes, pods=(daemon, mirror, *others)
+    )
+    assert group.template is not None
+    assert group.template.source == "node newer"
+    assert [one.name for one in group.template.pods] == ["d1", "m1"]
+    assert all(not one.node for one in group.template.pods)
+    made = group.template.node
+    assert made.labels == POOL_A
+    assert [taint.key for taint in made.taints] == ["t"]
+    assert (made.ready, made.unschedulable, made.provider_id) == (True, False, "")
+    assert group.target_size == 6
+
+
+@pytest.mark.parametrize(
+    "taint",
+    [
+        "node.kubernetes.io/disk-pressure",
+        "ToBeDeletedByClusterAutoscaler",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+    ],
+)
+def test_a_passing_state_of_the_example_is_not_that_of_new_nodes(taint: str) -> None:
+    group = group_of(static(), nodes=(node("n1", labels=POOL_A, taints=(f"{taint}:NoSchedule", "kept:NoSchedule")),))
+    assert group.template is not None
+    assert [one.key for one in group.template.node.taints] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "runs"),
+    [
+        (PodScheduling(), False),
+        (PodScheduling(tolerations=(Toleration("gpu", "Exists"),)), True),
+        (PodScheduling(tolerations=(Toleration(operator="Exists"),)), True),
+        (PodScheduling(node_selector=(("pool", "b"),), tolerations=(Toleration(operator="Exists"),)), False),
+        (PodScheduling(node_selector=(("pool", "a"),), tolerations=(Toleration(operator="Exists"),)), True),
+    ],
+)
+def test_daemon_sets_run_on_a_template_that_they_select_and_tolerate(scheduling: PodScheduling, *, runs: bool) -> None:
+    stated = static(capacity={"cpu": 4000, "memory": GIB}, taints=(("gpu", "", "NoSchedule"),))
+    group = group_of(stated, daemon_set("d", scheduling=scheduling))
+    assert group.template is not None
+    assert len(group.template.pods) == runs
+
+
+def test_a_daemon_set_that_has_no_room_on_a_template_takes_none() -> None:
+    stated = static(capacity={"cpu": 1000, "memory": GIB})
+    group = group_of(
+        stated,
+        daemon_set("a", "600m"),
+        daemon_set("b", "600m", priority=9),
+        daemon_set("c", "300m"),
+        trusted=ANYBODY,
+    )
+    assert group.template is not None
+    assert [one.name for one in group.template.pods] == ["b-template", "c-template"]
+
+
+NEWEST = PodScheduling(node_selector=(("kubernetes.io/hostname", "new"),))
+ELSEWHERE = PodScheduling(node_selector=(("pool", "b"),))
+
+
+def hog(name: str, cpu: str, on: str, namespace: str = "evil") -> ClusterPod:
+    return pod(f"{name}-1", cpu, node=on, namespace=namespace, controller=controller(name, "DaemonSet"))
+
+
+@pytest.mark.parametrize("scheduling", [NEWEST, ELSEWHERE], ids=["hostname", "another pool"])
+def test_a_daemon_set_that_only_the_newest_node_fulfils_does_not_count_on_new_nodes(scheduling: PodScheduling) -> None:
+    """Attack: every new node would seem full, so that no group grew for anybody."""
+    nodes = (node("old", "4", labels=POOL_A, created=10.0), node("new", "4", labels=POOL_A, created=500.0))
+    evil = daemon_set("hog", "3900m", scheduling=scheduling, namespace="evil")
+    group = group_of(static(), daemon_set("cni"), evil, nodes=nodes, pods=(hog("hog", "3900m", "new"),))
+    assert group.template is not None
+    assert (group.template.source, group.template.pods, group.template.left_out) == ("node new", (), {})
+    stated = group_of(static(capacity={"cpu": 4000, "memory": 4 * GIB}), daemon_set("cni"), evil)
+    assert stated.template is not None
+    assert [one.name for one in stated.template.pods] == ["cni-template"]
+
+
+def test_daemon_sets_of_a_tenant_take_no_more_than_a_share_and_are_named() -> None:
+    small = [daemon_set(f"hog{number}", "500m", namespace="evil") for number in range(8)]
+    system = daemon_set("cni", "1500m", namespace="kube-system")
+    sources = NodeGroupSources(static=(static(capacity={"cpu": 4000, "memory": 8 * GIB}),))
+    world = state(workloads=Observed((*small, system, daemon_set("log", "1")), 0.0))
+    found = node_groups(sources, world, 0.0)
+    (group,) = found.groups
+    assert group.template is not None
+    names = sorted(one.name for one in group.template.pods)
+    assert names == ["cni-template", "hog0-template", "hog1-template", "log-template"]
+    named = [problem for problem in found.problems if problem.startswith("DaemonSet ")]
+    assert named[0] == (
+        "DaemonSet evil/hog2 is not counted on new nodes: the DaemonSets of its namespace would take 38 % of cpu "
+        "of a new node of a, and 25% is allowed: lower its requests, or add its namespace to daemonSets.namespaces"
+    )
+    assert len(named) == 6
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+@pytest.mark.parametrize("namespace", ["kube-system", "monitoring"])
+def test_daemon_sets_of_trusted_namespaces_count_whatever_they_ask_for(namespace: str, *, is_running: bool) -> None:
+    trusted = TrustedDaemonSets(frozenset({"kube-system", "monitoring"}))
+    pods = (hog("d", "3500m", "n1", namespace),) if is_running else ()
+    nodes = (node("n1", "4", labels=POOL_A),) if is_running else ()
+    stated = static() if is_running else static(capacity={"cpu": 4000, "memory": 8 * GIB})
+    group = group_of(stated, daemon_set("d", "3500m", namespace=namespace), pods=pods, nodes=nodes, trusted=trusted)
+    assert group.template is not None
+    assert len(group.template.pods) == 1
+
+
+@pytest.mark.parametrize("uid", ["made-up", "uid-of-DaemonSet-other"])
+def test_pods_of_made_up_daemon_sets_do_not_come_with_a_new_node(uid: str) -> None:
+    evil = pod("e", "200m", node="n1", controller=replace(controller("d", "DaemonSet"), uid=uid))
+    group = group_of(static(), daemon_set("d"), pods=(evil,), nodes=(node("n1", "4", labels=POOL_A),))
+    assert group.template is not None
+    assert group.template.pods == ()
+
+
+def test_a_group_without_node_and_template_is_named_and_left_out() -> None:
+    assert group_of(static()).problem == (
+        "it has no ready node and no template, so the capacity of a new node is not known: "
+        "write template.cpu and template.memory"
+    )
+
+
+def test_a_template_that_its_own_selector_does_not_match_is_a_named_problem() -> None:
+    stated = static(selector="pool", capacity={"cpu": 1000, "memory": GIB})
+    members = (node("n1", labels={"pool": "x"}),)
+    (problem,) = node_groups(NodeGroupSources(static=(stated,)), state(nodes=members), 0.0).problems
+    assert problem.startswith("node group a: its template does not have the labels")
+
+
+@pytest.mark.parametrize(
+    ("sources", "problem"),
+    [
+        (NodeGroupSources(static=(static(selector="pool=b"),)), "node group a: its selector pool=b matches no node"),
+        (NodeGroupSources(by_label=LabelGroups("poool")), "byLabel: no node has the label poool"),
+        (NodeGroupSources(), "no source under nodeGroups has a node group"),
+    ],
+)
+def test_a_source_that_matches_nothing_is_a_named_problem(sources: NodeGroupSources, problem: str) -> None:
+    found = node_groups(sources, state(nodes=(node("n1", labels=POOL_A),)), 0.0)
+    assert [each.partition(", so")[0].partition(": check")[0] for each in found.problems] == [problem]
+
+
+def test_each_value_of_a_label_is_a_group() -> None:
+    nodes = (
+        node("n1", labels={"pool": "x"}),
+        node("n2", labels={"pool": "y"}),
+        node("n3", labels={"pool": "x"}),
+        node("n4"),
+    )
+    groups = node_groups(NodeGroupSources(by_label=LabelGroups("pool", 1, 9, {"x": 0.5})), state(nodes=nodes), 0.0)
+    assert [(one.name, one.nodes, one.min_size, one.max_size, one.price) for one in groups.groups] == [
+        ("x", ("n1", "n3"), 1, 9, 0.5),
+        ("y", ("n2",), 1, 9, None),
+    ]
+    assert {one.autoscaler for one in groups.groups} == {"the autoscaler of the cloud (byLabel)"}
+    assert "n4" not in groups.group_of
+
+
+def test_a_node_of_two_groups_belongs_to_the_first_and_the_other_group_is_left_out() -> None:
+    sources = NodeGroupSources(static=(static(), static("b", "")), by_label=LabelGroups("pool"))
+    groups = node_groups(sources, state(nodes=(node("n1", labels={"pool": "a"}), node("n2"))), 0.0)
+    assert groups.group_of == {"n1": "a", "n2": "b"}
+    assert [bool(one.problem) for one in groups.groups] == [False, True]
+    assert groups.problems == (
+        "node group b: node n1 already belongs to a: each node may belong to only one group",
+        "two node groups are named a: the second one is left out: rename one of them",
+    )
+
+
+@pytest.mark.parametrize("missing", ["nodes", "pods"])
+def test_without_nodes_or_pods_there_are_no_groups(missing: str) -> None:
+    world = replace(state(nodes=(node("n1", labels=POOL_A),)), **{missing: Unknown("403")})  # type: ignore[arg-type]
+    groups = node_groups(NodeGroupSources(static=(static(),)), world, 0.0)
+    assert (groups.groups, groups.problems) == ((), ("node groups are not known: 403",))
+
+
+def test_without_workloads_what_is_missing_from_templates_is_stated() -> None:
+    world = state(workloads=Unknown("403"))
+    groups = node_groups(NodeGroupSources(static=(static(capacity={"cpu": 1000, "memory": GIB}),)), world, 0.0)
+    assert groups.problems[0].startswith("DaemonSets are not known")
+    assert groups.problems[0].endswith("403")
+
+
+def status(text: str, updated: str = "") -> Json:
+    return {
+        "kind": "ConfigMap",
+        "metadata": {
+            "namespace": "kube-system",
+            "name": "cluster-autoscaler-status",
+            "annotations": {"cluster-autoscaler.kubernetes.io/last-updated": updated} if updated else {},
+        },
+        "data": {"status": text},
+    }
+
+
+NOW = 1_795_363_200.0  # 2026-11-22T16:00:00Z
+YAML_STATUS = "time: 2026-11-22\nautoscalerStatus: Running\nnodeGroups:\n- name: {}\n  health:\n    status: Healthy\n"
+OLD_STATUS = "Cluster-autoscaler status at 2026\nNodeGroups:\n  Name:        {}\n  Health:      Healthy\n"
+WORKERS = "MachineDeployment/capi/workers"
+
+
+@pytest.mark.parametrize(
+    ("config_map", "is_in_charge"),
+    [
+        (status(""), True),
+        (status(YAML_STATUS.format(WORKERS)), True),
+        (status(OLD_STATUS.format(WORKERS)), True),
+        (status(YAML_STATUS.format("eks-workers-0a1b")), False),
+        (status("", "2026-11-22 15:59:50.123456789 +0000 UTC"), True),
+        (status("", "2026-11-22 15:30:00.123456789 +0000 UTC"), False),
+        (status("", "2026-11-22 16:59:50 +0100 CET"), True),
+        (status("", "yesterday"), True),
+    ],
+)
+def test_the_status_of_cluster_autoscaler_shows_what_it_is_in_charge_of(
+    config_map: Json, *, is_in_charge: bool
+) -> None:
+    owned, machines = machines_of("workers", "n1")
+    world = state(scalable(), owned, *machines, config_map, nodes=(node("n1"),))
+    (group,) = node_groups(NodeGroupSources(cluster_api=ALL), world, NOW).groups
+    assert group.autoscaler.startswith("Cluster Autoscaler (ConfigMap kube-system/") == is_in_charge
+
+
+IMAGE = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.1"
+
+
+def deployment(name: str, namespace: str = "kube-system", image: str = IMAGE, replicas: int = 1) -> WorkloadFacts:
+    labels = {"app.kubernetes.io/name": "clusterapi-cluster-autoscaler", "app": "cluster-autoscaler"}
+    return WorkloadFacts(
+        "Deployment", namespace, name, "uid", replicas, pod("", labels=labels), images=("log:1", image)
+    )
+
+
+def in_charge(world: ClusterState, namespaces: tuple[str, ...] = ("kube-system", "ops")) -> str:
+    sources = NodeGroupSources(cluster_api=ALL, autoscaler_namespaces=namespaces)
+    (group,) = node_groups(sources, world, NOW).groups
+    return group.autoscaler
+
+
+@pytest.mark.parametrize(
+    ("workload", "name"),
+    [
+        (deployment("capi"), "Cluster Autoscaler (Deployment kube-system/capi)"),
+        (deployment("ca", "ops"), "Cluster Autoscaler (Deployment ops/ca)"),
+        (deployment("ca", image="cluster-autoscaler-arm64"), "Cluster Autoscaler (Deployment kube-system/ca)"),
+        (
+            deployment("ca", image="r:5000/cluster-autoscaler@sha256:ab"),
+            "Cluster Autoscaler (Deployment kube-system/ca)",
+        ),
+        (deployment("cluster-autoscaler", replicas=0), ""),
+        # Attacks: whoever may make a Deployment chooses its name, its labels and its image, but not its namespace.
+        (deployment("cluster-autoscaler", "evil"), ""),
+        (deployment("my-cluster-autoscaler-x", "evil", "nginx:1"), ""),
+        (deployment("cluster-autoscaler", image="nginx:1"), ""),
+        (deployment("web", image="evil/not-a-cluster-autoscaler:1"), ""),
+        (deployment("web", image="cluster-autoscaler/nginx:1"), ""),
+    ],
+)
+def test_a_workload_of_its_image_in_a_listed_namespace_shows_that_cluster_autoscaler_runs(
+    workload: WorkloadFacts, name: str
+) -> None:
+    owned, machines = machines_of("workers", "n1")
+    assert name == in_charge(
+        state(scalable(), owned, *machines, nodes=(node("n1"),), workloads=Observed((workload,), 0.0))
+    )
+
+
+def lease(namespace: str, holder: str = "pod-1", renewed: str = "2026-11-22T15:59:00Z") -> dict[ObjectKind, Any]:
+    named = {"namespace": namespace, "name": "cluster-autoscaler"}
+    found = {"kind": "Lease", "metadata": named, "spec": {"holderIdentity": holder, "renewTime": renewed}}
+    (kind,) = leases([namespace])
+    return {kind: Observed((found,), 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        (lease("ops"), "Cluster Autoscaler (Lease ops/cluster-autoscaler)"),
+        (lease("ops", renewed="soon"), "Cluster Autoscaler (Lease ops/cluster-autoscaler)"),
+        (lease("ops", holder=""), ""),
+        (lease("ops", renewed="2026-11-22T15:30:00Z"), ""),
+        (lease("evil"), ""),
+    ],
+)
+def test_its_lease_in_a_listed_namespace_shows_that_cluster_autoscaler_runs(
+    more: dict[ObjectKind, Any], name: str
+) -> None:
+    assert in_charge(state(scalable(), more=more)) == name
+
+
+def test_if_nobody_knows_whether_cluster_autoscaler_runs_no_size_may_be_written() -> None:
+    world = state(scalable(), more={STATUS_CONFIG_MAP: Unknown("403")})
+    (group,) = node_groups(NodeGroupSources(cluster_api=ALL), world, NOW).groups
+    assert group.paused == "it is not known whether a Cluster Autoscaler manages it: 403"
+
+
+@pytest.mark.parametrize(
+    "source", [NodeGroupSources(static=(static(),)), NodeGroupSources(by_label=LabelGroups("pool"))]
+)
+def test_karpenter_is_seen_by_its_nodes(source: NodeGroupSources) -> None:
+    nodes = (node("n1", labels={**POOL_A, "karpenter.sh/nodepool": "default"}),)
+    (group,) = node_groups(source, state(nodes=nodes), 0.0).groups
+    assert group.autoscaler == "Karpenter (NodePool default)"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        pytest.param(pod("p", "3", node="n1", controller=controller("none", "DaemonSet")), id="no-such-daemon-set"),
+        pytest.param(
+            pod("p", "3", node="n1", controller=controller("d", "DaemonSet"), namespace="evil"), id="other-namespace"
+        ),
+        pytest.param(
+            pod("p", "3", node="n1", controller=controller("d", "DaemonSet", "evil.example/v1")), id="other-api-group"
+        ),
+        pytest.param(
+            pod("p", "3", node="n1", annotations={"kubernetes.io/config.mirror": "x"}), id="annotated-as-mirror-pod"
+        ),
+        pytest.param(pod("p", "3", node="n1", controller=controller("n2", "Node", "v1")), id="of-another-node"),
+        pytest.param(
+            pod("p", "3", node="n1", controller=controller("n1", "Node", "evil.example/v1")), id="no-node-at-all"
+        ),
+    ],
+)
+def test_a_pod_that_only_claims_to_come_with_its_node_takes_no_room_on_new_ones(forged: ClusterPod) -> None:
+    found = group_of(static(), daemon_set("d"), nodes=(node("n1", labels=POOL_A),), pods=(forged,))
+    assert found.template is not None
+    assert found.template.pods == ()
+
+
+def test_pods_of_daemon_sets_come_with_the_node_where_no_daemon_set_is_known() -> None:
+    daemon = pod("d1", node="n1", controller=controller("d", "DaemonSet"))
+    found = group_of(static(), nodes=(node("n1", labels=POOL_A),), pods=(daemon,))
+    assert found.template is not None
+    assert len(found.template.pods) == 1

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import threading
+from importlib.metadata import EntryPoint, EntryPoints
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.cluster_size.node_groups.contract import BrokenContractError, check_provider
+from recommender.cluster_size.node_groups.protocol import InstanceState, ProviderInstance
+from recommender.kinds.cluster_size.model.groups import GroupOptions
+from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources, PluginGroups
+from recommender.kinds.cluster_size.node_groups import plugin_host
+from recommender.kinds.cluster_size.node_groups.discover import node_groups
+from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost, PluginMissingError, load_provider
+from tests.recommender.kinds.cluster_size.builders import node
+from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import state
+from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleGroup, ExampleProvider, example
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.kinds.cluster_size.model.groups import NodeGroups
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
+
+SETTINGS = PluginGroups("example", {"region": "test"})
+NODES = (node("n1", provider_id="x:///1"), node("n2", provider_id="x:///2"), node("n3"))
+
+
+def read(provider: ExampleProvider) -> PluginReading:
+    return PluginHost(SETTINGS, load=lambda _: provider).read(NODES)
+
+
+def groups_of(reading: PluginReading) -> NodeGroups:
+    return node_groups(NodeGroupSources(plugin=SETTINGS), state(nodes=NODES), 1000.0, reading)
+
+
+def test_a_plugin_states_groups_and_whose_nodes_they_are() -> None:
+    provider = example()
+    provider.groups[0].answers["nodes"] = [
+        ProviderInstance("x:///1"),
+        ProviderInstance("x:///2", InstanceState.DELETING),
+        ProviderInstance("x:///3", InstanceState.CREATING),
+    ]
+    provider.groups[0].answers |= {"target_size": 3, "options": GroupOptions(unneeded_seconds=5.0)}
+    found = groups_of(read(provider))
+    large, small = found.groups
+    assert (small.name, small.nodes, small.target_size, small.max_size) == ("small", ("n1", "n2"), 3, 5)
+    assert (small.deleting, small.price, small.options.unneeded_seconds) == (("n2",), 0.1, 5.0)
+    assert small.scalable is None
+    assert large.template is not None
+    assert str(large.template.node.allocatable["cpu"]) == "3920m"
+    assert str(large.template.node.capacity["cpu"]) == "4"
+    assert large.template.node.labels["pool"] == "small"
+    assert found.group_of == {"n1": "small", "n2": "small"}
+    assert provider.refreshes == 1
+
+
+def raising() -> object:
+    raise RuntimeError("no credentials")
+
+
+def test_a_plugin_that_raises_is_a_named_problem_and_has_no_groups() -> None:
+    provider = example()
+    provider.on_refresh = raising
+    found = groups_of(read(provider))
+    assert found.groups == ()
+    assert found.problems == ("the node groups of the plugin example are left out: RuntimeError: no credentials",)
+
+
+@pytest.mark.parametrize("method", ["id", "min_size", "nodes", "template", "price", "options", "target_size"])
+def test_whatever_method_raises_the_loop_goes_on(method: str) -> None:
+    provider = example()
+    provider.groups[1].answers[method] = raising
+    assert read(provider).problem == "RuntimeError: no credentials"
+
+
+def test_a_plugin_that_hangs_is_left_out_and_no_second_call_begins() -> None:
+    released, entered = threading.Event(), threading.Event()
+    provider = example()
+
+    def hang() -> None:
+        entered.set()
+        released.wait(30.0)
+
+    provider.on_refresh = hang
+    host = PluginHost(SETTINGS, seconds=0.01, load=lambda _: provider, clock=lambda: 100.0)
+    assert host.read(NODES).problem == "it has not answered within 0.01 s"
+    assert entered.wait(30.0)
+    assert host.read(NODES).problem == "its call that began 0 s ago has not ended"
+    assert provider.refreshes == 1
+    host.close()
+    assert not provider.closed, "nothing else is called while a call hangs"
+    released.set()
+    for thread in threading.enumerate():
+        if thread.name == "node group plugin":
+            thread.join(30.0)
+    provider.on_refresh = lambda: None
+    assert PluginHost(SETTINGS, load=lambda _: provider).read(NODES).problem == ""
+    host.close()
+    assert provider.closed
+
+
+BROKEN: list[tuple[str, object, str]] = [
+    ("min_size", -1, "min_size() returns -1"),
+    ("min_size", 9, "max_size() returns 5, which is less than min_size(), 9"),
+    ("max_size", 2.5, "max_size() returns 2.5"),
+    ("target_size", True, "target_size() returns True"),
+    ("target_size", None, "target_size() returns None"),
+    ("nodes", ["x:///1"], "nodes() lists 'x:///1'"),
+    ("nodes", None, "nodes() returns NoneType"),
+    ("nodes", [ProviderInstance("")], "the provider id ''"),
+    ("nodes", [ProviderInstance("a"), ProviderInstance("a")], "the provider id 'a' twice"),
+    ("template", "node", "template() returns str"),
+    ("template", {"status": {"capacity": {"cpu": "many"}}}, "template() does not return a Node"),
+    ("template", {"status": {"capacity": {"cpu": "4"}}}, "without cpu or memory"),
+    ("template", {"status": 3}, "template() does not return a Node"),
+    ("price", float("nan"), "price() returns nan"),
+    ("price", "cheap", "price() returns 'cheap'"),
+    ("options", {}, "options() returns dict"),
+]
+
+
+@pytest.mark.parametrize(("method", "answer", "problem"), BROKEN)
+def test_a_group_that_states_what_cannot_be_is_left_out_alone(method: str, answer: object, problem: str) -> None:
+    provider = ExampleProvider([ExampleGroup("small", ["x:///1"]), ExampleGroup("large", answers={method: answer})])
+    large, small = groups_of(read(provider)).groups
+    assert problem in large.problem
+    assert small.problem == ""
+    with pytest.raises(BrokenContractError) as raised:
+        check_provider(provider)
+    assert any(problem in failure for failure in raised.value.failures)
+
+
+def test_the_example_keeps_the_contract() -> None:
+    provider = example()
+    check_provider(provider)
+    assert provider.closed
+
+
+def _changing_ids() -> ExampleProvider:
+    provider = example()
+    provider.on_refresh = lambda: setattr(provider.groups[0], "name", f"small-{provider.refreshes}")
+    return provider
+
+
+def _stranger() -> ExampleProvider:
+    provider = example()
+    provider.groups[0].machines.append("tidewatch-contract:///no-such-machine")
+    return provider
+
+
+def _not_given() -> ExampleProvider:
+    provider = example()
+    provider.groups[1].answers["nodes"] = [ProviderInstance("x:///7")]
+    return provider
+
+
+@pytest.mark.parametrize(
+    ("provider", "failure"),
+    [
+        (ExampleProvider([ExampleGroup("a"), ExampleGroup("a")]), "node_groups(): an id is listed twice"),
+        (ExampleProvider([ExampleGroup("")]), "node_groups() raises PluginError: id() returns ''"),
+        (ExampleProvider([ExampleGroup("a", ["m"]), ExampleGroup("b", ["m"])]), "nodes(): m is in a and in b"),
+        (ExampleProvider([], on_refresh=raising), "refresh() raises RuntimeError: no credentials"),
+        (_changing_ids(), "node_groups(): the ids change from"),
+        (_stranger(), "belongs to no group, but the method returns small"),
+        (_not_given(), "x:///7 belongs to group large, but the method returns None"),
+    ],
+    ids=["ids", "empty", "shared-machine", "raises", "changing", "stranger", "not-given"],
+)
+def test_the_contract_names_what_a_provider_breaks(provider: ExampleProvider, failure: str) -> None:
+    with pytest.raises(BrokenContractError) as raised:
+        check_provider(provider)
+    assert any(failure in each for each in raised.value.failures), raised.value.failures
+
+
+def made(options: Mapping[str, object]) -> ExampleProvider:
+    assert options == {"region": "test"}
+    return example()
+
+
+def test_a_plugin_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = EntryPoint("example", f"{__name__}:made", "tidewatch.node_groups")
+    monkeypatch.setattr(plugin_host, "entry_points", lambda group: EntryPoints((entry,)).select(group=group))
+    assert len(load_provider(SETTINGS).node_groups()) == 2
+    with pytest.raises(PluginMissingError, match=r"no package with an entry point 'other' .* .installed: example"):
+        load_provider(PluginGroups("other"))
+    host = PluginHost(PluginGroups("other"))
+    assert host.read(()).problem.startswith("no package")

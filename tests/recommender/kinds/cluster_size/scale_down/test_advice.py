@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recommender.kinds.cluster_size.model.groups import NodeTemplate
+from tests.recommender.kinds.cluster_size.builders import node, pod
+from tests.recommender.kinds.cluster_size.scale_down.world import World, due, group
+
+BIG = NodeTemplate(node("big-template", "8", "32Gi"))
+SMALL = NodeTemplate(node("small-template", "4", "16Gi"))
+
+
+def fleet(count: int, cpu: str, each: int) -> World:
+    """Return nodes of 8 cores. None of their pods fits on another node."""
+    names = [f"n{number}" for number in range(count)]
+    return World(
+        nodes=tuple(node(name, "8", "32Gi") for name in names),
+        pods=tuple(
+            pod(f"p-{name}-{number}", cpu, "1Gi", node=name, controller="web")
+            for name in names
+            for number in range(each)
+        ),
+        groups=(group("big", names, price=0.4, template=BIG), group("small", [], price=0.15, template=SMALL)),
+    )
+
+
+def test_a_node_that_is_too_large_is_advised_to_be_replaced_by_a_cheaper_one() -> None:
+    world = fleet(1, "3", 1)
+    decision = world.decide()
+    assert [(one.kind, one.nodes, one.saved_per_hour) for one in decision.advice] == [("replace", ("n0",), 0.25)]
+    assert "1 new node of small instead of n0" in decision.advice[0].detail
+
+
+def test_several_half_empty_nodes_are_looked_at_together() -> None:
+    """Pods of 4.5 cores fill each node by half and one more does not fit; two of 3 fit where one of 4.5 does not."""
+    world = fleet(4, "4500m", 1)
+    cheap = group("huge", [], price=0.5, template=NodeTemplate(node("huge-template", "18", "64Gi")))
+    decision = replace(world, groups=(*world.groups, cheap)).decide()
+    assert due(decision) == []
+    assert [(one.kind, one.nodes) for one in decision.advice] == [("consolidate", ("n0", "n1", "n2", "n3"))]
+    assert decision.advice[0].saved_per_hour == 1.6 - 0.5
+
+
+def test_nothing_is_advised_that_costs_as_much() -> None:
+    world = fleet(2, "5", 1)
+    assert world.decide().advice == ()
+
+
+def test_without_prices_a_smaller_node_is_advised_and_no_saving_stated() -> None:
+    world = fleet(1, "3", 1)
+    groups = tuple(replace(one, price=None) for one in world.groups)
+    assert [(one.kind, one.saved_per_hour) for one in replace(world, groups=groups).decide().advice] == [
+        ("replace", None)
+    ]
+
+
+def test_advice_respects_the_smallest_and_the_largest_sizes() -> None:
+    world = fleet(1, "3", 1)
+    big, small = world.groups
+    assert replace(world, groups=(replace(big, min_size=1), small)).decide().advice == ()
+    assert replace(world, groups=(big, replace(small, max_size=0))).decide().advice == ()
+
+
+def test_a_pod_that_keeps_its_node_keeps_it_from_advice_too() -> None:
+    world = fleet(1, "3", 1)
+    assert replace(world, pods=(pod("bare", "3", node="n0"),)).decide().advice == ()
+    assert replace(world, budgets=None).decide().advice == ()

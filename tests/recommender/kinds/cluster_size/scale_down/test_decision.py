@@ -1,0 +1,299 @@
+"""When nodes go, which of them, and what the others wait for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from msgspec import structs
+
+from recommender.kinds.cluster_size.calculate import decide_size
+from recommender.kinds.cluster_size.model.answer import PodName, ScaleUp
+from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeTemplate
+from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, RequestedNodes
+from recommender.kinds.cluster_size.model.size_settings import ScaleDownSettings, SizeLimits
+from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from tests.recommender.kinds.cluster_size.builders import node, pod
+from tests.recommender.kinds.cluster_size.scale_down.world import NOTHING, NOW, World, due, group, kept, waits
+
+MINUTE = 60.0
+WHOLE = GroupOptions(zero_or_max=True)
+
+
+def empty(count: int, *, waits: bool = True, since: float | None = 11 * MINUTE) -> World:
+    """Return nodes without pods, unneeded for longer than is asked, and one node that must stay."""
+    names = [f"n{number:02}" for number in range(count)]
+    unneeded = {} if since is None else dict.fromkeys(names, NOW - since)
+    return World(
+        nodes=tuple(map(node, names)),
+        groups=(group("g", names),),
+        waits=waits,
+        memory=ClusterSizeMemory(unneeded_since=unneeded),
+    )
+
+
+def drained(count: int, cpu: str = "1") -> World:
+    """Return nodes with one pod each, which all fit on one node that stays."""
+    world = empty(count)
+    pods = tuple(pod(f"p-{one.name}", cpu, "1Gi", node=one.name, controller="web") for one in world.nodes)
+    return replace(world, nodes=(*world.nodes, node("stays", "64", "256Gi")), pods=pods)
+
+
+def test_once_every_removable_node_is_listed_and_due() -> None:
+    decision = empty(20, waits=False).decide()
+    assert len(due(decision)) == 20
+    assert {one.unneeded_seconds for one in decision.removals} == {None}
+    assert decision.unneeded_since == {}
+
+
+def test_a_timer_runs_from_the_first_decision_and_ends_strictly_after_its_time() -> None:
+    world = empty(1, since=None)
+    first = world.decide()
+    assert waits(first) == {"n00": "NotUnneededLongEnough"}
+    at_limit = world.after(10 * MINUTE, first).decide()
+    assert waits(at_limit) == {"n00": "NotUnneededLongEnough"}
+    assert [one.unneeded_seconds for one in at_limit.removals] == [600.0]
+    assert due(world.after(10 * MINUTE + 1, first).decide()) == ["n00"]
+
+
+def test_a_timer_begins_again_when_the_node_was_needed() -> None:
+    world = empty(1)
+    busy = replace(world, pods=(pod("p", "3", node="n00", controller="web"),)).decide()
+    assert busy.unneeded_since == {}
+    assert waits(world.after(MINUTE, busy).decide()) == {"n00": "NotUnneededLongEnough"}
+
+
+def test_a_timer_from_the_future_counts_from_now() -> None:
+    decision = empty(1, since=-3600.0).decide()
+    assert decision.unneeded_since == {"n00": NOW}
+    assert [one.unneeded_seconds for one in decision.removals] == [0.0]
+
+
+@pytest.mark.parametrize(("minutes", "expected"), [(19, "NotUnreadyLongEnough"), (21, None)])
+def test_a_node_that_is_not_ready_waits_longer(minutes: int, expected: str | None) -> None:
+    world = empty(1, since=minutes * MINUTE)
+    unready = replace(world, nodes=(node("n00", conditions={"Ready": "Unknown"}),))
+    assert waits(unready.decide()).get("n00") == expected
+
+
+@pytest.mark.parametrize(
+    ("memory", "text"),
+    [
+        (ClusterSizeMemory(last_scale_up=NOW - 599), "nodes were added 9m59s ago, and delayAfterAdd is 10m0s"),
+        (ClusterSizeMemory(last_failure=NOW - 60), "a removal failed 1m0s ago, and delayAfterFailure is 3m0s"),
+        (ClusterSizeMemory(last_delete=NOW - 5), "a node was removed 5s ago, and delayAfterDelete is 1m0s"),
+        (ClusterSizeMemory(last_scale_up=NOW + 99), "nodes were added 0s ago, and delayAfterAdd is 10m0s"),
+    ],
+)
+def test_a_recent_change_holds_removals_while_timers_run_on(memory: ClusterSizeMemory, text: str) -> None:
+    world = empty(1)
+    settings = ScaleDownSettings(delay_after_delete_seconds=60)
+    held = replace(world, settings=settings, memory=structs.replace(memory, unneeded_since=world.memory.unneeded_since))
+    decision = held.decide()
+    assert [(one.is_due, one.reason) for one in decision.removals] == [(False, f"InCooldown: {text}")]
+    assert decision.hold == f"InCooldown: {text}"
+    assert decision.unneeded_since == world.memory.unneeded_since
+
+
+@pytest.mark.parametrize("at", [NOW - 600, NOW - 9999])
+def test_a_cool_down_ends(at: float) -> None:
+    world = empty(1)
+    assert due(replace(world, memory=structs.replace(world.memory, last_scale_up=at)).decide()) == ["n00"]
+
+
+@pytest.mark.parametrize(
+    ("scaled", "expected"),
+    [
+        (
+            ScaleUp({"g": 2}),
+            "ScaleUpNeeded: pending pods need new nodes (2 of g), and no node is removed before that",
+        ),
+        (ScaleUp({}, hold="4 of 6 nodes are not ready"), "ScaleUpHeld: 4 of 6 nodes are not ready"),
+        (
+            ScaleUp({}, new_pods=(PodName("shop", "web"),)),
+            "YoungPendingPods: 1 pending pod, such as shop/web, may still need the node",
+        ),
+    ],
+)
+@pytest.mark.parametrize("waits", [True, False])
+def test_what_scale_up_found_speaks_against_removals(scaled: ScaleUp, expected: str, *, waits: bool) -> None:
+    decision = empty(1, waits=waits).decide(scaled)
+    assert [(one.is_due, one.reason) for one in decision.removals] == [(False, expected)]
+
+
+def test_requested_nodes_that_have_not_come_speak_against_removals_where_sizes_are_written() -> None:
+    world = empty(1)
+    asked = replace(world, memory=structs.replace(world.memory, requested={"g": RequestedNodes(3, NOW)}))
+    assert due(asked.decide()) == ["n00"]
+    assert waits(replace(asked, writes_sizes=True).decide()) == {"n00": "UpcomingNodes"}
+
+
+def test_a_place_that_scale_up_gave_to_a_pending_pod_is_not_given_away() -> None:
+    world = World((node("a"), node("b")), groups=(group("g", ["a"]),))
+    snapshot = world.snapshot()
+    snapshot.place(pod("pending", "1", "1Gi"), "a")
+    snapshot.place(pod("large", "3500m", "1Gi"), "b")
+    decision = world.decide(NOTHING, snapshot)
+    assert kept(decision)["a"] == "NoPlaceToMovePods"
+
+
+def test_two_nodes_never_count_on_the_same_gap() -> None:
+    pods = tuple(pod(f"p-{name}", "1500m", "1Gi", node=name, controller="web") for name in "ab")
+    world = World(
+        (node("a"), node("b"), node("c")),
+        (*pods, pod("q", "2500m", "1Gi", node="c", controller="web")),
+        (group("g", ["a", "b"]),),
+    )
+    decision = world.decide()
+    assert due(decision) == ["a"]
+    assert kept(decision) == {"b": "NoPlaceToMovePods", "c": "NotAutoscaled"}
+
+
+def test_empty_nodes_go_first_then_the_least_used() -> None:
+    world = drained(3)
+    settings = replace(world.settings, max_drain_parallelism=10)
+    more = replace(
+        world, pods=(*world.pods[1:], pod("x", "500m", "1Gi", node="n02", controller="web")), settings=settings
+    )
+    assert [one.node for one in more.decide().removals] == ["n00", "n01", "n02"]
+
+
+def test_nodes_beyond_what_may_go_at_once_wait() -> None:
+    assert waits(empty(12).decide()) == {"n10": "ParallelismReached", "n11": "ParallelismReached"}
+    assert waits(drained(3).decide()) == {"n01": "ParallelismReached", "n02": "ParallelismReached"}
+
+
+def test_no_more_nodes_are_looked_for_than_can_go_in_time() -> None:
+    world = empty(40, since=None)
+    decision = world.decide()
+    assert len(decision.removals) == 20
+    assert set(kept(decision).values()) == {"UnneededLimitReached"}
+
+
+def test_deletions_in_progress_take_their_share_of_the_budgets_and_of_the_sizes() -> None:
+    world = drained(3)
+    names = [one.name for one in world.nodes if one.name != "stays"]
+    going = replace(world, groups=(group("g", names, deleting=["n00"]),))
+    decision = going.decide()
+    assert kept(decision)["n00"] == "CurrentlyBeingDeleted"
+    assert waits(decision) == {"n01": "ParallelismReached", "n02": "ParallelismReached"}
+    least = replace(going, groups=(group("g", names, deleting=["n00"], least=2),)).decide()
+    assert kept(least)["n01"] == "NodeGroupMinSizeReached"
+
+
+def test_smallest_sizes_of_groups_and_of_the_cluster_hold_together() -> None:
+    names = [f"n{number:02}" for number in range(5)]
+    assert len(due(replace(empty(5, waits=False), groups=(group("g", names, least=2),)).decide())) == 3
+    cores = replace(empty(5, waits=False), limits=SizeLimits(min_cores=9)).decide()
+    assert len(due(cores)) == 2
+    assert set(kept(cores).values()) == {"MinimalResourceLimitExceeded"}
+    memory = replace(empty(5, waits=False), limits=SizeLimits(min_memory_bytes=64 << 30)).decide()
+    assert len(due(memory)) == 1
+
+
+def test_a_group_that_goes_as_a_whole_goes_as_a_whole_or_not_at_all() -> None:
+    names = [f"n{number:02}" for number in range(12)]
+    whole = replace(empty(12), groups=(group("g", names, options=WHOLE),))
+    assert len(due(whole.decide())) == 12
+    busy = replace(whole, pods=(pod("p", "3", node="n03", controller="web"),)).decide()
+    assert set(kept(busy).values()) == {"AtomicScaleDownFailed", "NotUnderutilized"}
+    assert busy.removals == ()
+    late = replace(whole, memory=ClusterSizeMemory(unneeded_since={**whole.memory.unneeded_since, "n05": NOW}))
+    assert due(late.decide()) == []
+
+
+def test_a_node_whose_pods_found_no_place_is_simulated_again_after_five_minutes() -> None:
+    world = replace(drained(1), nodes=(node("n00"), node("stays", "500m")), groups=(group("g", ["n00"]),))
+    first = world.decide()
+    assert kept(first)["n00"] == "NoPlaceToMovePods"
+    assert first.unremovable_until == {"n00": NOW + 300}
+    larger = replace(world, nodes=(node("n00"), node("stays", "64")))
+    assert kept(larger.after(299, first).decide())["n00"] == "RecentlyUnremovable"
+    assert waits(larger.after(301, first).decide()) == {"n00": "NotUnneededLongEnough"}
+
+
+def test_annotations_of_nodes_keep_or_delay_them() -> None:
+    disabled = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
+    delayed = {"delay-deletion.cluster-autoscaler.kubernetes.io/storage": "yes"}
+    world = World((node("a", annotations=disabled), node("b", annotations=delayed)))
+    decision = world.decide()
+    assert kept(decision) == {"a": "ScaleDownDisabledAnnotation"}
+    assert waits(decision) == {"b": "DeletionDelayed"}
+
+
+def test_savings_are_stated_where_all_groups_have_a_price() -> None:
+    world = World((node("a"), node("b")), groups=(group("x", ["a"], price=0.5), group("y", ["b"], price=0.25)))
+    assert [one.saved_per_hour for one in world.decide().removals] == [0.5, 0.25]
+    partly = replace(world, groups=(world.groups[0], group("y", ["b"])))
+    assert [one.saved_per_hour for one in partly.decide().removals] == [None, None]
+
+
+def test_switched_off_nothing_is_removable_and_that_is_stated_once() -> None:
+    decision = replace(empty(3), settings=ScaleDownSettings(enabled=False)).decide()
+    assert (decision.removals, decision.kept) == ((), ())
+    assert decision.hold == "scaleDown.enabled is false: no node is removed"
+
+
+def test_the_snapshot_is_as_before_afterwards() -> None:
+    world = drained(3)
+    snapshot = world.snapshot()
+    world.decide(NOTHING, snapshot)
+    assert {name: set(info.pods) for name, info in snapshot.nodes.items()} == {
+        name: set(info.pods) for name, info in Snapshot(world.nodes, world.pods).nodes.items()
+    }
+
+
+def test_a_node_that_waits_does_not_keep_those_before_it() -> None:
+    world = drained(2)
+    memory = ClusterSizeMemory(unneeded_since={"n00": NOW - 11 * MINUTE, "n01": NOW})
+    decision = replace(world, memory=memory).decide()
+    assert due(decision) == ["n00"]
+    assert waits(decision) == {"n01": "NotUnneededLongEnough"}
+
+
+def test_a_node_that_is_starting_takes_no_pods_of_nodes_that_go() -> None:
+    world = drained(1)
+    starting = replace(node("stays", "64", "256Gi", conditions={"Ready": "False"}), created=NOW - MINUTE)
+    ready = replace(starting, name="template", conditions={"Ready": "True"})
+    members = group("g", ["n00", "stays"], template=NodeTemplate(ready))
+    pods = (*world.pods, pod("waits-for-it", "40", controller="web"))
+    its = replace(world, nodes=(world.nodes[0], starting), groups=(members,), pods=pods)
+    answer = decide_size(its.situation(), its.sizes())
+    assert [one.node for one in answer.removals] == []
+    assert {one.node: one.reason.partition(":")[0] for one in answer.kept}["n00"] == "NoPlaceToMovePods"
+
+
+def test_a_node_that_is_starting_stays() -> None:
+    starting = replace(node("n00", conditions={"Ready": "False"}), created=NOW - 11 * MINUTE)
+    ready = replace(starting, name="template", conditions={"Ready": "True"})
+    its = replace(empty(1), nodes=(starting,), groups=(group("g", ["n00"], template=NodeTemplate(ready)),))
+    answer = decide_size(its.situation(), its.sizes())
+    assert [(one.node, one.reason) for one in answer.kept] == [("n00", "NodeStarting: it is not ready yet")]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "taints", "expected"),
+    [
+        ({"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}, (), "ScaleDownDisabledAnnotation"),
+        ({}, ("ToBeDeletedByClusterAutoscaler:NoSchedule",), "CurrentlyBeingDeleted"),
+    ],
+)
+def test_what_a_starting_node_states_of_itself_holds(
+    annotations: dict[str, str], taints: tuple[str, ...], expected: str
+) -> None:
+    stated = node("n00", conditions={"Ready": "False"}, annotations=annotations, taints=taints)
+    starting = replace(stated, created=NOW - MINUTE)
+    members = group("g", ["n00"], template=NodeTemplate(node("template")))
+    its = replace(empty(1), nodes=(starting,), groups=(members,))
+    assert kept(decide_size(its.situation(), its.sizes())) == {"n00": expected}
+
+
+def test_a_pod_that_delays_itself_for_years_keeps_no_nodes() -> None:
+    delay = {"cluster-autoscaler.kubernetes.io/pod-scale-up-delay": "87600h"}
+    kept_back = pod("forever", "900", namespace="evil", annotations=delay, created=NOW - 10)
+    its = empty(1)
+    members = replace(its.groups[0], template=NodeTemplate(node("template")))
+    its = replace(its, groups=(members,), pods=(kept_back,))
+    answer = decide_size(its.situation(), its.sizes())
+    assert answer.waiting == (PodName("evil", "forever"),)
+    assert [one.node for one in answer.removals if one.is_due] == ["n00"]

@@ -1,0 +1,450 @@
+"""What scale-up decides, and what it says about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.cluster.values.constraints import PodScheduling, PodTerm
+from adapter.foundation.objects.selectors import parse_selector
+from recommender.kinds.cluster_size.model.answer import PodName
+from recommender.kinds.cluster_size.model.groups import GroupOptions
+from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
+from recommender.kinds.cluster_size.model.size_settings import SizeLimits
+from recommender.kinds.cluster_size.scale_up.decide import scale_up
+from tests.recommender.kinds.cluster_size.builders import controller, node, pod
+from tests.recommender.kinds.cluster_size.options import group, template
+from tests.recommender.kinds.cluster_size.scale_up.worlds import NOW, decided, settings, situation, snapshot_of
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterPod
+
+NOT_READY = {"Ready": "False"}
+SMALL = template("2", "8Gi", labels={"pool": "small"})
+LARGE = template("8", "32Gi", labels={"pool": "large"})
+IN_LARGE = PodScheduling(node_selector=(("pool", "large"),))
+IN_SMALL = PodScheduling(node_selector=(("pool", "small"),))
+
+
+def pods(count: int, cpu: str = "1", name: str = "web", like: ClusterPod | None = None) -> list[ClusterPod]:
+    """Return pods of one controller; `like` states what they share beside their CPU and 1 GiB."""
+    shared = pod("x", cpu, "1Gi") if like is None else like
+    return [replace(shared, name=f"{name}-{number}", controller=controller(name)) for number in range(count)]
+
+
+def test_pods_that_fit_on_nodes_that_exist_need_none() -> None:
+    nodes = [node("n0"), node("n1")]
+    answer = decided(situation([group("a", size=2, nodes=("n0", "n1"))], nodes=nodes, pods=pods(8)))
+    assert answer.increases == {}
+    assert answer.fitting_pods == 8
+    assert answer.reasons == {"a": "no pending pod needs another node"}
+
+
+def test_the_rest_gets_new_nodes_and_the_round_is_named() -> None:
+    answer = decided(situation([group("a", size=1, nodes=("n0",))], nodes=[node("n0")], pods=pods(10)))
+    assert answer.increases == {"a": 2}
+    assert (answer.fitting_pods, answer.helped_pods) == (4, 6)
+    assert [(step.step, step.group, step.value) for step in answer.steps] == [("round/1", "a", 3)]
+    assert answer.steps[0].detail == "2 nodes for 6 pods; the only group that can hold pods"
+    assert answer.binding == "round/1"
+
+
+def test_the_snapshot_holds_the_new_nodes_with_their_pods_afterwards() -> None:
+    its = situation([group("a")], pods=pods(6))
+    snapshot = snapshot_of(its)
+    scale_up(its, settings(), snapshot)
+    assert {name: len(info.pods) for name, info in snapshot.nodes.items()} == {"a-new-0": 4, "a-new-1": 2}
+
+
+def test_rounds_mix_groups_where_one_alone_cannot_hold_all() -> None:
+    groups = [group("large", node_template=LARGE), group("small", node_template=SMALL)]
+    waiting = [
+        *pods(1, name="l", like=pod("l", scheduling=IN_LARGE)),
+        *pods(1, name="s", like=pod("s", scheduling=IN_SMALL)),
+    ]
+    answer = decided(situation(groups, pods=waiting))
+    assert answer.increases == {"large": 1, "small": 1}
+    assert [step.step for step in answer.steps] == ["round/1", "round/2"]
+
+
+def test_one_round_is_the_single_decision_of_the_peer() -> None:
+    groups = [group("large", node_template=LARGE), group("small", node_template=SMALL)]
+    waiting = [
+        *pods(2, name="l", like=pod("l", scheduling=IN_LARGE)),
+        *pods(1, name="s", like=pod("s", scheduling=IN_SMALL)),
+    ]
+    answer = decided(situation(groups, pods=waiting), rounds=1, expanders=("most-pods",))
+    assert answer.increases == {"large": 1}
+    assert answer.unschedulable[0].groups["small"] == "one more node could hold it, but the limit of rounds is reached"
+
+
+def test_when_a_group_is_full_the_next_one_takes_the_rest() -> None:
+    groups = [group("a", max_size=1), group("b", max_size=5)]
+    answer = decided(situation(groups, pods=pods(12)), expanders=("priority",), priorities={1: ("b",), 9: ("a",)})
+    assert answer.increases == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "increase", "binding"),
+    [
+        pytest.param({"limits": SizeLimits(max_nodes=2)}, 1, "limits.nodes", id="nodes"),
+        pytest.param({"limits": SizeLimits(max_cores=12)}, 2, "limits.cores", id="cores"),
+        pytest.param({"limits": SizeLimits(max_memory_bytes=33 << 30)}, 1, "limits.memory", id="memory"),
+        pytest.param({}, 3, "maxSize", id="maximum"),
+    ],
+)
+def test_limits_bind_and_are_named(changes: dict[str, object], increase: int, binding: str) -> None:
+    nodes = [node("outside", "4", "16Gi", unschedulable=True)]
+    answer = decided(situation([group("a", max_size=3)], nodes=nodes, pods=pods(100)), **changes)
+    assert answer.increases == {"a": increase}
+    assert answer.binding == binding
+    assert len(answer.unschedulable) == 1
+    assert len(answer.unschedulable[0].pods) == 100 - 4 * increase
+
+
+def test_an_extended_resource_is_limited() -> None:
+    gpus = group("gpu", node_template=template(extended={"nvidia.com/gpu": "4"}))
+    waiting = pods(40, like=pod("gpu", extended={"nvidia.com/gpu": "1"}))
+    answer = decided(situation([gpus], pods=waiting), limits=SizeLimits(gpus={"nvidia.com/gpu": 18}))
+    assert answer.increases == {"gpu": 4}
+    assert answer.binding == "limits.gpus[nvidia.com/gpu]"
+
+
+@pytest.mark.parametrize(
+    ("largest", "limit", "increases"),
+    [
+        pytest.param(6, None, {"a": 6}, id="always-its-maximum"),
+        pytest.param(6, 5, {}, id="not-at-all-beyond-a-limit"),
+    ],
+)
+def test_a_group_of_all_or_nothing_gets_all_its_nodes_or_none(
+    largest: int, limit: int | None, increases: dict[str, int]
+) -> None:
+    its = group("a", max_size=largest, zero_or_max=True)
+    answer = decided(situation([its], pods=pods(1)), limits=SizeLimits(max_nodes=limit))
+    assert answer.increases == increases
+
+
+def test_similar_groups_share_the_nodes_and_what_differs_is_said() -> None:
+    zones = [template(labels={"topology.kubernetes.io/zone": zone}) for zone in "xyz"]
+    other = template(labels={"tier": "gold"})
+    groups = [
+        *(group(f"g{n}", size=n, node_template=zone, max_size=9) for n, zone in enumerate(zones)),
+        group("other", size=0, node_template=other),
+    ]
+    its = situation(groups, pods=pods(24))
+    answer = decided(its, balance_similar_node_groups=True, expanders=("priority",), priorities={1: ("g0",)})
+    assert answer.increases == {"g0": 3, "g1": 2, "g2": 1}
+    assert "not balanced with other: the label tier is absent and 'gold'" in answer.steps[0].detail
+    assert answer.unschedulable == ()
+
+
+def test_minimum_sizes_are_reached_first_and_their_nodes_hold_pending_pods() -> None:
+    groups = [group("a", size=1, min_size=3), group("b")]
+    answer = decided(situation(groups, pods=pods(8)))
+    assert answer.increases == {"a": 2}
+    assert answer.steps[0].step == "minSize"
+    assert answer.fitting_pods == 8
+
+
+def test_minimum_sizes_are_left_alone_where_they_are_not_enforced() -> None:
+    assert decided(situation([group("a", min_size=3)]), enforce_min_size=False).increases == {}
+
+
+def test_groups_without_template_or_with_a_problem_are_named_and_left_out() -> None:
+    groups = [
+        replace(group("empty"), template=None),
+        group("broken", problem="its object states no size"),
+        group("whole"),
+    ]
+    answer = decided(situation(groups, pods=pods(1, "100")))
+    assert answer.increases == {}
+    assert "neither a ready node nor a template" in answer.reasons["empty"]
+    assert answer.reasons["broken"] == "its object states no size"
+    assert answer.unschedulable[0].groups == {
+        "broken": "its object states no size",
+        "empty": answer.reasons["empty"],
+        "whole": "Insufficient cpu (100 requested, 4 of 4 left)",
+    }
+
+
+def test_pods_that_take_no_part_are_left_out_with_the_reason() -> None:
+    waiting = [
+        pod("gated", scheduling=PodScheduling(is_gated=True)),
+        pod("theirs", scheduling=PodScheduling(scheduler_name="volcano")),
+        pod("expendable", "100", priority=-11),
+        pod("daemon", "100", controller=controller("agent", "DaemonSet")),
+        pod("going", "100", deleted=NOW),
+        pod("ended", "100", phase="Succeeded"),
+        pod("twice"),
+        pod("twice"),
+    ]
+    answer = decided(
+        situation([group("a", max_size=1)], pods=waiting), scheduler_names=frozenset({"default-scheduler"})
+    )
+    assert {str(each.pods[0]): each.reason.split(":")[0] for each in answer.unschedulable} == {
+        "default/gated": "it has a scheduling gate",
+        "default/theirs": "the scheduler volcano is not among schedulerNames",
+        "default/twice": "another pod has the same namespace and name",
+    }
+    assert answer.helped_pods == 1
+
+
+def test_bound_expendable_pods_hold_no_place() -> None:
+    bound = pod("low", "4", node="n0", priority=-11)
+    its = situation([group("a", size=1, nodes=("n0",))], nodes=[node("n0")], pods=[bound, *pods(1, "4")])
+    assert decided(its).fitting_pods == 1
+
+
+@pytest.mark.parametrize(
+    ("age", "annotation", "waits", "waiting"),
+    [
+        pytest.param(10, "", True, True, id="younger-than-the-delay"),
+        pytest.param(40, "", True, False, id="older"),
+        pytest.param(40, "1m", True, True, id="annotation-lengthens"),
+        pytest.param(10, "1s", True, True, id="annotation-does-not-shorten"),
+        pytest.param(40, "soon", True, False, id="annotation-that-is-no-duration"),
+        pytest.param(10, "", False, False, id="nothing-is-waited-for"),
+    ],
+)
+def test_young_pods_wait(*, age: float, annotation: str, waits: bool, waiting: bool) -> None:
+    notes = {"cluster-autoscaler.kubernetes.io/pod-scale-up-delay": annotation} if annotation else {}
+    its = situation([group("a")], pods=[pod("p", created=NOW - age, annotations=notes)], waits=waits)
+    answer = decided(its, new_pod_scale_up_delay_seconds=30.0)
+    assert answer.waiting == ((PodName("default", "p"),) if waiting else ())
+    assert answer.increases == ({} if waiting else {"a": 1})
+
+
+def test_while_all_pods_have_only_just_come_more_are_waited_for() -> None:
+    new, old = pod("new", created=NOW - 1), pod("old", created=NOW - 3)
+    assert decided(situation([group("a")], pods=[new])).waiting == (PodName("default", "new"),)
+    assert decided(situation([group("a")], pods=[new, old])).waiting == ()
+
+
+@pytest.mark.parametrize(
+    ("ages", "delay", "until"),
+    [
+        pytest.param((1.0,), 0.0, 1.0, id="the-only-one-settles"),
+        pytest.param((1.5, 0.2), 0.0, 0.5, id="all-settle-with-the-oldest"),
+        pytest.param((2.0, 0.2), 0.0, None, id="settled"),
+        pytest.param((5.0, 28.0), 30.0, 2.0, id="the-oldest-of-the-young"),
+        pytest.param((0.5, 1.0), 1.2, 1.0, id="old-enough-before-they-settle"),
+        pytest.param((5.0, 40.0), 30.0, 25.0, id="one-that-counts-is-not-waited-for"),
+        pytest.param((40.0,), 30.0, None, id="all-count"),
+        pytest.param((-7.0,), 0.0, 9.0, id="of-a-clock-that-is-ahead"),
+        pytest.param((None, 1.0), 0.0, None, id="an-unknown-age-counts"),
+    ],
+)
+def test_the_answer_says_when_the_first_young_pod_counts(
+    ages: tuple[float | None, ...], delay: float, until: float | None
+) -> None:
+    young = [pod(f"p{i}", created=None if age is None else NOW - age) for i, age in enumerate(ages)]
+    found = decided(situation([group("a")], pods=young), new_pod_scale_up_delay_seconds=delay)
+    assert found.waits_until == (None if until is None else pytest.approx(NOW + until))
+
+
+def test_without_waiting_no_pod_is_young() -> None:
+    found = decided(situation([group("a")], pods=[pod("p", created=NOW)], waits=False))
+    assert (found.waiting, found.waits_until) == ((), None)
+
+
+@given(
+    st.lists(st.tuples(st.floats(-5, 100), st.sampled_from(["", "7s", "0.3s"])), min_size=1, max_size=6),
+    st.sampled_from([0.0, 0.1, 3.0, 30.0]),
+)
+def test_when_time_alone_makes_a_pod_count_a_decision_at_that_time_counts_it(
+    made: list[tuple[float, str]], delay: float
+) -> None:
+    annotation = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
+    young = [
+        pod(f"p{number}", created=NOW - age, annotations={annotation: text} if text else {})
+        for number, (age, text) in enumerate(made)
+    ]
+    first = decided(situation([group("a")], pods=young), new_pod_scale_up_delay_seconds=delay)
+    assert (first.waits_until is None) == (not first.waiting)
+    if first.waits_until is not None:
+        assert first.waits_until > NOW
+        later = replace(situation([group("a")], pods=young), now=first.waits_until)
+        again = decided(later, new_pod_scale_up_delay_seconds=delay)
+        assert set(again.waiting) < set(first.waiting)
+
+
+def test_pods_of_the_future_are_neither_young_nor_expendable() -> None:
+    future = pod("later", "3", created=NOW, priority=-1000)
+    its = situation([group("a")], future_pods=(future,))
+    assert decided(its, new_pod_scale_up_delay_seconds=60.0).increases == {"a": 1}
+
+
+def test_pods_of_nodes_that_are_being_deleted_need_a_place() -> None:
+    going = replace(group("a", size=1, nodes=("n0",)), deleting=("n0",))
+    bound = [pod("p", "3", node="n0", controller="web"), pod("d", node="n0", controller=controller("d", "DaemonSet"))]
+    answer = decided(situation([going], nodes=[node("n0")], pods=bound))
+    assert answer.increases == {"a": 1}
+    assert answer.helped_pods == 1
+
+
+def test_an_unhealthy_cluster_is_left_alone() -> None:
+    nodes = [node(f"n{number}", conditions=NOT_READY) for number in range(4)]
+    its = situation([group("a", size=4, nodes=[each.name for each in nodes])], nodes=nodes, pods=pods(1))
+    answer = decided(its)
+    assert answer.hold.startswith("4 of 4 nodes are not ready")
+    assert answer.increases == {}
+    assert answer.reasons == {"a": answer.hold}
+
+
+def test_nodes_that_are_starting_are_on_their_way() -> None:
+    taints = ("node.kubernetes.io/not-ready:NoSchedule",)
+    starting = node("n0", conditions=NOT_READY, taints=taints, created=NOW - 60)
+    its = situation([group("a", size=1, nodes=("n0",))], nodes=[starting], pods=pods(4))
+    assert decided(its).increases == {}
+
+
+def test_a_node_that_is_not_ready_for_long_is_not_on_its_way() -> None:
+    taints = ("node.kubernetes.io/not-ready:NoSchedule",)
+    old = node("n0", conditions=NOT_READY, taints=taints, created=NOW - 3600)
+    its = situation([group("a", size=1, nodes=("n0",))], nodes=[old], pods=pods(4))
+    assert decided(its).increases == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("writes_sizes", "increases"),
+    [pytest.param(True, {}, id="written"), pytest.param(False, {"a": 2}, id="only-recommended")],
+)
+def test_a_size_that_nobody_acts_on_is_recommended_again(*, writes_sizes: bool, increases: dict[str, int]) -> None:
+    memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 60)}, sizes={"a": 2})
+    size = 2 if writes_sizes else 0
+    its = situation([group("a", size=size)], pods=pods(8), memory=memory, writes_sizes=writes_sizes)
+    assert decided(its).increases == increases
+
+
+def test_nodes_that_do_not_come_put_the_size_right_and_the_next_group_is_tried() -> None:
+    memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 901)})
+    its = situation([group("a", size=2), group("b")], pods=pods(8), memory=memory, writes_sizes=True)
+    answer = decided(its, expanders=("priority",), priorities={9: ("a",), 1: ("b",)})
+    assert answer.increases == {"a": -2, "b": 2}
+    assert answer.steps[0].step == "maxNodeProvisionTime"
+    assert answer.memory is not None
+    assert answer.memory.requested == {}
+    assert answer.memory.back_offs["a"].until == NOW + 300
+
+
+def test_a_group_that_backs_off_is_left_alone_until_then() -> None:
+    back_off = BackOff(NOW + 60, 300.0, NOW - 240, "it failed")
+    its = situation([group("a")], pods=pods(1), memory=ClusterSizeMemory(back_offs={"a": back_off}))
+    answer = decided(its)
+    assert answer.increases == {}
+    assert answer.reasons["a"] == "it is backing off until 1970-01-12T13:47:40Z: it failed"
+    later = replace(its, now=NOW + 61)
+    assert decided(later).increases == {"a": 1}
+
+
+def test_a_group_of_its_own_patience_waits_longer_for_its_nodes() -> None:
+    patient = replace(group("a", size=2), options=GroupOptions(max_node_provision_seconds=2000.0))
+    memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 1000)})
+    assert decided(situation([patient], pods=pods(8), memory=memory, writes_sizes=True)).increases == {}
+
+
+def test_pods_that_repel_each_other_get_a_node_each() -> None:
+    selector = parse_selector("app=web")
+    term = PodTerm("kubernetes.io/hostname", selector, frozenset({"default"}))
+    apart = PodScheduling(anti_affinity=(term,))
+    answer = decided(situation([group("a")], pods=pods(3, like=pod("apart", labels={"app": "web"}, scheduling=apart))))
+    assert answer.increases == {"a": 3}
+
+
+def test_a_missing_price_is_said() -> None:
+    groups = [group("priced", price=1.0), group("unpriced")]
+    answer = decided(situation(groups, pods=pods(1)), expanders=("price",))
+    assert answer.increases == {"priced": 1}
+    assert "not compared, because they have no price: unpriced" in answer.steps[0].detail
+
+
+def test_broken_priorities_do_not_stop_anything_and_are_said() -> None:
+    groups = [group("a"), group("b")]
+    answer = decided(situation(groups, pods=pods(1)), expanders=("priority",), priorities={1: ("(",)})
+    assert len(answer.increases) == 1
+    assert "a pattern of priority 1 cannot be used" in answer.steps[0].detail
+
+
+def test_the_answer_states_how_far_from_the_optimum_it_can_be() -> None:
+    groups = [group("a", price=2.0), group("b", price=3.0)]
+    answer = decided(situation(groups, pods=pods(9)), expanders=("priority",), priorities={1: ("b",)})
+    assert answer.bound is not None
+    assert (answer.bound.nodes, answer.bound.bound, answer.bound.cost) == (3, 3, 9.0)
+    assert answer.bound.cost_bound == pytest.approx(4.5, rel=1e-4)
+
+
+def test_without_new_nodes_there_is_no_bound() -> None:
+    assert decided(situation([group("a")])).bound is None
+
+
+def test_pods_whose_names_are_like_those_of_a_new_nodes_own_pods_do_no_harm() -> None:
+    own = pod("agent", namespace="kube-system", controller=controller("agent", "DaemonSet"))
+    nameless = [pod("", namespace="kube-system", controller=controller(name, "DaemonSet")) for name in "xy"]
+    its = group("a", node_template=template(pods=[own, *nameless]))
+    waiting = [pod(name, "1", namespace="kube-system") for name in ("agent-a-new-0", "-a-new-0", "agent")]
+    assert decided(situation([its], pods=waiting)).helped_pods == 3
+
+
+def test_a_minimum_above_the_maximum_does_not_exceed_the_maximum() -> None:
+    assert decided(situation([group("a", min_size=5, max_size=2)])).increases == {"a": 2}
+
+
+def nominated(its: ClusterPod, on: str) -> ClusterPod:
+    assert its.facts is not None
+    return replace(its, facts=replace(its.facts, nominated_node=on))
+
+
+@pytest.mark.parametrize(
+    ("on", "cordoned", "needed"),
+    [("n0", False, {}), ("n9", False, {"a": 1}), ("n0", True, {"a": 1}), ("", False, {"a": 1})],
+)
+def test_a_pod_for_which_others_are_evicted_needs_no_further_node(
+    on: str,
+    cordoned: bool,  # noqa: FBT001 - a column of the table
+    needed: dict[str, int],
+) -> None:
+    full = pod("victim", "4", "1Gi", node="n0", controller="low", deleted=NOW + 30)
+    waiting = nominated(pod("urgent", "4", "1Gi", controller="high", priority=1000), on)
+    nodes = [node("n0", unschedulable=cordoned)]
+    its = situation([group("a", size=1, nodes=("n0",))], nodes=nodes, pods=[full, waiting])
+    answer = decided(its)
+    assert answer.increases == needed
+    assert answer.fitting_pods == (0 if needed else 1)
+
+
+def test_pods_of_any_scheduler_get_nodes_unless_the_schedulers_are_listed() -> None:
+    theirs = pod("theirs", scheduling=PodScheduling(scheduler_name="volcano"))
+    its = situation([group("a")], pods=[theirs])
+    assert decided(its).increases == {"a": 1}
+    assert decided(its, scheduler_names=frozenset({"volcano"})).increases == {"a": 1}
+    assert decided(its, scheduler_names=frozenset({"default-scheduler"})).increases == {}
+
+
+@pytest.mark.parametrize(("most", "added"), [(1, {}), (29, {}), (30, {"a": 30})])
+@pytest.mark.parametrize("minimum", [0, 1])
+def test_a_group_of_all_or_nothing_does_not_grow_by_more_nodes_than_a_scale_up_may_add(
+    most: int, added: dict[str, int], minimum: int
+) -> None:
+    its = situation([group("a", max_size=30, min_size=minimum, zero_or_max=True)], pods=pods(3))
+    answer = decided(its, max_nodes_per_scale_up=most)
+    assert answer.increases == added
+    if not added:
+        assert f"maxNodesPerScaleUp is {most}" in answer.reasons["a"]
+        assert answer.binding == "maxNodesPerScaleUp"
+
+
+def test_gpus_that_cannot_be_allocated_yet_count_for_limits() -> None:
+    gpu = {"nvidia.com/gpu": "2"}
+    started = node("n0", created=NOW - 60)
+    waiting = [pod(f"p{number}", extended=gpu, controller="job") for number in range(3)]
+    its = situation(
+        [group("a", size=1, nodes=("n0",), node_template=template(extended=gpu))], nodes=[started], pods=waiting
+    )
+    answer = decided(its, limits=SizeLimits(gpus={"nvidia.com/gpu": 4}))
+    assert answer.increases == {"a": 1}
+    assert answer.fitting_pods == 1

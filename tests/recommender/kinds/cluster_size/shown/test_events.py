@@ -1,0 +1,49 @@
+"""Events of cluster size decisions."""
+
+from __future__ import annotations
+
+from recommender.decisions.record import Record, Status
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, PodName, UnschedulablePods
+from recommender.kinds.cluster_size.model.groups import ScalableReference
+from recommender.kinds.cluster_size.shown.events import events_of_sizes
+
+WORKERS = ScalableReference("cluster.x-k8s.io/v1beta1", "machinedeployments", "MachineDeployment", "capi", "workers")
+
+
+def record(size: int, *names: str) -> Record:
+    groups = (
+        GroupSize("workers", 3, size, size, 0, 9, "2 pods wait", scalable=WORKERS),
+        GroupSize("static", 3, size, size, 0, 9, "2 pods wait"),
+    )
+    pods = tuple(
+        UnschedulablePods((PodName("shop", name), PodName("shop", f"{name}-b")), {"a": "Insufficient cpu"})
+        for name in names
+    )
+    return Record("w", "clusterSize", 1.0, Status.OK, "", details=ClusterSizeAnswer(groups, unschedulable=pods))
+
+
+def test_a_size_that_changes_is_an_event_where_an_object_holds_it() -> None:
+    [event] = events_of_sizes(record(3), record(5))
+
+    assert str(event.target) == "MachineDeployment capi/workers"
+    assert (event.reason, event.message) == (
+        "RecommendationChanged",
+        "recommendation w: from 3 to 5 nodes: 2 pods wait",
+    )
+
+
+def test_nothing_has_changed_at_the_start() -> None:
+    assert list(events_of_sizes(None, record(5))) == []
+
+
+def test_pods_that_no_group_can_hold_have_one_event_for_all_that_are_alike() -> None:
+    first, second = record(3, "x"), record(3, "x", "y")
+
+    assert [str(event.target) for event in events_of_sizes(None, first)] == ["Pod shop/x"]
+    [event] = events_of_sizes(first, second)
+    assert (str(event.target), event.reason, event.is_warning) == ("Pod shop/y", "NoNodeGroupFits", True)
+    assert event.message.endswith("no node group can hold this pod (and 1 pods like it): a: Insufficient cpu")
+
+
+def test_a_decision_has_a_bounded_number_of_events() -> None:
+    assert len(list(events_of_sizes(None, record(3, *(f"p{number}" for number in range(500)))))) == 10

@@ -1,0 +1,112 @@
+"""`maxStep`, `maxChangesPerHour` and `paused` on the sizes of node groups."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterState
+from recommender.decisions.brakes import braked
+from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
+from recommender.decisions.target_situation import Situation
+from recommender.kinds.cluster_size.future.forecasts import FuturePods
+from recommender.kinds.cluster_size.group_sizes import GroupSizes, SizeContext
+from recommender.kinds.cluster_size.known_cluster import KnownCluster
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, Removal
+from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups
+from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources
+from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+
+NOW = 1_800_000_000.0
+UP, DOWN, BOTH = Pause(Direction.UP), Pause(Direction.DOWN), Pause(Direction.BOTH)
+
+
+def answer(current: int, recommended: int, gone: int = 0) -> ClusterSizeAnswer:
+    removals = tuple(Removal(f"n{number}", "a", 0.1, "unneeded", None, saved_per_hour=2.0) for number in range(gone))
+    group = GroupSize("a", current, recommended, recommended - gone, 0, 100, "why")
+    return ClusterSizeAnswer((group,), removals, saved_per_hour=2.0 * gone or None)
+
+
+def sized(
+    found: ClusterSizeAnswer,
+    brakes: Brakes,
+    sizes: dict[str, int] | None = None,
+    changes: tuple[float, ...] = (),
+    *,
+    zero_or_max: bool = False,
+) -> GroupSizes:
+    """Return what the brakes let through, after these last sizes and changes."""
+    group = NodeGroup("a", 0, 100, 3, options=GroupOptions(zero_or_max=zero_or_max))
+    cluster = ClusterSituation(NOW, (), (), NodeGroups((group,)))
+    settings = ClusterSizeSettings(NodeGroupSources())
+    before = ClusterSizeMemory(sizes=sizes or {})
+    context = SizeContext(KnownCluster(ClusterState(), NOW), cluster, settings, FuturePods(), before)
+    return braked(GroupSizes(found, context), brakes, Situation(NOW, changes=changes))
+
+
+@pytest.mark.parametrize(
+    ("brakes", "sizes", "given", "expected"),
+    [
+        # (current, recommended, removals that are due) -> (recommended, after removals)
+        (Brakes(), {}, (3, 9, 0), (9, 9)),
+        (Brakes(max_step=MaxStep(replicas=2)), {}, (3, 9, 0), (5, 5)),
+        (Brakes(max_step=MaxStep(ratio=0.5)), {}, (10, 18, 0), (15, 15)),
+        (Brakes(max_step=MaxStep(replicas=2)), {}, (9, 9, 5), (9, 7)),
+        (Brakes(max_step=MaxStep(replicas=2)), {}, (3, 4, 1), (4, 3)),
+        (Brakes(paused=UP), {}, (3, 9, 0), (3, 3)),
+        (Brakes(paused=UP), {"a": 5}, (3, 9, 0), (3, 3)),
+        (Brakes(paused=UP), {"a": 2}, (3, 9, 0), (3, 3)),
+        (Brakes(paused=UP), {}, (9, 9, 2), (9, 7)),
+        (Brakes(paused=DOWN), {}, (9, 9, 2), (9, 9)),
+        (Brakes(paused=DOWN), {"a": 12}, (9, 9, 0), (9, 9)),
+        (Brakes(paused=DOWN), {"a": 12}, (9, 7, 0), (9, 9)),
+        (Brakes(paused=DOWN), {}, (3, 9, 0), (9, 9)),
+        (Brakes(paused=BOTH), {"a": 5}, (3, 9, 0), (3, 3)),
+        (Brakes(paused=BOTH), {"a": 12}, (9, 9, 0), (9, 9)),
+        (Brakes(paused=BOTH), {}, (9, 9, 2), (9, 9)),
+        (Brakes(paused=Pause(Direction.BOTH, NOW - 1)), {}, (3, 9, 1), (9, 8)),
+    ],
+)
+def test_sizes_that_the_brakes_let_through(
+    brakes: Brakes, sizes: dict[str, int], given: tuple[int, int, int], expected: tuple[int, int]
+) -> None:
+    found = sized(answer(*given), brakes, sizes).answer.groups[0]
+
+    assert (found.recommended, found.after_removals) == expected
+
+
+def test_what_a_brake_postpones_is_not_counted_as_saved_and_says_why() -> None:
+    found = sized(answer(9, 9, 3), Brakes(max_step=MaxStep(replicas=1))).answer
+
+    assert [removal.is_due for removal in found.removals] == [True, False, False]
+    assert "maxStep" in found.removals[1].reason
+    assert found.saved_per_hour == 2.0
+
+
+def test_too_many_changes_in_an_hour_keep_the_last_sizes() -> None:
+    found = sized(answer(3, 9, 1), Brakes(max_changes_per_hour=2), {"a": 4}, (NOW - 1800, NOW - 600))
+
+    assert (found.answer.groups[0].recommended, found.answer.groups[0].after_removals) == (4, 4)
+    assert found.answer.binding == "maxChangesPerHour"
+    assert found.holds == (
+        "the sizes are kept: 2 changes in the last hour, and 2 are allowed, until 2027-01-15T08:30:00Z",
+    )
+
+
+def test_a_node_that_went_does_not_come_back_after_too_many_changes() -> None:
+    found = sized(answer(9, 9), Brakes(max_changes_per_hour=2), {"a": 10}, (NOW - 1800, NOW - 600))
+
+    assert found.answer.groups[0].recommended == 9
+
+
+def test_a_part_of_an_all_or_nothing_group_is_no_step() -> None:
+    found = sized(answer(0, 8), Brakes(max_step=MaxStep(replicas=2)), zero_or_max=True)
+
+    assert found.answer.groups[0].recommended == 0
+
+
+def test_a_brake_that_changes_a_size_is_a_step_and_binds() -> None:
+    found = sized(answer(3, 9), Brakes(max_step=MaxStep(replicas=2))).answer
+
+    assert [(step.step, step.group, step.value) for step in found.steps] == [("maxStep", "a", 5)]
+    assert found.binding == "maxStep"

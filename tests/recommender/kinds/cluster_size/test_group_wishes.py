@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from recommender.kinds.cluster_size.group_wishes import GroupWishes, group_wishes
+from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ScalableReference
+from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
+from recommender.outputs.wishes import MachineRemoval, Wish
+from tests.recommender.running.sizes.size_world import GROUP
+
+WORKERS = NodeGroup(
+    "workers",
+    1,
+    10,
+    4,
+    scalable=ScalableReference(
+        "cluster.x-k8s.io/v1beta2", "machinedeployments", "MachineDeployment", "capi", "workers"
+    ),
+)
+REMOVAL = MachineRemoval("capi", "m1", "n1")
+PLAN = RemovalPlan((REMOVAL,))
+
+
+def wishes(size: int, plan: RemovalPlan | None = None, **changed: Any) -> GroupWishes:  # noqa: ANN401 - fields of the group
+    groups = NodeGroups((replace(WORKERS, **changed),))
+    return group_wishes(
+        "nodes", groups, {"workers": size}, {"workers": plan} if plan else {}, valid_until=60.0, reason="why"
+    )
+
+
+def test_a_group_that_should_grow_is_written() -> None:
+    assert wishes(6).wishes == (Wish("nodes", GROUP, 6, 60.0, "why", 4),)
+
+
+def test_a_group_that_has_the_size_is_not() -> None:
+    assert wishes(4) == GroupWishes()
+
+
+def test_a_group_is_lowered_by_the_machines_of_its_plan() -> None:
+    assert wishes(4, PLAN).wishes == (Wish("nodes", GROUP, 3, 60.0, "why", 4, (REMOVAL,)),)
+
+
+def test_a_group_that_grows_removes_nothing() -> None:
+    assert wishes(6, PLAN).wishes == (Wish("nodes", GROUP, 6, 60.0, "why", 4),)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (
+            {"autoscaler": "Karpenter (NodePool a)"},
+            "Karpenter (NodePool a) manages it: use the outputs metric",
+        ),
+        ({"scalable": None}, "no object holds its size: only groups of clusterAPI can be scaled"),
+        ({"paused": "it is paused by spec.paused"}, "it is paused by spec.paused"),
+        ({"problem": "it has no template"}, "it has no template"),
+    ],
+)
+def test_a_group_that_must_not_be_written_is_refused_by_name(changed: dict[str, Any], reason: str) -> None:
+    found = wishes(6, **changed)
+    assert found.wishes == ()
+    assert found.refusals["workers"].startswith(reason)
+    assert wishes(4, **changed) == GroupWishes(), "nothing is refused where nothing should change"

@@ -1,0 +1,153 @@
+"""What is remembered of sizes that were to be written: whether they were, failed, or nothing is known of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from recommender.decisions.memory import Memory
+from recommender.kinds.cluster_size.asked_sizes import settled_writes, with_asked_sizes
+from recommender.kinds.cluster_size.group_wishes import GroupWishes
+from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ScalableReference
+from recommender.kinds.cluster_size.model.memory import AskedSize, ClusterSizeMemory, RequestedNodes, remembered
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import NOT_STORED, ScaleOutcome
+from recommender.outputs.wishes import MachineRemoval, Wish
+from recommender.running.memory.document import decode_memory, encode_memory
+from recommender.running.sizes.write_results import WriteResults
+from tests.recommender.running.sizes.size_world import GROUP
+
+NOW = 1_800_000_000.0
+GROWS = AskedSize(6, 4, NOW)
+SHRINKS = AskedSize(3, 4, NOW, removes=True)
+WORKERS = NodeGroup(
+    "workers",
+    1,
+    10,
+    4,
+    scalable=ScalableReference(
+        "cluster.x-k8s.io/v1beta2", "machinedeployments", "MachineDeployment", "capi", "workers"
+    ),
+)
+
+
+def groups(size: int = 4) -> NodeGroups:
+    return NodeGroups((dataclasses.replace(WORKERS, target_size=size),))
+
+
+def asked(one: AskedSize, **more: Any) -> ClusterSizeMemory:  # noqa: ANN401 - fields of the memory
+    return ClusterSizeMemory(asked={"workers": one}, **more)
+
+
+def outcome(result: ScaleResult, replicas: int, message: str = "") -> ScaleOutcome:
+    return ScaleOutcome(Wish("nodes", GROUP, replicas, NOW + 60.0), result, message=message)
+
+
+def settled(
+    memory: ClusterSizeMemory, *outcomes: ScaleOutcome, size: int = 4, after: float = 10.0
+) -> ClusterSizeMemory:
+    found = {each.wish.target: each for each in outcomes}
+    return settled_writes(memory, groups(size), found, NOW + after, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("removals", "replicas", "expected"),
+    [((), 6, GROWS), ((MachineRemoval("capi", "m1", "n1"),), 3, SHRINKS)],
+)
+def test_what_is_asked_for_begins_no_cool_down(
+    removals: tuple[MachineRemoval, ...], replicas: int, expected: AskedSize
+) -> None:
+    wish = Wish("nodes", GROUP, replicas, NOW + 60.0, removals=removals)
+
+    found, _ = with_asked_sizes(ClusterSizeMemory(), GroupWishes((wish,)), groups(), NOW)
+
+    assert (found.asked, found.last_scale_up, found.last_delete) == (asked(expected).asked, None, None)
+    assert with_asked_sizes(found, GroupWishes((wish,)), groups(), NOW + 10.0) == (found, False)
+
+
+@pytest.mark.parametrize("result", [ScaleResult.OK, ScaleResult.UNCHANGED])
+def test_a_size_that_is_written_has_nodes_on_their_way_and_begins_the_cool_down(result: ScaleResult) -> None:
+    assert settled(asked(GROWS), outcome(result, 6)) == ClusterSizeMemory(
+        requested={"workers": RequestedNodes(6, NOW)}, last_scale_up=NOW
+    )
+    assert settled(asked(SHRINKS), outcome(result, 3)) == ClusterSizeMemory(last_delete=NOW)
+
+
+def test_a_process_that_was_killed_after_its_write_knows_it_by_the_size_of_the_group() -> None:
+    memory = Memory(own=asked(GROWS))
+    stored = remembered(decode_memory("nodes", encode_memory("nodes", memory)).memory.own)
+
+    assert stored == asked(GROWS)
+    assert settled(stored, size=6, after=3600.0) == ClusterSizeMemory(
+        requested={"workers": RequestedNodes(6, NOW)}, last_scale_up=NOW
+    )
+
+
+def test_a_write_that_fails_backs_its_group_off_and_twice_as_long_the_next_time() -> None:
+    first = settled(asked(GROWS), outcome(ScaleResult.ERROR, 6, "403: no rights"))
+    again = replace(first, asked={"workers": replace(GROWS, since=NOW + 400.0)})
+    second = settled(again, outcome(ScaleResult.ERROR, 6, "403: no rights"), after=410.0)
+
+    back_offs = [each.back_offs["workers"] for each in (first, second)]
+    assert [each.duration_seconds for each in back_offs] == [300.0, 600.0]
+    assert back_offs[0].until == NOW + 310.0
+    assert back_offs[0].reason == "its size could not be written: 403: no rights"
+    assert (first.requested, first.last_scale_up) == ({}, None)
+
+
+def test_a_removal_that_fails_begins_its_cool_down_and_no_back_off() -> None:
+    found = settled(asked(SHRINKS), outcome(ScaleResult.ERROR, 3, "500"))
+
+    assert (found.last_failure, found.last_delete, found.back_offs) == (NOW + 10.0, None, {})
+
+
+def test_of_two_removals_of_which_one_fails_both_are_remembered() -> None:
+    found = settled(asked(replace(SHRINKS, size=2)), outcome(ScaleResult.ERROR, 2, "500"), size=3)
+
+    assert (found.last_delete, found.last_failure) == (NOW, NOW + 10.0)
+
+
+def test_a_failed_write_that_had_an_effect_all_the_same_is_seen_later() -> None:
+    failed = settled(asked(GROWS), outcome(ScaleResult.ERROR, 6, "sent, but no answer"))
+
+    assert settled(failed, size=6, after=20.0).requested == {"workers": RequestedNodes(6, NOW)}
+
+
+@pytest.mark.parametrize(
+    ("found", "is_kept"),
+    [
+        ((), True),
+        ((outcome(ScaleResult.FENCED, 6),), True),
+        ((outcome(ScaleResult.CONFLICT, 6),), True),
+        ((outcome(ScaleResult.ERROR, 6, NOT_STORED),), True),
+        ((outcome(ScaleResult.ERROR, 5, "of an older decision"),), True),
+        ((outcome(ScaleResult.REFUSED, 6, "it is paused"),), False),
+    ],
+)
+def test_what_was_not_written_requests_nothing_and_is_no_failure(
+    found: tuple[ScaleOutcome, ...], *, is_kept: bool
+) -> None:
+    assert settled(asked(GROWS), *found) == (asked(GROWS) if is_kept else ClusterSizeMemory())
+    assert settled(asked(GROWS), *found, after=61.0) == ClusterSizeMemory()
+
+
+def test_a_group_that_has_vanished_is_forgotten_once_nothing_can_be_written_any_more() -> None:
+    assert settled_writes(asked(GROWS), NodeGroups(), {}, NOW + 10.0, 60.0) == asked(GROWS)
+    assert settled_writes(asked(GROWS), NodeGroups(), {}, NOW + 61.0, 60.0) == ClusterSizeMemory()
+
+
+def test_of_the_results_for_a_target_the_latest_counts_until_a_decision_has_used_it() -> None:
+    results = WriteResults()
+    results.note(outcome(ScaleResult.ERROR, 6, "500"))
+    results.note(outcome(ScaleResult.OK, 6))
+    seen = results.of("nodes")
+    results.note(outcome(ScaleResult.ERROR, 7, "500"))
+    results.drop("nodes", seen)
+
+    assert [each.result for each in seen.values()] == [ScaleResult.OK]
+    assert [each.result for each in results.of("nodes").values()] == [ScaleResult.ERROR]
+    results.drop("nodes", results.of("nodes"))
+    assert results.of("nodes") == results.of("others") == {}

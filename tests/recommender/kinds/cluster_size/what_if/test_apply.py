@@ -1,0 +1,139 @@
+"""What-if questions: the cluster as it would be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterPod, ClusterState, Observed, Unknown
+from adapter.foundation.cluster.values.workloads import WorkloadFacts
+from recommender.kinds.cluster_size.what_if.apply import assumed
+from recommender.kinds.cluster_size.what_if.model import Assumption, WhatIf, WhatIfError, parse_assumption
+from tests.recommender.kinds.cluster_size.builders import controller, node, pod
+
+HASH = {"pod-template-hash": "5d4f"}
+
+
+def web(name: str, on: str = "", created: float = 0.0) -> ClusterPod:
+    return pod(name, "1", node=on, namespace="shop", labels=HASH, controller="web-5d4f", created=created)
+
+
+def workload(kind: str, name: str = "web", replicas: int | None = 3) -> WorkloadFacts:
+    template = replace(pod("", "1", namespace="shop", labels={"app": name}), controller=None)
+    return WorkloadFacts(kind, "shop", name, f"uid-of-{kind}-{name}", replicas, template)
+
+
+DAEMON = pod("agent-x", node="n1", namespace="shop", controller=controller("agent", "DaemonSet"))
+CLUSTER = ClusterState(
+    nodes=Observed((node("n1"), node("n2")), 5.0),
+    pods=Observed((web("web-a", "n1", 1.0), web("web-b", "n2", 2.0), web("web-c"), DAEMON), 5.0),
+    workloads=Observed((workload("Deployment"), workload("DaemonSet", "agent", None), workload("Job", "sum")), 5.0),
+)
+
+
+def names(state: ClusterState) -> list[tuple[str, str]]:
+    assert isinstance(state.pods, Observed)
+    return [(each.name, each.node) for each in state.pods.value]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("shop/web:40", Assumption("shop", "web", 40)),
+        ("StatefulSet/shop/web:0", Assumption("shop", "web", 0, "StatefulSet")),
+    ],
+)
+def test_an_assumption_is_read(text: str, expected: Assumption) -> None:
+    assert parse_assumption(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["web:40", "shop/web", "shop/web:", "shop/web:-1", "a/b/c/d:1", "shop/web:99999999", ""]
+)
+def test_what_is_not_an_assumption_is_an_error(text: str) -> None:
+    with pytest.raises(WhatIfError, match="write"):
+        parse_assumption(text)
+
+
+def test_more_pods_are_copies_of_the_template_with_the_owner_of_those_that_exist() -> None:
+    found = assumed(CLUSTER, WhatIf((Assumption("shop", "web", 5),)))
+
+    assert found.cluster.pods == CLUSTER.pods
+    assert len(found.pods) == 2
+    assert {each.labels["app"] for each in found.pods} == {"web"}
+    assert {each.controller for each in found.pods} == {controller("web-5d4f")}
+    assert len({each.name for each in found.pods}) == 2
+    assert found.notes == ("Deployment shop/web has 5 pods instead of 3",)
+
+
+@pytest.mark.parametrize(("replicas", "left"), [(2, ["web-a", "web-b"]), (1, ["web-a"]), (0, [])])
+def test_fewer_pods_take_pending_ones_first_and_then_the_newest(replicas: int, left: list[str]) -> None:
+    found = assumed(CLUSTER, WhatIf((Assumption("shop", "web", replicas),)))
+
+    assert [name for name, _ in names(found.cluster)] == [*left, "agent-x"]
+    assert found.pods == ()
+
+
+def test_the_workload_counts_as_scaled() -> None:
+    found = assumed(CLUSTER, WhatIf((Assumption("shop", "web", 7),))).cluster.workloads
+
+    assert isinstance(found, Observed)
+    assert [each.replicas for each in found.value] == [7, None, 3]
+
+
+@pytest.mark.parametrize(
+    ("assumption", "message"),
+    [
+        (Assumption("shop", "wbe", 1), r"there is no workload shop/wbe: did you mean shop/web\?"),
+        (Assumption("shop", "agent", 1), "a DaemonSet has one pod per node"),
+        (
+            Assumption("shop", "web", 1, "StatefulSet"),
+            "there is no StatefulSet shop/web: did you mean Deployment/shop/web",
+        ),
+    ],
+)
+def test_a_workload_that_cannot_be_assumed_is_an_error(assumption: Assumption, message: str) -> None:
+    with pytest.raises(WhatIfError, match=message):
+        assumed(CLUSTER, WhatIf((assumption,)))
+
+
+def test_a_workload_has_one_number_of_pods() -> None:
+    with pytest.raises(WhatIfError, match="--assume shop/web:2: the number of pods of this workload is given twice"):
+        assumed(CLUSTER, WhatIf((Assumption("shop", "web", 1), Assumption("shop", "web", 2))))
+
+
+def test_two_workloads_of_one_name_are_both_named_until_the_kind_is_written() -> None:
+    twins = replace(CLUSTER, workloads=Observed((workload("Deployment"), workload("StatefulSet")), 5.0))
+
+    with pytest.raises(WhatIfError, match="Deployment shop/web and StatefulSet shop/web: write which one"):
+        assumed(twins, WhatIf((Assumption("shop", "web", 5),)))
+    assert len(assumed(twins, WhatIf((Assumption("shop", "web", 5, "statefulset"),))).pods) == 5
+
+
+def test_pods_of_a_node_that_is_gone_need_another_place_but_not_those_of_daemon_sets() -> None:
+    found = assumed(CLUSTER, WhatIf(without_nodes=("n1",))).cluster
+
+    assert isinstance(found.nodes, Observed)
+    assert [each.name for each in found.nodes.value] == ["n2"]
+    assert names(found) == [("web-a", ""), ("web-b", "n2"), ("web-c", "")]
+
+
+def test_an_unknown_node_is_an_error_that_names_the_nearest() -> None:
+    with pytest.raises(WhatIfError, match=r"--without-node n11: there is no such node: did you mean n1\?"):
+        assumed(CLUSTER, WhatIf(without_nodes=("n11",)))
+
+
+def test_added_pods_are_unbound_and_have_names_of_their_own() -> None:
+    question = WhatIf(pods=(web("web-a", "n9"), web("new")), workloads=(workload("Deployment", "other", 2),))
+
+    found = assumed(CLUSTER, question)
+
+    assert [(each.node, each.phase) for each in found.pods] == [("", "Pending")] * 4
+    assert not {each.name for each in found.pods} & {"web-a", "web-b", "web-c"}
+    assert found.notes == ("4 pods of --add-pods",)
+
+
+def test_what_is_not_known_cannot_be_assumed() -> None:
+    with pytest.raises(WhatIfError, match="workloads are not known: no rights"):
+        assumed(replace(CLUSTER, workloads=Unknown("no rights")), WhatIf((Assumption("shop", "web", 5),)))

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from recommender.kinds.predictive.choice.auto import choice_limits, run_auto
+from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.choice.records import ChoiceReason
+from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
+from recommender.kinds.predictive.forecast_targets import targets
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.models.conformal import CONFORMAL
+from recommender.kinds.predictive.models.quantile import QUANTILE
+from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
+from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, simulate
+from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS, bursts_every_day, random_walk, with_values
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.choice.records import AutoRun
+    from recommender.kinds.predictive.simulation.frontier import Comparison
+
+TASK = ForecastTask(lead_seconds=1200.0, window_seconds=900.0)
+FLEET = FleetSettings(STEP_SECONDS, startup_seconds=600.0, load_per_replica=20.0)
+RARE_FITS = RollingOptions(refit_seconds=3 * DAY_SECONDS)
+HEADROOM_RATIO = TASK.headroom_ratio
+
+
+def of_yesterday(history: LoadHistory, room: float = 1.1) -> Forecasts:
+    """Return what yesterday's targets were, with some room: right while every day is alike."""
+    target = targets(history, TASK)
+    found = np.full_like(target, np.nan)
+    found[:, 2 * DAY_STEPS :] = target[:, DAY_STEPS:-DAY_STEPS] * room
+    return Forecasts(found / room, found)
+
+
+def none_at_all(history: LoadHistory) -> Forecasts:
+    nothing = np.full_like(history.values, np.nan)
+    return Forecasts(nothing, nothing)
+
+
+def run(history: LoadHistory, forecasts: Forecasts | None = None) -> AutoRun:
+    return run_auto(history, {"seasonal": forecasts or of_yesterday(history)}, TASK, FLEET)
+
+
+def broken_from(history: LoadHistory, step: int, shift: int = 60) -> LoadHistory:
+    """Return the same load, whose days begin at another hour from a step on."""
+    values = history.values.copy()
+    values[:, step:] = np.roll(history.values, shift, axis=1)[:, step:]
+    return with_values(history, values)
+
+
+def versus_headroom(capacity: FloatArray, history: LoadHistory, first_day: int) -> Comparison:
+    load, judged = history.values[0], np.arange(history.steps) >= first_day * DAY_STEPS
+    found = measure(load, simulate(desired_replicas(capacity, FLEET.load_per_replica), FLEET), judged, FLEET)
+    return compare(found, reaching(frontier(load, judged, FLEET), found.replica_hours, load, judged, FLEET))
+
+
+def test_a_model_that_knows_the_cycle_leads_before_a_week_is_over() -> None:
+    found = run(bursts_every_day(10))
+    assert set(found.in_use[6 * DAY_STEPS :]) == {"seasonal"}
+    assert found.decisions[-1].reason is ChoiceReason.BETTER
+    assert found.decisions[-1].blend.parts[0].weight > 0.9
+
+
+def test_uses_plain_headroom_until_a_model_has_been_judged() -> None:
+    history = bursts_every_day(5)
+    found = run(history)
+    early = 2 * DAY_STEPS
+    assert set(found.in_use[:early]) == {"headroom"}
+    np.testing.assert_allclose(found.capacity[:early], history.values[0, :early] * (1 + HEADROOM_RATIO))
+    assert found.decisions[0].reason is ChoiceReason.NOTHING_KNOWN
+
+
+@pytest.mark.parametrize("room", [1.2, 1.3, 1.4])
+def test_headroom_of_the_same_bill_acts_where_a_forecast_only_adds_noise(room: float) -> None:
+    history = random_walk(12)
+    noise = np.random.default_rng(3).lognormal(0.0, 0.15, history.values.shape)
+    found = run(history, Forecasts(history.values, history.values * room * noise))
+    assert set(found.in_use[8 * DAY_STEPS :]) == {"headroom"}
+    assert found.decisions[-1].blend.headroom_ratio == pytest.approx(room - 1, rel=0.3)
+    versus = versus_headroom(found.capacity, history, 6)
+    assert (versus.tau_under_versus_headroom or 0.0) <= 1.05
+    assert (versus.theta_under_versus_headroom or 0.0) <= 1.05
+
+
+def test_a_breaking_cycle_takes_the_lead_from_the_model_within_a_day() -> None:
+    found = run(broken_from(bursts_every_day(12), 8 * DAY_STEPS))
+    assert found.in_use[8 * DAY_STEPS - 1] == "seasonal"
+    assert "headroom" in found.in_use[8 * DAY_STEPS : 9 * DAY_STEPS]
+
+
+def test_a_model_that_is_right_again_comes_back() -> None:
+    assert run(broken_from(bursts_every_day(20), 8 * DAY_STEPS)).in_use[-1] == "seasonal"
+
+
+def test_the_model_with_the_smaller_shortage_leads() -> None:
+    history = bursts_every_day(12)
+    rough = of_yesterday(history)
+    rng = np.random.default_rng(5)
+    worse = Forecasts(rough.median, rough.upper * rng.lognormal(0.0, 0.3, rough.upper.shape))
+    found = run_auto(history, {"holt-winters": worse, "seasonal": rough}, TASK, FLEET)
+    assert found.in_use[-1] == "seasonal"
+    assert {each.name for each in found.decisions[-1].records} == {"holt-winters", "seasonal"}
+
+
+def test_all_parts_cost_the_same_whatever_they_ask_for_by_themselves() -> None:
+    history = bursts_every_day(12)
+    hours = []
+    for room in (1.1, 1.3):
+        forecasts = of_yesterday(history, room)
+        choice = run_auto(history, {"seasonal": forecasts}, replace(TASK, budget_ratio=0.4), FLEET).decisions[-1]
+        alone = Blend(0.0, (Part("seasonal", 1.0, choice.blend.parts[0].scale),))
+        capacity = alone.capacity(history.values[0], {"seasonal": forecasts.upper[0]}, HEADROOM_RATIO)
+        fleet = simulate(desired_replicas(capacity, FLEET.load_per_replica), FLEET)
+        hours.append(fleet.asked[5 * DAY_STEPS :].sum())
+    assert hours[0] == pytest.approx(hours[1], rel=0.02)
+
+
+@pytest.mark.parametrize("budget", [0.25, 0.4, 0.8])
+def test_a_budget_bounds_what_is_paid_above_the_load(budget: float) -> None:
+    history = bursts_every_day(14)
+    found = run_auto(history, {"seasonal": of_yesterday(history)}, replace(TASK, budget_ratio=budget), FLEET)
+    asked = simulate(desired_replicas(found.capacity, FLEET.load_per_replica), FLEET).asked[6 * DAY_STEPS :].sum()
+    filled = (history.values[0, 6 * DAY_STEPS :] / FLEET.load_per_replica).sum()
+    assert asked / filled - 1 <= budget * 1.03
+    bill = found.decisions[-1].bill.above_load_ratio
+    assert bill is not None
+    assert bill == pytest.approx(budget, rel=0.05)
+
+
+def test_a_budget_that_no_headroom_fits_into_leaves_the_load_as_it_is() -> None:
+    history = bursts_every_day(8)
+    found = run_auto(history, {"seasonal": of_yesterday(history)}, replace(TASK, budget_ratio=0.0), FLEET)
+    np.testing.assert_allclose(found.capacity[DAY_STEPS:], history.values[0, DAY_STEPS:])
+
+
+def test_a_model_whose_bound_binds_often_has_lost() -> None:
+    history = bursts_every_day(12)
+    forecasts = of_yesterday(history)
+    limits = choice_limits(history, TASK)
+    values = forecasts.upper.copy()
+    values[:, 2 * DAY_STEPS :: 10] = limits[:, 2 * DAY_STEPS :: 10]
+    found = run(history, Forecasts(forecasts.median, values))
+    assert set(found.in_use) == {"headroom"}
+    record = found.decisions[-1].record("seasonal")
+    assert record is not None
+    assert record.bound_ratio == pytest.approx(0.1, abs=0.01)
+
+
+def test_the_mixture_is_never_above_the_bound_of_each_forecast() -> None:
+    history, task = bursts_every_day(10), replace(TASK, budget_ratio=5.0)
+    found = run_auto(history, {"seasonal": of_yesterday(history)}, task, FLEET)
+    limits = choice_limits(history, task)[0]
+    assert (found.capacity <= limits * (1 + 1e-12)).all()
+    assert (found.capacity[5 * DAY_STEPS :] == limits[5 * DAY_STEPS :]).any()
+
+
+def test_nothing_after_the_present_matters() -> None:
+    history = bursts_every_day(10)
+    seen = 8 * DAY_STEPS + 17
+    values = history.values.copy()
+    values[:, seen:] = 1e7
+    clean, poisoned = (
+        run(history),
+        run_auto(with_values(history, values), {"seasonal": of_yesterday(history)}, TASK, FLEET),
+    )
+    np.testing.assert_array_equal(clean.capacity[:seen], poisoned.capacity[:seen])
+    assert clean.in_use[:seen] == poisoned.in_use[:seen]
+
+
+def test_a_model_that_never_forecasts_is_not_judged() -> None:
+    history = bursts_every_day(3)
+    found = run(history, none_at_all(history))
+    assert set(found.in_use) == {"headroom"}
+    assert found.decisions[-1].records == ()
+
+
+def gaps(values: FloatArray) -> FloatArray:
+    found = values.copy()
+    found[:, 7 * DAY_STEPS : 7 * DAY_STEPS + 30] = np.nan
+    return found
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(gaps(bursts_every_day(9).values), id="a gap"),
+        pytest.param(np.full((1, 5 * DAY_STEPS), 50.0), id="a constant load"),
+        pytest.param(np.zeros((1, 5 * DAY_STEPS)), id="no load"),
+        pytest.param(np.full((1, 30), 10.0), id="a few steps"),
+        pytest.param(np.full((1, 1), 10.0), id="one step"),
+    ],
+)
+def test_gives_a_capacity_whatever_the_history(values: FloatArray) -> None:
+    history = LoadHistory(1_700_006_400.0, STEP_SECONDS, values)
+    forecasts = Forecasts(values * 1.2, values * 1.5)
+    found = run(history, forecasts)
+    assert np.isfinite(found.capacity[~np.isnan(values[0])]).all()
+    assert len(found.in_use) == history.steps
+
+
+def test_the_quantile_model_proves_itself_on_bursts_that_come_every_day() -> None:
+    history = bursts_every_day(8)
+    found = run_auto(history, {"quantile": rolling_forecasts(QUANTILE, history, TASK, RARE_FITS)}, TASK, FLEET)
+    assert found.in_use[-1] == "quantile"
+
+
+def test_on_a_random_walk_auto_is_no_worse_than_headroom_at_equal_cost() -> None:
+    history = random_walk(10)
+    forecasts = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (QUANTILE, CONFORMAL)}
+    versus = versus_headroom(run_auto(history, forecasts, TASK, FLEET).capacity, history, 5)
+    assert (versus.tau_under_versus_headroom or 0.0) <= 1.05
+    assert (versus.theta_under_versus_headroom or 0.0) <= 1.05

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recommender.kinds.predictive.forecast import ForecastTask
+from recommender.kinds.predictive.history import LoadHistory
+from recommender.kinds.predictive.models.features import StepRange, features, levels
+from tests.recommender.kinds.predictive.waves import DAY_STEPS, bursts_every_day, with_values
+
+TASK = ForecastTask(lead_seconds=1200.0, window_seconds=900.0)
+VALUES = np.array([[4.0, np.nan, 1.0, 3.0, 9.0, 2.0]])
+
+
+def window(end: int, steps: int) -> np.ndarray:
+    """Return the values of a window that ends at a step, as far as there are any."""
+    return VALUES[0, max(0, end - steps + 1) : max(0, end + 1)]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("first", [0, 2, 5])
+def test_windows_that_end_at_each_step(first: int, steps: int) -> None:
+    found = StepRange(VALUES, first, 5)
+    ends = range(first, 6)
+    known = [each[~np.isnan(each)] for each in (window(end, steps) for end in ends)]
+    np.testing.assert_allclose(found.mean(steps)[0], [each.mean() if each.size else np.nan for each in known])
+    np.testing.assert_allclose(found.maximum(steps)[0], [each.max() if each.size else np.nan for each in known])
+    np.testing.assert_allclose(
+        found.deviation(steps)[0], [each.std() if each.size else np.nan for each in known], atol=1e-7
+    )
+
+
+def test_a_range_before_the_history_is_unknown() -> None:
+    found = StepRange(VALUES, 2, 4).back(10)
+    assert np.isnan(found.mean(2)).all()
+    assert np.isnan(found.maximum(2)).all()
+
+
+def test_a_range_that_begins_after_the_history_is_unknown() -> None:
+    assert np.isnan(StepRange(VALUES, 2, 4).back(-10).maximum(3)).all()
+
+
+def test_each_feature_is_the_same_for_any_range_of_origins() -> None:
+    history = bursts_every_day(9)
+    last = history.steps - 1
+    every = features(history, 8 * DAY_STEPS, last, TASK)
+    alone = features(history, last, last, TASK)
+    np.testing.assert_array_equal(every[:, -1], alone[:, 0])
+
+
+def test_no_feature_knows_a_step_after_its_origin() -> None:
+    history = bursts_every_day(9)
+    origin = 8 * DAY_STEPS + 7
+    values = history.values.copy()
+    values[:, origin + 1 :] = 1e9
+    clean, poisoned = (features(each, origin, origin, TASK) for each in (history, with_values(history, values)))
+    np.testing.assert_array_equal(clean, poisoned)
+
+
+def test_no_feature_has_a_unit() -> None:
+    history = bursts_every_day(9)
+    clean = features(history, 8 * DAY_STEPS, history.steps - 1, TASK)
+    large = features(with_values(history, history.values * 4096), 8 * DAY_STEPS, history.steps - 1, TASK)
+    np.testing.assert_allclose(clean, large, atol=2e-6)
+
+
+def test_after_a_silence_a_ratio_is_to_the_noise_of_the_week_and_not_to_nothing() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.normal(100.0, 5.0, (1, 400))
+    values[:, 300:] = 0.0
+    found = levels(LoadHistory(0.0, 600.0, values), 399, 399)
+    assert found.load[0, 0] == pytest.approx(0.0, abs=1e-9)
+    assert 2.0 < found.floor[0, 0] < 10.0
+    opening = found.log_ratio(np.array([[100.0]]))
+    assert opening[0, 0] < np.log(100)
+    np.testing.assert_allclose(found.load_of(opening), 100.0)
+
+
+def test_a_constant_load_has_a_floor_of_a_hundredth() -> None:
+    found = levels(LoadHistory(0.0, 600.0, np.full((1, 200), 100.0)), 150, 150)
+    np.testing.assert_allclose((found.load, found.floor), ([[100.0]], [[1.0]]))
+
+
+def test_there_is_no_level_in_a_gap() -> None:
+    values = np.full((1, 20), 100.0)
+    values[:, 15:] = np.nan
+    assert np.isnan(levels(LoadHistory(0.0, 600.0, values), 16, 19).load).all()

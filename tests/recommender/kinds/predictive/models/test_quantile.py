@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from recommender.kinds.predictive.forecast import ForecastTask
+from recommender.kinds.predictive.forecast_targets import targets
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.models.quantile import QUANTILE
+from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from tests.recommender.kinds.predictive.waves import DAY_STEPS, STEP_SECONDS, bursts_every_day, with_values
+
+TASK = ForecastTask(lead_seconds=1200.0, window_seconds=900.0)
+
+
+@pytest.fixture(scope="module")
+def history() -> LoadHistory:
+    return bursts_every_day(10)
+
+
+@pytest.fixture(scope="module")
+def parameters(history: LoadHistory) -> object:
+    return QUANTILE.fit(history.until(8 * DAY_STEPS), TASK)
+
+
+def every_origin(history: LoadHistory, first: int) -> np.ndarray:
+    return np.arange(first, history.steps, dtype=np.int64)
+
+
+def test_covers_about_the_share_of_targets_that_was_asked_for(history: LoadHistory, parameters: object) -> None:
+    origins = every_origin(history, 8 * DAY_STEPS)
+    found = QUANTILE.forecast(parameters, history, origins, TASK)
+    target = targets(history, TASK)[:, origins]
+    known = ~np.isnan(target)
+    assert (target <= found.upper)[known].mean() >= 0.9
+    assert np.median(found.upper / found.median) < 1.5
+    assert 0.3 < (target <= found.median)[known].mean() < 0.7
+
+
+def test_knows_a_rise_that_comes_every_day(history: LoadHistory, parameters: object) -> None:
+    before, quiet = 9 * DAY_STEPS + 48, 9 * DAY_STEPS + 30
+    found = QUANTILE.forecast(parameters, history, np.array([before, quiet]), TASK)
+    rise = found.median[0] / history.values[0, [before, quiet]]
+    assert rise[0] > 2.0
+    assert rise[1] < 1.5
+
+
+def test_has_no_unit(history: LoadHistory, parameters: object) -> None:
+    origins = every_origin(history, 9 * DAY_STEPS)
+    large = with_values(history, history.values * 4096)
+    found = QUANTILE.forecast(parameters, history, origins, TASK)
+    scaled = QUANTILE.forecast(parameters, large, origins, TASK)
+    np.testing.assert_allclose(scaled.upper, found.upper * 4096, rtol=1e-9)
+
+
+def test_many_series_are_forecast_as_one_by_one(parameters: object) -> None:
+    days = [bursts_every_day(9, seed, size) for seed, size in ((3, 10.0), (4, 1e6), (5, 300.0))]
+    many = with_values(days[0], np.concatenate([each.values for each in days]))
+    last = np.array([many.steps - 1])
+    found = QUANTILE.forecast(parameters, many, last, TASK)
+    for row, each in enumerate(days):
+        alone = QUANTILE.forecast(parameters, each, last, TASK)
+        np.testing.assert_allclose(found.upper[row], alone.upper[0])
+        np.testing.assert_allclose(found.median[row], alone.median[0])
+
+
+def test_the_last_origin_is_forecast_as_among_all_origins(history: LoadHistory, parameters: object) -> None:
+    every = QUANTILE.forecast(parameters, history, every_origin(history, 9 * DAY_STEPS), TASK)
+    last = QUANTILE.forecast(parameters, history, np.array([history.steps - 1]), TASK)
+    np.testing.assert_allclose(last.upper[:, 0], every.upper[:, -1])
+
+
+def test_nothing_after_the_origin_matters(history: LoadHistory) -> None:
+    poisoned = history.values.copy()
+    poisoned[:, 5 * DAY_STEPS + 20 :] = 1e9
+    options = RollingOptions(refit_seconds=2 * DAY_SECONDS, first_step=4 * DAY_STEPS)
+    clean = rolling_forecasts(QUANTILE, history.until(6 * DAY_STEPS), TASK, options)
+    found = rolling_forecasts(QUANTILE, with_values(history, poisoned).until(6 * DAY_STEPS), TASK, options)
+    seen = 5 * DAY_STEPS + 20
+    np.testing.assert_array_equal(clean.upper[:, :seen], found.upper[:, :seen])
+    np.testing.assert_array_equal(clean.median[:, :seen], found.median[:, :seen])
+
+
+def test_a_constant_load_is_predictable() -> None:
+    history = LoadHistory(0.0, STEP_SECONDS, np.full((1, 3 * DAY_STEPS), 50.0))
+    found = QUANTILE.forecast(QUANTILE.fit(history, TASK), history, every_origin(history, 2 * DAY_STEPS), TASK)
+    np.testing.assert_allclose(found.upper, 50.0, rtol=0.02)
+    np.testing.assert_allclose(found.median, 50.0, rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(np.full((1, 3 * DAY_STEPS), np.nan), id="nothing is known"),
+        pytest.param(np.zeros((1, 3 * DAY_STEPS)), id="no load at all"),
+        pytest.param(np.ones((1, 20)), id="a few steps"),
+    ],
+)
+def test_takes_no_part_without_targets_to_learn_from(values: np.ndarray) -> None:
+    assert QUANTILE.fit(LoadHistory(0.0, STEP_SECONDS, values), TASK) is None
+
+
+def test_a_gap_gives_no_forecast_in_it_and_does_no_harm_after_it(history: LoadHistory, parameters: object) -> None:
+    values = history.values.copy()
+    gap = slice(9 * DAY_STEPS + 10, 9 * DAY_STEPS + 40)
+    values[:, gap] = np.nan
+    found = QUANTILE.forecast(parameters, with_values(history, values), every_origin(history, 9 * DAY_STEPS), TASK)
+    assert np.isnan(found.upper[0, 15:40]).all()
+    assert np.isfinite(found.upper[0, 41:]).all()
+
+
+def test_parameters_pass_between_processes(history: LoadHistory, parameters: object) -> None:
+    last = np.array([history.steps - 1])
+    again = pickle.loads(pickle.dumps(parameters))
+    found = QUANTILE.forecast(again, history, last, TASK)
+    np.testing.assert_array_equal(found.upper, QUANTILE.forecast(parameters, history, last, TASK).upper)

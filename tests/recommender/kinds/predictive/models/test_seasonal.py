@@ -1,0 +1,84 @@
+"""The same time of other days, scaled to today."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.kinds.predictive.forecast_targets import targets
+from recommender.kinds.predictive.models.seasonal import SEASONAL
+from recommender.kinds.predictive.models.table import lacks
+from tests.support.load import TASK, daily_load, history_of
+
+DAY_STEPS = 288
+
+
+@pytest.mark.parametrize("days", [2, 8, 15])
+@pytest.mark.parametrize("step_seconds", [300, 1800])
+def test_a_day_like_the_others_is_forecast_exactly(days: int, step_seconds: float) -> None:
+    history = history_of(daily_load(step_seconds, days + 1), step_seconds)
+    origins = np.arange(history.steps - int(86_400 / step_seconds) + 6, history.steps - 20)
+    found = SEASONAL.forecast(None, history, origins, TASK)
+    np.testing.assert_allclose(found.median, targets(history, TASK)[:, origins], rtol=1e-9)
+
+
+def test_a_day_of_half_the_load_keeps_the_shape_of_the_others() -> None:
+    values = daily_load(300, 8)
+    values[7 * DAY_STEPS :] *= 0.5
+    history = history_of(values)
+    origins = np.arange(7 * DAY_STEPS + 20, 8 * DAY_STEPS - 20)
+    found = SEASONAL.forecast(None, history, origins, TASK)
+    np.testing.assert_allclose(found.median, targets(history, TASK)[:, origins], rtol=1e-9)
+
+
+def test_a_weekend_is_forecast_by_the_last_weekend() -> None:
+    """A working day has its peak at noon, a day of the weekend at midnight."""
+    week = daily_load(300, 7)
+    week[5 * DAY_STEPS :] = np.roll(week[5 * DAY_STEPS :], DAY_STEPS // 2)
+    history = history_of(np.tile(week, 2))
+    within_a_day = np.arange(20, DAY_STEPS - 20)
+    origins = np.concatenate([12 * DAY_STEPS + within_a_day, 13 * DAY_STEPS + within_a_day])
+    found = SEASONAL.forecast(None, history, origins, TASK).median
+    error = np.abs(found / targets(history, TASK)[:, origins] - 1)
+    assert error.max() < 0.1
+
+
+def test_a_regular_job_out_of_nothing_is_forecast() -> None:
+    values = np.zeros(3 * DAY_STEPS)
+    values[100::DAY_STEPS] = 50.0
+    history = history_of(values)
+    at = 2 * DAY_STEPS + 100
+    found = SEASONAL.forecast(None, history, np.arange(at - 5, at), TASK).median
+    np.testing.assert_allclose(found[0], [0, 0, 50, 50, 0])
+
+
+def test_next_to_nothing_yesterday_does_not_multiply_today_without_bounds() -> None:
+    values = np.full(3 * DAY_STEPS, 100.0)
+    values[::DAY_STEPS] = 1e-9
+    values[1:DAY_STEPS:2] = 1e-9
+    history = history_of(values)
+    found = SEASONAL.forecast(None, history, np.arange(2 * DAY_STEPS, 3 * DAY_STEPS), TASK)
+    assert np.nanmax(found.median) <= 100.0 * 11
+
+
+def test_a_horizon_longer_than_a_day_uses_days_that_are_over() -> None:
+    task = replace(TASK, lead_seconds=30 * 3600)
+    history = history_of(daily_load(1800, 8), 1800)
+    origin = 250
+    poisoned = history_of(history.values[0].copy(), 1800)
+    poisoned.values[:, origin + 1 :] = 1e9
+    for given in (history, poisoned):
+        found = SEASONAL.forecast(None, given, np.array([origin]), task)
+        assert found.median[0, 0] == pytest.approx(targets(history, task)[0, origin])
+
+
+def test_with_less_than_two_days_it_says_what_it_lacks() -> None:
+    values = np.full(3 * DAY_STEPS, 5.0)
+    values[: 2 * DAY_STEPS] = np.nan
+    assert lacks(SEASONAL, history_of(values)) == (
+        "seasonal needs 2 days of load to see a day twice, and 24 h are known"
+    )
+    assert lacks(SEASONAL, history_of(values[:5])) == "seasonal needs a known load, and none is known"
+    assert lacks(SEASONAL, history_of(np.full(2 * DAY_STEPS, 5.0))) is None

@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from recommender.decisions.calculation import CalculationError
+from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource, delay_of
+from recommender.decisions.loads.inputs import PodConnections
+from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
+from recommender.kinds.predictive.policy.memory import PolicyMemory
+from recommender.kinds.predictive.policy.sizing import Sized, size_of
+from recommender.kinds.predictive.policy.slots import count_slots, pods_for
+from recommender.kinds.predictive.predictive_settings import ModelName
+from tests.recommender.kinds.predictive.policy.policy_world import (
+    LIMIT,
+    NOW,
+    forecast,
+    gently,
+    ready,
+    settings,
+    sticky,
+    unready,
+)
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+
+Pods = tuple[PodConnections, ...]
+
+
+def sized(policy: PredictiveSettings, situation: LoadSituation) -> Sized:
+    return size_of(policy, situation, PolicyMemory(), NOW)
+
+
+@pytest.mark.parametrize(
+    ("load", "upper", "replicas", "binding"),
+    [
+        (180_000.0, 210_000.0, 9, "quantile/forecast"),
+        (210_000.0, 180_000.0, 9, "reactive/load"),
+        (0.0, 0.0, 1, "min"),
+        (25_000.0, 25_000.0, 1, "quantile/forecast"),
+        (25_001.0, 25_000.0, 2, "reactive/load"),
+    ],
+)
+def test_the_size_serves_the_larger_of_forecast_and_load(
+    load: float, upper: float, replicas: int, binding: str
+) -> None:
+    found = sized(settings(), LoadSituation(load, forecast(upper)))
+    assert (found.replicas, found.binding) == (replicas, binding)
+
+
+def test_the_steps_are_those_of_the_record() -> None:
+    found = sized(settings(max_replicas=8), LoadSituation(180_000.0, forecast(210_000.0)))
+    assert [(step.step, step.value, step.detail) for step in found.steps] == [
+        ("quantile/forecast", 9, "ceil(210000 / 25000), in 120 s"),
+        ("reactive/load", 8, "ceil(180000 / 25000)"),
+        ("largest", 9, "forecast 9, load 8"),
+        ("max", 8, "max 8"),
+    ]
+
+
+@pytest.mark.parametrize("missing", [None, LoadForecast(1.0, float("nan"), "quantile")])
+def test_without_a_forecast_plain_headroom_takes_its_place(missing: LoadForecast | None) -> None:
+    found = sized(settings(headroom_ratio=0.2), LoadSituation(100_000.0, missing))
+    assert (found.replicas, found.binding) == (5, "headroom/forecast")
+    assert "there is no forecast" in found.note
+
+
+@pytest.mark.parametrize("changes", [{"scale_down": gently()}, {"connections": sticky().connections}])
+def test_the_reserve_is_the_headroom_on_the_observed_load(changes: dict[str, object]) -> None:
+    found = sized(settings(headroom_ratio=0.1, **changes), LoadSituation(100_000.0, forecast(90_000.0)))
+    assert (found.replicas, found.binding) == (5, "reserve/load")
+
+
+@pytest.mark.parametrize(
+    ("model", "written", "replicas"),
+    [
+        ("polynomial", None, 4),
+        ("linear", None, 4),
+        ("holt-winters", None, 4),
+        ("state-space", None, 4),
+        ("seasonal", None, 8),
+        ("quantile", None, 8),
+        ("quantile", 1.5, 3),
+        ("polynomial", 3.0, 6),
+    ],
+)
+def test_growth_is_capped_for_models_that_extrapolate(model: str, written: float | None, replicas: int) -> None:
+    configured = settings(max_growth=written, model=ModelName(model))
+    found = sized(configured, LoadSituation(50_000.0, forecast(200_000.0, model)))
+    assert found.replicas == replicas
+    assert (found.binding == "maxGrowth") == (replicas != 8)
+
+
+def test_a_mixture_of_models_is_not_cut_by_the_default_growth_of_the_one_that_leads() -> None:
+    found = sized(settings(model=ModelName.AUTO), LoadSituation(50_000.0, forecast(200_000.0, "linear")))
+    assert found.replicas == 8
+
+
+def test_growth_from_nothing_may_reach_one_replica() -> None:
+    configured = settings(min_replicas=0, model=ModelName.LINEAR)
+    found = sized(configured, LoadSituation(0.0, forecast(80_000.0, "linear")))
+    assert found.replicas == 1
+
+
+def test_the_forecast_says_how_far_ahead_it_looks_and_why() -> None:
+    delays = ControlDelays(
+        Delay(15.0, DelaySource.MEASURED), Delay(10.0, DelaySource.MEASURED), Delay(15.0, DelaySource.ASSUMED)
+    )
+    found = sized(settings(), LoadSituation(1.0, forecast(1.0), delays=delays))
+    assert found.steps[0].detail.endswith(
+        "in 160 s: start-up 120 s, scrape 15 s measured, refresh 10 s measured, HPA 15 s assumed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("measured", "seconds", "source"),
+    [
+        ((), 30.0, "assumed"),
+        ((12.0, 13.0, 14.0, 15.0), 30.0, "assumed"),
+        ((12.0, 13.0, 14.0, 15.0, 90.0), 90.0, "measured"),
+        (tuple(float(second) for second in range(1, 11)), 9.0, "measured"),
+        ((5.0, float("nan"), -3.0, 5.0, 5.0, 5.0, 5.0), 5.0, "measured"),
+    ],
+)
+def test_a_delay_is_measured_or_assumed(measured: tuple[float, ...], seconds: float, source: str) -> None:
+    found = delay_of(measured, 30.0)
+    assert (found.seconds, found.source.value) == (seconds, source)
+
+
+@pytest.mark.parametrize(
+    ("pods", "load", "upper", "replicas"),
+    [
+        # Totals say 3. The two pods are full, so that the 10,000 that come need a pod of their own: 2 + 1.
+        (ready(25_000, 25_000), 50_000.0, 60_000.0, 3),
+        # Totals say 4 for 75,000 + 20,000, and one of the four pods is full by reputation only.
+        (ready(25_000, 25_000, 25_000, None), 75_000.0, 95_000.0, 5),
+        # A pod that is over its limit has no room for the others.
+        (ready(40_000, 5_000), 45_000.0, 50_000.0, 2),
+        # Two pods start already: they are not asked for again.
+        ((*ready(25_000, 25_000), *unready(None, 0)), 50_000.0, 90_000.0, 4),
+        # One of them has been trying for more than twice the start-up time.
+        ((*ready(25_000, 25_000), *unready(None, seconds=241.0)), 50_000.0, 60_000.0, 4),
+        # A pod at its limit is not ready, and holds what it has until it falls below 95 %.
+        (unready(25_000, 24_000), 49_000.0, 60_000.0, 3),
+        # All pods are full, and nothing more is expected: a Service without endpoints.
+        (unready(25_000, 25_000), 50_000.0, 50_000.0, 3),
+        # Enough room.
+        (ready(20_000, 10_000), 30_000.0, 40_000.0, 2),
+    ],
+)
+def test_free_slots_on_ready_pods_count(pods: Pods, load: float, upper: float, replicas: int) -> None:
+    assert sized(sticky(), LoadSituation(load, forecast(upper), pods)).replicas == replicas
+
+
+def test_the_last_slots_are_kept_free_by_the_reserve() -> None:
+    pods = (*ready(24_000), *unready(24_000, 24_000))
+    found = sized(sticky(headroom_ratio=0.03), LoadSituation(72_000.0, forecast(72_000.0), pods))
+    assert (found.replicas, found.binding) == (4, "connections")
+    assert "1000 free slots on ready pods for 2160 connections" in found.steps[-1].detail
+
+
+def test_fewer_pods_only_if_room_is_left_when_the_emptiest_are_removed() -> None:
+    # 12,500 connections fit one pod; but nobody knows what the pod without a sample holds.
+    found = sized(sticky(), LoadSituation(12_500.0, forecast(12_500.0), ready(None, 12_500, 0)))
+    assert (found.replicas, found.binding) == (2, "connections")
+
+
+def test_extra_pods_follow_the_published_rule() -> None:
+    slots = count_slots(ready(*[20_000] * 10), LIMIT, 120.0)
+    assert pods_for(slots, LIMIT, arrivals=60_000.0, reserve=0.0) == 10 + 3
+    assert pods_for(slots, LIMIT, arrivals=50_000.0, reserve=0.0) == 10
+    assert pods_for(slots, LIMIT, arrivals=60_000.0, reserve=20_000.0) == 10 + 4
+
+
+def test_a_reserve_alone_adds_only_what_it_lacks() -> None:
+    slots = count_slots(ready(*[20_000] * 10), LIMIT, 120.0)
+    assert pods_for(slots, LIMIT, arrivals=0.0, reserve=60_000.0) == 10 + 1
+    assert pods_for(slots, LIMIT, arrivals=-5_000.0, reserve=50_000.0) == 10
+    assert pods_for(slots, LIMIT, arrivals=0.0, reserve=24_000.0) == 10 - 1
+
+
+@pytest.mark.parametrize(
+    ("refused", "pods", "replicas"),
+    [
+        (None, None, 10),
+        (0.0, ready(1, 2), 10),
+        (float("nan"), None, 10),
+        (0.5, None, 12),
+        (None, (*ready(*[25_000 - 1] * 9), *unready(25_000)), 12),
+    ],
+)
+def test_overshoot_needs_refused_connections_or_full_pods(
+    refused: float | None, pods: Pods | None, replicas: int
+) -> None:
+    situation = LoadSituation(250_000.0, forecast(250_000.0), pods, refused)
+    policy = sticky(overshoot_ratio=0.2) if pods != ready(1, 2) else settings(overshoot_ratio=0.2)
+    found = sized(policy, situation)
+    assert (found.replicas, found.binding == "overshoot") == (replicas, replicas == 12)
+
+
+def test_overshoot_is_off_by_default() -> None:
+    assert sized(settings(), LoadSituation(250_000.0, forecast(250_000.0), None, 5.0)).replicas == 10
+
+
+def test_a_size_stays_within_what_the_api_can_hold() -> None:
+    assert sized(settings(), LoadSituation(1e300, forecast(1e300))).replicas == 2**31 - 1
+
+
+def test_without_load_per_replica_there_is_no_size() -> None:
+    with pytest.raises(CalculationError, match="loadPerReplica"):
+        sized(settings(load_per_replica=None), LoadSituation(1.0))
+
+
+pods_of_all_kinds = st.lists(
+    st.builds(
+        PodConnections,
+        st.none() | st.floats(0, 1.2 * LIMIT),
+        is_ready=st.booleans(),
+        unready_seconds=st.none() | st.floats(0, 600),
+    ),
+    max_size=12,
+).map(tuple)
+
+
+@given(pods_of_all_kinds, st.floats(0, 500_000), st.floats(0, 500_000), st.none() | st.integers(1, 30))
+@examples(max_examples=60)
+def test_whatever_the_pods_say_the_load_and_its_reserve_are_served(
+    pods: Pods, load: float, upper: float, most: int | None
+) -> None:
+    policy = sticky(headroom_ratio=0.1, max_replicas=most)
+    replicas = sized(policy, LoadSituation(load, forecast(upper), pods)).replicas
+    assert replicas is not None
+    assert replicas * LIMIT >= 1.1 * load * (1 - 1e-9) or replicas == most
+    slots = count_slots(pods, LIMIT, 120.0)
+    if slots.occupied and slots.free <= 0:
+        assert replicas > slots.occupied or replicas == most
+
+
+@given(st.floats(0, 1.2 * LIMIT), pods_of_all_kinds, st.floats(0, 500_000), st.floats(0, 500_000))
+@examples(max_examples=60)
+def test_a_pod_without_a_sample_never_means_fewer_replicas(
+    connections: float, others: Pods, load: float, upper: float
+) -> None:
+    with_sample, unknown = (
+        sized(sticky(), LoadSituation(load, forecast(upper), (PodConnections(each, is_ready=True), *others))).replicas
+        for each in (connections, None)
+    )
+    assert with_sample is not None
+    assert unknown is not None
+    assert unknown >= with_sample

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.kinds.predictive.simulation.frontier import ONLY_THE_POLICY, FrontierPoint, compare, frontier, reaching
+from recommender.kinds.predictive.simulation.measures import Measures
+from recommender.kinds.predictive.simulation.serving import FleetSettings
+
+SETTINGS = FleetSettings(step_seconds=60.0, startup_seconds=180.0, load_per_replica=10.0)
+NOTHING = Measures(0, 0, 0, 0, 0, 0, 0, 0)
+
+
+def point(ratio: float, hours: float, tau: float) -> FrontierPoint:
+    return FrontierPoint(
+        ratio, replace(NOTHING, replica_hours=hours, tau_under_percent=tau, theta_under_percent=tau / 10)
+    )
+
+
+POINTS = (point(0.0, 100, 8.0), point(0.1, 110, 4.0), point(0.2, 120, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("hours", "tau", "cost", "ratio"),
+    [
+        (100, 8.0, 0.0, 1.0),
+        (105, 3.0, 0.05, 0.5),
+        (110, 1.0, 0.1, 0.25),
+        (120, 0.0, 0.2, None),
+        (120, 0.5, 0.2, ONLY_THE_POLICY),
+        (90, 16.0, 0.0, 2.0),
+    ],
+)
+def test_a_policy_is_compared_at_its_own_cost(hours: float, tau: float, cost: float, ratio: float | None) -> None:
+    measures = replace(NOTHING, replica_hours=hours, tau_under_percent=tau, theta_under_percent=tau / 10)
+    found = compare(measures, POINTS)
+    assert found.cost_as_headroom_ratio == pytest.approx(cost)
+    for versus in (found.tau_under_versus_headroom, found.theta_under_versus_headroom):
+        assert versus == (None if ratio is None else pytest.approx(ratio))
+
+
+def test_of_equal_costs_the_smallest_ratio_is_named() -> None:
+    flat = (point(0.0, 100, 1.0), point(0.1, 100, 1.0), point(0.2, 120, 0.5))
+    assert compare(flat[1].measures, flat).cost_as_headroom_ratio == 0
+
+
+def test_headroom_beside_itself_is_1() -> None:
+    load = 100 + 80 * np.sin(np.arange(2000) / 10)
+    points = frontier(load, np.ones(2000, dtype=bool), SETTINGS)
+    hours = [each.measures.replica_hours for each in points]
+    assert hours == sorted(hours)
+    found = compare(points[10].measures, points)
+    assert found.tau_under_versus_headroom == 1
+    assert found.changes_versus_headroom == 1
+
+
+def test_the_frontier_grows_until_it_costs_as_much_as_a_policy() -> None:
+    load = 100 + 80 * np.sin(np.arange(500) / 60)
+    judged = np.ones(500, dtype=bool)
+    points = frontier(load, judged, SETTINGS, ratios=(0.0, 0.1))
+    wanted = 20 * points[-1].measures.replica_hours
+    grown = reaching(points, wanted, load, judged, SETTINGS)
+    assert grown[:2] == points
+    assert grown[-2].measures.replica_hours < wanted <= grown[-1].measures.replica_hours
+    assert reaching(points, 0.0, load, judged, SETTINGS) == points
+
+
+@pytest.mark.parametrize("load", [0.0, math.nan])
+def test_a_frontier_that_cannot_cost_more_ends(load: float) -> None:
+    judged = np.ones(50, dtype=bool)
+    points = frontier(np.full(50, load), judged, SETTINGS, ratios=(0.0, 0.1))
+    assert reaching(points, 1e9, np.full(50, load), judged, SETTINGS) == points
+
+
+def test_a_frontier_at_the_largest_size_ends() -> None:
+    settings = replace(SETTINGS, max_replicas=3)
+    load, judged = np.full(50, 200.0), np.ones(50, dtype=bool)
+    points = frontier(load, judged, settings, ratios=(0.0, 0.1))
+    assert reaching(points, 1e9, load, judged, settings) == points

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.decisions.calculation import InputMissingError
+from recommender.decisions.inputs import Inputs, TargetState
+from recommender.decisions.loads.inputs import LoadInput, PodConnections
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
+from recommender.decisions.loop import decide
+from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.policy_settings import RecommendationPolicy
+from recommender.decisions.record import Status, TargetReference
+from recommender.kinds.predictive.calculate import calculate_predictive
+from recommender.kinds.predictive.predictive_settings import Connections, Override, PredictiveSettings, ScaleDown
+
+NOW = 1_000_000.0
+GATEWAY = TargetReference("apps/v1", "Deployment", "chat", "gateway")
+OTHER = TargetReference("apps/v1", "Deployment", "chat", "other")
+
+
+def settings(**changes: Any) -> PredictiveSettings:  # noqa: ANN401 - the fields of a dataclass
+    return replace(PredictiveSettings(load="x", load_per_replica=100.0, horizon_seconds=120.0), **changes)
+
+
+def load(now: float, predicted: float | None = None, **changes: Any) -> Observed[LoadInput]:  # noqa: ANN401 - likewise
+    quantiles = {} if predicted is None else {"0.5": now, "0.95": predicted}
+    at = None if predicted is None else NOW + 150
+    prediction = Prediction(PredictedLoad(now, predicted, at, quantiles), "quantile", "it was short least")
+    return Observed(LoadInput(prediction, **changes), NOW - 5)
+
+
+def inputs(observed: Observed[LoadInput] | Unknown, **changes: Any) -> Inputs:  # noqa: ANN401 - likewise
+    return Inputs(loads={"chat": {None: observed}}, **changes)
+
+
+def test_the_predicted_load_decides_while_it_is_larger_than_the_present_one() -> None:
+    found = calculate_predictive(settings(), "chat")(inputs(load(850.0, 1210.0)), Memory(), NOW)
+    assert (found.replicas, found.binding, found.confirmed) == (13, "quantile/forecast", NOW - 5)
+    assert found.inputs == {"load": 850.0, "predicted": 1210.0}
+    assert isinstance(found.details, Prediction)
+    assert found.details.model == "quantile"
+
+
+def test_a_forecast_below_the_present_load_shrinks_nothing() -> None:
+    found = calculate_predictive(settings(), "chat")(inputs(load(850.0, 100.0)), Memory(), NOW)
+    assert (found.replicas, found.binding) == (9, "reactive/load")
+
+
+def test_without_a_forecast_plain_headroom_takes_its_place_and_the_note_says_so() -> None:
+    found = calculate_predictive(settings(headroom_ratio=0.2), "chat")(inputs(load(850.0)), Memory(), NOW)
+    assert found.replicas == 11
+    assert "there is no forecast" in found.note
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (Inputs(), "has not been queried yet"),
+        (Inputs(loads={"chat": Unknown("Prometheus is away")}), "Prometheus is away"),
+        (Inputs(loads={"chat": {None: Unknown("the value is NaN")}}), "the value is NaN"),
+        (Inputs(loads={"chat": {OTHER: load(1.0)}}), "no series for this target any more"),
+    ],
+)
+def test_a_load_that_is_unknown_is_a_missing_input(given: Inputs, reason: str) -> None:
+    with pytest.raises(InputMissingError, match=reason):
+        calculate_predictive(settings(), "chat")(given, Memory(), NOW)
+
+
+def test_a_size_that_is_set_by_hand_needs_no_load() -> None:
+    overridden = settings(override=Override(7, NOW + 60))
+    found = calculate_predictive(overridden, "chat")(inputs(Unknown("Prometheus is away")), Memory(), NOW)
+    assert (found.replicas, found.confirmed) == (7, NOW)
+    assert "Prometheus is away" in found.note
+
+
+def test_each_target_of_for_each_has_the_load_of_its_own_series() -> None:
+    given = Inputs(loads={"chat": {GATEWAY: load(100.0, 300.0), OTHER: load(100.0, 900.0)}})
+    sizes = [calculate_predictive(settings(), "chat", each)(given, Memory(), NOW).replicas for each in (GATEWAY, OTHER)]
+    assert sizes == [3, 9]
+
+
+def test_a_value_is_held_while_a_query_freezes_it() -> None:
+    frozen = settings(freeze_unless="up")
+    policy, memory = RecommendationPolicy("chat", "predictive"), Memory(last=LastValue(20, NOW - 10, NOW - 10))
+    calculate = calculate_predictive(frozen, "chat")
+    for gate in (Observed(0.0, NOW), Unknown("no value")):
+        found = decide(policy, calculate, inputs(load(100.0), queries={"up": gate}), memory, NOW).record
+        assert (found.status, found.replicas) == (Status.HELD, 20)
+        assert "freezeUnless" in found.message
+    found = decide(policy, calculate, inputs(load(1950.0), queries={"up": Observed(1.0, NOW)}), memory, NOW).record
+    assert found.status is Status.OK
+
+
+def test_capacity_decays_from_one_decision_to_the_next_through_its_memory() -> None:
+    calculate = calculate_predictive(settings(scale_down=ScaleDown(decay_ratio=0.05, window_seconds=0.0)), "chat")
+    policy, memory, sizes = RecommendationPolicy("chat", "predictive"), Memory(last=LastValue(20, NOW, NOW)), []
+    for poll in range(4):
+        decision = decide(policy, calculate, inputs(load(100.0)), memory, NOW + 10.0 * poll)
+        memory = decision.memory
+        sizes.append(decision.record.replicas)
+    assert sizes == [20, 19, 19, 18]
+
+
+def test_the_present_size_is_where_it_begins() -> None:
+    known = {GATEWAY: Observed(TargetState(12), NOW)}
+    calculate = calculate_predictive(settings(freeze_unless="up"), "chat", targets=(GATEWAY,))
+    assert calculate(inputs(load(100.0), targets=known), Memory(), NOW).replicas == 12
+
+
+def test_full_pods_need_another_one_although_the_total_would_fit() -> None:
+    pods = (PodConnections(100.0, is_ready=False), PodConnections(100.0, is_ready=False))
+    connections = settings(connections=Connections(100), headroom_ratio=0.0)
+    found = calculate_predictive(connections, "chat")(inputs(load(200.0, pods=pods)), Memory(), NOW)
+    assert (found.replicas, found.binding) == (3, "connections")

@@ -1,0 +1,57 @@
+"""Rolling forecasts, refits included, know nothing of what comes after their moment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recommender.kinds.predictive.forecast import Forecasts, ForecastTask, Model
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory, of_one_series
+from recommender.kinds.predictive.models.table import MODELS
+from recommender.kinds.predictive.rolling import RollingOptions, refit_steps, rolling_forecasts
+
+STEP_SECONDS = 1800.0
+TASK = ForecastTask(lead_seconds=3600.0, window_seconds=3600.0)
+KNOWN = 7 * 48
+"""Steps of the past that both futures share: at the end of the sixth day all models have been fitted twice."""
+
+
+def history(future_scale: float) -> LoadHistory:
+    steps = np.arange(9 * 48)
+    load = 100 + 60 * np.sin(2 * np.pi * steps / 48) + np.random.default_rng(5).normal(0, 5, len(steps))
+    load[KNOWN:] *= future_scale
+    return of_one_series(0.0, STEP_SECONDS, np.maximum(load, 0.0))
+
+
+def forecasts(model: Model, future_scale: float) -> Forecasts:
+    return rolling_forecasts(model, history(future_scale), TASK, RollingOptions())
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_no_forecast_depends_on_what_comes_after_it(model: Model) -> None:
+    one, other = forecasts(model, 1.0), forecasts(model, 40.0)
+    assert np.isfinite(one.upper[0, KNOWN - 1])
+    np.testing.assert_array_equal(one.median[:, :KNOWN], other.median[:, :KNOWN])
+    np.testing.assert_array_equal(one.upper[:, :KNOWN], other.upper[:, :KNOWN])
+    assert not np.array_equal(one.upper[:, KNOWN:], other.upper[:, KNOWN:]), "the futures differ, and so must these"
+
+
+def test_a_fit_that_fails_keeps_the_last_parameters() -> None:
+    seen: list[int] = []
+
+    def forecast(parameters: int, history: LoadHistory, origins: np.ndarray, task: ForecastTask) -> Forecasts:  # noqa: ARG001 - as the protocol has it
+        values = np.full((1, len(origins)), float(parameters))
+        return Forecasts(values, values)
+
+    def fit(_model: Model, known: LoadHistory, _task: ForecastTask) -> int | None:
+        seen.append(known.steps)
+        return known.steps if len(seen) != 2 else None
+
+    model = Model("counting", DAY_SECONDS, lambda _history, _task: None, forecast)
+    unbounded = replace(TASK, max_over_history=1e6)
+    found = rolling_forecasts(model, history(1.0), unbounded, RollingOptions(), fit)
+    assert seen == refit_steps(model, history(1.0), RollingOptions()).tolist() == [48, 144, 240, 336]
+    assert np.isnan(found.upper[0, :48]).all()
+    assert [found.upper[0, step] for step in (48, 143, 144, 239, 240, 336)] == [48, 48, 48, 48, 240, 336]

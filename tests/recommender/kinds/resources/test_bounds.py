@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.kinds.resources.bounds import (
+    POD_MINIMUM_BYTES,
+    SizeSettings,
+    bounds_of,
+    confidences,
+    memory_after_oom,
+    minimum_of,
+)
+from recommender.kinds.resources.histograms import CPU_SCALE, MEMORY_SCALE, BucketScale, UsageHistograms, percentiles
+from tests.recommender.kinds.resources import reference
+
+DAY = 86_400.0
+MIB = 2.0**20
+
+
+def histograms(
+    samples: list[tuple[float, float]], days: int = 8, scale: BucketScale = CPU_SCALE, rows: int = 1
+) -> UsageHistograms:
+    found = UsageHistograms(scale, days, rows)
+    for value, age in samples:
+        found.add(int(age // DAY), np.zeros(1, dtype=np.int64), np.array([value]), np.array([age]))
+    return found
+
+
+def target(found: UsageHistograms, share: float) -> float:
+    return float(percentiles(found.cumulated(found.day_weights), found.scale, share)[0])
+
+
+@pytest.mark.parametrize(
+    ("scale", "buckets", "ends"),
+    [
+        (CPU_SCALE, 176, {0: 0.01, 1: 0.0205, 2: 0.031525}),
+        (MEMORY_SCALE, 176, {0: 1e7, 1: 2.05e7, 2: 3.1525e7}),
+    ],
+)
+def test_buckets_begin_at_a_hundredth_and_grow_by_five_percent(
+    scale: BucketScale, buckets: int, ends: dict[int, float]
+) -> None:
+    assert scale.count == buckets
+    assert {place: pytest.approx(scale.ends()[place]) for place in ends} == ends
+
+
+@pytest.mark.parametrize(
+    ("cores", "bucket"),
+    [(0.0, 0), (0.0099, 0), (0.0101, 1), (0.0204, 1), (0.0206, 2), (1.0, 36), (5000.0, 175)],
+)
+def test_a_value_is_in_the_bucket_that_holds_it(cores: float, bucket: int) -> None:
+    assert CPU_SCALE.bucket_of(np.array([cores])).tolist() == [bucket]
+
+
+@given(st.floats(0, 999))
+def test_a_percentile_of_one_value_is_at_most_five_percent_and_a_bucket_above_it(cores: float) -> None:
+    found = target(histograms([(cores, 0.0)]), 0.9)
+    assert cores * (1 - 1e-9) <= found <= cores * 1.05 + 0.0101
+
+
+def test_a_sample_of_yesterday_weighs_half() -> None:
+    # Weights 1 and 1/2: the older one is above two thirds of all.
+    found = histograms([(0.1, 0.0), (1.0, DAY)])
+    assert target(found, 0.66) == pytest.approx(reference.end_of_bucket(0.1, 0.01))
+    assert target(found, 0.67) == pytest.approx(reference.end_of_bucket(1.0, 0.01))
+
+
+def test_a_thousand_samples_of_long_ago_give_way_to_one_of_now() -> None:
+    found = histograms([(2.0, 19.5 * DAY)] * 1000 + [(1.0, 0.0)], days=20)
+    assert target(found, 0.99) == pytest.approx(reference.end_of_bucket(1.0, 0.01))
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.001, 100), st.floats(0, 7.99 * DAY)), min_size=1, max_size=40),
+    st.floats(0.05, 8),
+)
+def test_bounds_are_those_of_the_histogram_written_out(samples: list[tuple[float, float]], confidence: float) -> None:
+    # A value at the edge of a bucket, or a share at the edge of a weight, may fall to either side.
+    samples = [(value * 1.000_123, age) for value, age in samples]
+    found = bounds_of(histograms(samples), np.array([confidence]), SizeSettings(), np.zeros(1))
+    expected = reference.bounds(samples, 0.01, confidence)
+    actual = [float(each[0]) for each in (found.lower, found.target, found.upper)]
+    for mine, theirs in zip(actual, expected, strict=True):
+        assert mine == pytest.approx(theirs, rel=1e-6) or _is_at_an_edge(samples)
+
+
+def _is_at_an_edge(samples: list[tuple[float, float]]) -> bool:
+    weighted = sorted((reference.end_of_bucket(value, 0.01), 2.0 ** (-age / DAY)) for value, age in samples)
+    total = sum(weight for _, weight in weighted)
+    covered = np.cumsum([weight for _, weight in weighted]) / total
+    return any(abs(share - edge) < 1e-5 for share in (0.5, 0.9, 0.95) for edge in covered) or any(
+        abs(value / start - 1) < 1e-9 for value, _ in samples for start in CPU_SCALE.ends()
+    )
+
+
+@pytest.mark.parametrize(
+    ("days", "samples", "lower", "upper"),
+    [
+        # Confidence 8, 1 and 1/24, of a constant 0.2 cores: the factors that its bounds have.
+        (8.0, 8 * 288, (1 + 0.001 / 8) ** -2, 1 + 1 / 8),
+        (1.0, 288, 1.001**-2, 2.0),
+        (1 / 24, 12, 1.024**-2, 25.0),
+        # Eight days, but samples of one day alone.
+        (8.0, 288, 1.001**-2, 2.0),
+    ],
+)
+def test_little_history_widens_the_bounds(days: float, samples: int, lower: float, upper: float) -> None:
+    confidence = confidences(np.array([days * DAY]), np.array([float(samples)]), 300.0)
+    found = bounds_of(histograms([(0.2, 0.0)]), confidence, SizeSettings(), np.zeros(1))
+    assert found.lower[0] == pytest.approx(found.target[0] * lower)
+    assert found.upper[0] == pytest.approx(found.target[0] * upper)
+
+
+def test_no_container_gets_less_than_its_part_of_the_least_pod() -> None:
+    assert minimum_of(POD_MINIMUM_BYTES, np.array([1, 2, 5])).tolist() == [262_144_000, 131_072_000, 52_428_800]
+    small = histograms([(1e6, 0.0)], scale=MEMORY_SCALE)
+    found = bounds_of(small, np.ones(1), SizeSettings(), np.array([262_144_000.0]))
+    assert [float(each[0]) for each in (found.lower, found.target, found.upper)] == [262_144_000.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("peak", "requested", "needed"),
+    [(100 * MIB, 0.0, 200 * MIB), (100 * MIB, 400 * MIB, 500 * MIB), (1000 * MIB, 512 * MIB, 1200 * MIB)],
+)
+def test_a_kill_raises_memory_by_a_fifth_or_by_a_hundred_mebibytes(
+    peak: float, requested: float, needed: float
+) -> None:
+    assert memory_after_oom(np.array([peak]), np.array([requested]))[0] == pytest.approx(needed)
+
+
+def test_days_that_differ_widen_the_interval_and_equal_ones_do_not() -> None:
+    same = histograms([(0.5, day * DAY) for day in range(8)])
+    other = histograms([(0.2 + 0.2 * day, day * DAY) for day in range(8)])
+    for found, is_wide in ((same, False), (other, True)):
+        sure = bounds_of(found, np.full(1, 8.0), SizeSettings(), np.zeros(1))
+        assert sure.low[0] <= sure.target[0] <= sure.high[0]
+        assert bool(sure.high[0] > 1.2 * sure.low[0]) is is_wide
+
+
+def test_two_days_say_nothing_about_how_days_differ() -> None:
+    found = bounds_of(histograms([(0.5, 0.0), (0.9, DAY)]), np.full(1, 2.0), SizeSettings(), np.zeros(1))
+    assert np.isnan([found.low[0], found.high[0]]).all()
+
+
+def test_a_row_without_samples_has_no_bounds_and_harms_no_other() -> None:
+    found = bounds_of(histograms([(0.5, 0.0)], rows=2), np.ones(2), SizeSettings(), np.zeros(2))
+    assert found.target[0] > 0.5
+    assert all(math.isnan(each[1]) for each in (found.lower, found.target, found.upper))
+
+
+def test_a_percentile_of_its_own_covers_what_is_steady_and_leaves_out_a_rare_spike() -> None:
+    spiky = [(0.1, 300.0 * step) for step in range(280)] + [(5.0, 300.0 * step) for step in range(280, 283)]
+    often = [(0.1, 300.0 * step) for step in range(140)] + [(0.4, 300.0 * step) for step in range(140, 280)]
+    for samples, covered in ((spiky, 0.1), (often, 0.4)):
+        found = bounds_of(histograms(samples), np.ones(1), SizeSettings(None, 0.0), np.zeros(1))
+        assert found.target[0] == pytest.approx(reference.end_of_bucket(covered, 0.01))

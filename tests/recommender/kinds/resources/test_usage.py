@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import numpy as np
+
+from recommender.kinds.resources.sizing import peaks_after_kills
+from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, CpuSamples, MemoryPeaks
+from recommender.kinds.resources.workloads import PodContainer, SizedWorkload, WorkloadContainer
+
+MIB = 2.0**20
+ONE, TWO = (PodContainer("shop", f"web-1-{name}", "app") for name in "ab")
+WEB = WorkloadContainer(SizedWorkload("shop", "Deployment", "web"), "app")
+ROWS = ContainerRows.of({ONE: WEB, TWO: WEB})
+END = 1_000_000.0
+
+
+def samples(pod: PodContainer, values: list[float]) -> CpuSamples:
+    return CpuSamples(pod, END - 300.0 * np.arange(len(values), dtype=np.float64), np.array(values))
+
+
+def test_what_no_container_can_use_is_left_out() -> None:
+    collected = CollectedCpu.empty(ROWS, 1, END)
+    stranger = PodContainer("lab", "other", "app")
+    collected.add(
+        0,
+        [
+            samples(ONE, [0.5, np.nan, -0.1, np.inf, 1e6, 0.5]),
+            samples(TWO, [0.5]),
+            samples(stranger, [9.0]),
+            samples(TWO, []),
+        ],
+    )
+    assert collected.samples.tolist() == [3]
+    assert (collected.first[0], collected.last[0]) == (END - 1500, END)
+    assert np.count_nonzero(collected.histograms.weights) == 1
+
+
+def test_peaks_grow_by_the_difference_of_the_halves_and_never_shrink() -> None:
+    days = np.array([[140.0, 100.0], [130.0, 100.0], [120.0, np.nan], [110.0, 100.0]]) * MIB
+    assert MemoryPeaks((ONE, TWO), days).growth(ROWS)[0] == 10 * MIB
+    assert MemoryPeaks((ONE, TWO), days[::-1]).growth(ROWS)[0] == 0
+    assert MemoryPeaks((ONE,), days[:1, :1]).growth(ROWS)[0] == 0
+
+
+def test_a_kill_raises_the_peak_of_its_day_alone() -> None:
+    peaks = MemoryPeaks((ONE, TWO), np.array([[100.0, 100.0], [100.0, np.nan]]) * MIB)
+    raised = peaks_after_kills(peaks, [frozenset(), frozenset({TWO})], {TWO: 500 * MIB})
+    assert raised[0].tolist() == [100 * MIB, 100 * MIB]
+    assert raised[1].tolist() == [100 * MIB, 600 * MIB]
+    assert np.isnan(peaks.peaks[1, 1])

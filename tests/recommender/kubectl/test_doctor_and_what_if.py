@@ -1,0 +1,53 @@
+"""Both doctors in one report, and what-if with the flags of `recommend`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.kubectl.main import main
+from tests.recommender.commands.cluster_world import cluster_server, put_nodes
+from tests.recommender.configuration.files import entry, whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.recommender.kubectl.conftest import Plugin
+
+TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]"
+
+
+def configuration(folder: Path) -> Path:
+    path = folder / "recommender.yaml"
+    path.write_text(whole(entry("coredns", TARGETS), top="leaderElection: {namespace: monitoring}\n"))
+    return path
+
+
+def test_both_doctors_report_under_their_own_names(plugin: Plugin, tmp_path: Path) -> None:
+    answered = plugin.run("doctor", "-o", "json", f"--config={configuration(tmp_path)}")
+    names = [check["name"].partition("/")[0] for check in answered.document["checks"]]
+    assert list(dict.fromkeys(names)) == ["adapter", "recommender"]
+    assert answered.status == (1 if answered.document["errors"] else 0)
+
+
+def test_without_a_configuration_the_adapter_alone_is_checked(plugin: Plugin) -> None:
+    checks = plugin.run("doctor", "-o", "json").document["checks"]
+    assert {check["name"].partition("/")[0] for check in checks} == {"adapter"}
+
+
+def test_what_if_calculates_with_the_live_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with cluster_server() as server:
+        put_nodes(server, 3)
+        kubeconfig = server.kubeconfig(tmp_path / "config")
+        with pytest.raises(SystemExit) as ended:
+            main(["what-if", f"--config={configuration(tmp_path)}", f"--kubeconfig={kubeconfig}", "-o", "json"])
+    assert ended.value.code == 0
+    assert [item["name"] for item in json.loads(capsys.readouterr().out)["items"]] == ["coredns"]
+
+
+def test_what_if_takes_no_files_in_place_of_the_cluster(plugin: Plugin, tmp_path: Path) -> None:
+    answered = plugin.run("what-if", f"--config={configuration(tmp_path)}", "--cluster=cluster.json")
+    assert answered.status == 2
+    assert "unknown flag --cluster" in answered.err

@@ -1,0 +1,196 @@
+"""`why hpa/NAME`: the values that the controller gets, what it does next, and why it does nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from adapter.foundation.hpa import AverageUtilization, ResourceMetric
+from adapter.foundation.hpa.documents import HpaDocumentError, pod_of, spec_of
+from tests.recommender.kubectl import shop
+
+if TYPE_CHECKING:
+    from tests.recommender.kubectl.conftest import Plugin
+
+QUICK = {
+    "scaleUp": {
+        "stabilizationWindowSeconds": 0,
+        "policies": [{"type": "Pods", "value": 100, "periodSeconds": 15}],
+        "selectPolicy": "Max",
+    },
+    "scaleDown": {
+        "stabilizationWindowSeconds": 0,
+        "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}],
+        "selectPolicy": "Max",
+    },
+}
+
+
+@pytest.fixture
+def web(plugin: Plugin) -> Plugin:
+    shop.put_workload(plugin)
+    shop.put_hpa(plugin, shop.pods_metric())
+    return plugin
+
+
+def next_of(plugin: Plugin) -> dict[str, Any]:
+    found: dict[str, Any] = plugin.why("hpa/web", "-o", "json").document["next"]
+    return found
+
+
+def test_the_next_size_is_that_of_the_hpas_arithmetic(web: Plugin) -> None:
+    shop.put_connections(web, "150", "130")
+    answered = web.why("hpa/web")
+    assert (answered.status, answered.err) == (0, "")
+    assert answered.out.startswith("hpa/web: The next sync scales from 2 to 3 replicas.\n")
+    assert "Value: web-0 150, web-1 130." in answered.out
+    assert "AbleToScale is True (ReadyForNewScale): all is well" in answered.out
+    assert max(map(len, answered.out.splitlines())) <= 80
+    assert "\x1b" not in answered.out
+
+
+def test_the_metric_is_asked_for_with_the_selectors_of_the_controller(web: Plugin) -> None:
+    shop.put_hpa(web, shop.pods_metric(), shop.queue_metric())
+    shop.put_connections(web, "100", "100")
+    web.answer(shop.QUEUE, {"items": [{"value": "19", "timestamp": shop.now(), "metricLabels": {"queue": "mail"}}]})
+    web.why("hpa/web")
+    asked = [one for one in web.server.requests if one.path in {shop.CONNECTIONS, shop.QUEUE}]
+    selectors = {one.path: one.query.get("labelSelector") for one in asked}
+    assert selectors == {shop.CONNECTIONS: "app=web", shop.QUEUE: "queue=mail"}
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (("105", "100"), "It stays at 2 replicas: the metrics ask for this size"),
+        (("900", "900"), "the metrics ask for 18, and the limit is TooManyReplicas"),
+        (("10", "10"), "The next sync scales from 2 to 1 replica."),
+    ],
+    ids=["tolerance", "maximum", "down"],
+)
+def test_the_reason_of_the_size_is_said(web: Plugin, values: tuple[str, ...], sentence: str) -> None:
+    shop.put_hpa(web, shop.pods_metric(), behavior=QUICK)
+    shop.put_connections(web, *values)
+    assert sentence in " ".join(web.why("hpa/web").out.split())
+
+
+def test_what_only_the_controller_remembers_is_not_claimed_to_be_known(web: Plugin) -> None:
+    shop.put_connections(web, "10", "10")
+    answered = web.why("hpa/web")
+    assert "may hold that back for up to 300 s" in " ".join(answered.out.split())
+    found = next_of(web)
+    assert (found["replicas"], found["certain"], found["held_for_seconds"]) == (1, False, 300.0)
+
+
+def test_a_recent_change_may_have_used_up_the_policies(web: Plugin) -> None:
+    policies = [{"type": "Pods", "value": 1, "periodSeconds": 600}]
+    limited = {**QUICK, "scaleUp": {**QUICK["scaleUp"], "policies": policies}}
+    shop.put_hpa(web, shop.pods_metric(), behavior=limited)
+    shop.put_connections(web, "150", "150")
+    assert next_of(web)["certain"] is True
+    _, hpa = web.server.answers[shop.HPA]
+    web.answer(shop.HPA, hpa | {"status": {"lastScaleTime": shop.now()}})
+    found = next_of(web)
+    assert (found["replicas"], found["certain"], found["held_for_seconds"]) == (3, False, 600.0)
+
+
+def test_a_metric_without_a_value_is_an_answer_with_status_1(web: Plugin) -> None:
+    message = "the server could not find the metric connections for pods: rules[2] does not serve it"
+    web.answer(shop.CONNECTIONS, {"kind": "Status", "reason": "NotFound", "message": message, "code": 404}, 404)
+    answered = web.why("hpa/web", "-o", "json")
+    assert answered.status == 1
+    assert message in answered.document["missing"][0]
+    assert answered.document["next"]["reason"] == "FailedGetPodsMetric"
+    assert "1 of 1 metrics failed" in " ".join(web.why("hpa/web").out.split())
+
+
+@pytest.mark.parametrize(
+    ("path", "right"),
+    [
+        (shop.SCALE, "get deployments.apps/scale web in shop"),
+        (shop.PODS, "list pods in shop"),
+        (shop.CONNECTIONS, "get pods.custom.metrics.k8s.io/connections in shop"),
+    ],
+)
+def test_a_right_that_is_missing_is_named(web: Plugin, path: str, right: str) -> None:
+    shop.put_connections(web, "100", "100")
+    web.forbid(path)
+    answered = web.why("hpa/web")
+    assert answered.status == 1
+    assert f"you lack the right to {right}" in " ".join(answered.out.split())
+
+
+def test_without_the_hpa_there_is_no_answer(web: Plugin) -> None:
+    web.forbid(shop.HPA)
+    answered = web.why("hpa/web")
+    assert (answered.status, answered.out) == (2, "")
+    assert "you lack the right to get horizontalpodautoscalers.autoscaling web in shop" in answered.err
+
+
+def test_an_answer_in_another_form_does_not_hide_the_rest(web: Plugin) -> None:
+    shop.put_hpa(web, shop.pods_metric(), shop.queue_metric())
+    shop.put_connections(web, "150", "150")
+    web.answer(shop.QUEUE, {"items": [{"value": "many", "timestamp": shop.now()}]})
+    answered = web.why("hpa/web", "-o", "json")
+    assert answered.status == 1
+    assert [one["error"] is None for one in answered.document["metrics"]] == [True, False]
+    assert answered.document["next"]["replicas"] == 3
+
+
+def test_cpu_is_compared_with_the_requests_of_the_pod_or_of_one_container(web: Plugin) -> None:
+    shop.put_usage(web, main="900m", proxy="20m")
+    shop.put_hpa(web, shop.cpu_metric(50), behavior=QUICK)
+    assert next_of(web)["replicas"] == 4
+    shop.put_hpa(web, shop.cpu_metric(50, "proxy"), behavior=QUICK)
+    assert next_of(web)["replicas"] == 1
+
+
+def test_json_and_yaml_are_the_same_document(web: Plugin) -> None:
+    shop.put_connections(web, "150", "130")
+    as_json, as_yaml = web.why("hpa/web", "-o", "json"), web.why("hpa/web", "-o", "yaml")
+    ours, other = json.loads(as_json.out), yaml.safe_load(as_yaml.out)
+    for document in (ours, other):
+        for metric in document["metrics"]:
+            metric["age_seconds"] = None
+    assert ours == other
+    facts = ["target", "next", "metrics", "conditions"]
+    assert list(ours) == ["apiVersion", "kind", "object", "namespace", "answer", *facts, "missing"]
+
+
+def test_the_namespace_is_that_of_the_context(web: Plugin) -> None:
+    shop.put_connections(web, "100", "100")
+    web.with_context_namespace("shop")
+    assert web.run("why", "hpa/web").status == 0
+    web.with_context_namespace("elsewhere")
+    assert "/namespaces/elsewhere/" in web.run("why", "hpa/web").err
+
+
+@pytest.mark.parametrize("subject", ["web", "hpa/", "hpa/a/b", "unknownkind/web"])
+def test_what_is_no_object_is_refused(web: Plugin, subject: str) -> None:
+    assert web.why(subject).status == 2
+
+
+def test_labels_and_messages_cannot_control_the_terminal(web: Plugin) -> None:
+    shop.put_hpa(web, shop.queue_metric())
+    labels = {"queue": "\x1b[2Jmail"}
+    web.answer(shop.QUEUE, {"items": [{"value": "1", "timestamp": shop.now(), "metricLabels": labels}]})
+    assert "\x1b" not in web.why("hpa/web").out
+
+
+def test_requests_are_summed_and_kept_by_container() -> None:
+    found = pod_of(shop.pod("web-0")).requests_milli
+    assert found == {"main/cpu": 1000, "proxy/cpu": 100, "cpu": 1100}
+    lacking = shop.pod("web-0")
+    lacking["spec"]["containers"][1]["resources"] = {}
+    assert pod_of(lacking).requests_milli == {"main/cpu": 1000}
+
+
+def test_an_hpa_is_read_in_the_form_of_its_version() -> None:
+    document = {"spec": {"maxReplicas": 3, "metrics": [shop.cpu_metric(60, "main")]}}
+    assert spec_of(document).metrics == (ResourceMetric("cpu", AverageUtilization(60), "main"),)
+    for broken in ({}, {"spec": {"maxReplicas": 3}}, {"spec": {"maxReplicas": 3, "metrics": [{"type": "Other"}]}}):
+        with pytest.raises(HpaDocumentError):
+            spec_of(broken)

@@ -1,0 +1,121 @@
+"""`why deployment/NAME`: who sets the size, what is recommended, what was written, and what cannot be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.recommender.kubectl import shop
+
+if TYPE_CHECKING:
+    from tests.recommender.kubectl.conftest import Plugin
+
+
+@pytest.fixture
+def web(plugin: Plugin) -> Plugin:
+    shop.put_workload(plugin)
+    plugin.answer(shop.HPAS, {"items": []})
+    return plugin
+
+
+def test_the_recommendation_shows_its_steps_and_the_binding_one(web: Plugin) -> None:
+    shop.put_recommender(web, shop.recommendation())
+    answered = web.why("deployment/web")
+    assert (answered.status, answered.err) == (0, "")
+    assert answered.out.startswith("deployment/web wants 2 replicas: recommendation web sets its size.\n")
+    assert "max: 5 (at most 5) <- decides" in answered.out
+    assert "kube-controller-manager wrote spec.replicas by its scale" in answered.out
+
+
+def test_an_hpa_is_the_owner(web: Plugin) -> None:
+    shop.put_hpa(web, shop.pods_metric())
+    shop.put_recommender(web, shop.recommendation("refused", "HorizontalPodAutoscaler shop/web"))
+    document = web.why("deploy/web", "-o", "json").document
+    assert document["owners"] == ["hpa/web"]
+    assert document["recommendations"][0]["targets"][0]["owner"] == "HorizontalPodAutoscaler shop/web"
+
+
+def test_a_published_value_alone_sets_no_size(web: Plugin) -> None:
+    shop.put_recommender(web, shop.recommendation("metric"))
+    document = web.why("deployment/web", "-o", "json").document
+    assert document["owners"] == []
+    assert "nothing sets its size by itself" in document["answer"]
+
+
+@pytest.mark.parametrize(
+    ("path", "right"),
+    [
+        (shop.PAGE, "get pods/proxy in monitoring"),
+        (shop.RECOMMENDERS, "list pods"),
+        (shop.HPAS, "list horizontalpodautoscalers.autoscaling in shop"),
+        (shop.EVENTS, "list events in shop"),
+    ],
+)
+def test_a_right_that_is_missing_is_named_and_the_rest_is_answered(web: Plugin, path: str, right: str) -> None:
+    shop.put_recommender(web, shop.recommendation())
+    web.forbid(path)
+    answered = web.why("deployment/web")
+    assert answered.status == 1
+    said = " ".join(answered.out.split())
+    assert f"you lack the right to {right}" in said
+    assert "kube-controller-manager wrote spec.replicas" in said
+
+
+def test_the_recommender_is_found_by_the_name_of_its_service(web: Plugin) -> None:
+    path = "/api/v1/namespaces/monitoring/services/https:recommender:8081/proxy/api/v1/recommendations"
+    web.answer(path, {"kind": "RecommendationList", "items": [shop.recommendation()]})
+    assert web.why("deployment/web", "--recommender=monitoring/https:recommender:8081").status == 0
+    for wrong in ("recommender:8081", "monitoring/recommender", "monitoring/ftp:recommender:1", "a/b:0x"):
+        assert web.why("deployment/web", f"--recommender={wrong}").status == 2
+
+
+def test_a_standby_of_the_recommender_is_passed_over(web: Plugin) -> None:
+    shop.put_recommender(web, shop.recommendation())
+    _, pods = web.server.answers[shop.RECOMMENDERS]
+    standby = {**pods["items"][0], "metadata": {"name": "recommender-1", "namespace": "monitoring"}}
+    web.answer(shop.RECOMMENDERS, {"items": [standby, *pods["items"]]})
+    web.answer(shop.PAGE.replace("recommender-0", "recommender-1"), {"message": "this process does not lead"}, 503)
+    assert web.why("deployment/web").status == 0
+
+
+def test_each_installation_of_the_recommender_is_asked(web: Plugin) -> None:
+    shop.put_recommender(web, shop.recommendation("metric"))
+    _, pods = web.server.answers[shop.RECOMMENDERS]
+    other = {**pods["items"][0], "metadata": {"name": "recommender-0", "namespace": "other"}}
+    web.answer(shop.RECOMMENDERS, {"items": [*pods["items"], other]})
+    page = shop.PAGE.replace("/monitoring/", "/other/")
+    web.answer(page, {"kind": "RecommendationList", "items": [shop.recommendation() | {"name": "second"}]})
+    assert web.why("deployment/web", "-o", "json").document["owners"] == ["recommendation second"]
+    web.forbid(page)
+    answered = web.why("deployment/web", "-o", "json")
+    assert answered.status == 1
+    assert [one["name"] for one in answered.document["recommendations"]] == ["web"]
+    assert "get pods/proxy in other" in answered.document["missing"][0]
+
+
+def test_a_recommender_of_another_version_is_named(web: Plugin) -> None:
+    shop.put_recommender(web, {"name": "web", "targets": []})
+    answered = web.why("deployment/web")
+    assert answered.status == 1
+    assert "no RecommendationList of this version" in " ".join(answered.out.split())
+
+
+def test_without_a_recommender_the_owner_is_still_looked_for(web: Plugin) -> None:
+    web.answer(shop.RECOMMENDERS, {"items": []})
+    shop.put_hpa(web, shop.pods_metric())
+    answered = web.why("deployment/web", "-o", "json")
+    assert answered.status == 1
+    assert answered.document["owners"] == ["hpa/web"]
+    assert "name the Service" in answered.document["missing"][0]
+
+
+def test_events_are_told_in_their_order(web: Plugin) -> None:
+    shop.put_recommender(web)
+    events = [
+        {"reason": "B", "message": "later", "lastTimestamp": "2026-01-02T00:00:00Z", "source": {"component": "x"}},
+        {"reason": "A", "message": "sooner", "eventTime": "2026-01-01T00:00:00.000000Z", "reportingComponent": "y"},
+    ]
+    web.answer(shop.EVENTS, {"items": events})
+    found = web.why("deployment/web", "-o", "json").document["events"]
+    assert [(one["reason"], one["source"]) for one in found] == [("A", "y"), ("B", "x")]

@@ -1,0 +1,204 @@
+"""Records as JSON, as a table, as a log line and as an event."""
+
+from __future__ import annotations
+
+import pytest
+
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome
+from recommender.decisions.texts.record_texts import event_text, log_fields, money_text
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, KeptNode, Removal
+from recommender.kinds.proportional.sizes import ContainerSizes
+from recommender.printed.document import recommendation_list
+from recommender.printed.table import as_text
+from tests.recommender.decisions.world import DNS, NOW
+
+RECORD = Record(
+    "coredns",
+    "proportional",
+    NOW,
+    Status.OK,
+    "linear/nodes: ceil(176 / 16)",
+    replicas=11,
+    inputs={"nodes": 176.0, "load": 0.25},
+    steps=(Step("linear/nodes", 11.0, "ceil(176 / 16)"), Step("largest", 11.5, "nodes 11, cores 11")),
+    binding="linear/nodes",
+    targets=(TargetOutcome(DNS, 3, TargetAction.SCALE, recommended_replicas=11),),
+)
+REFUSED = TargetOutcome(DNS, None, TargetAction.REFUSED, "field manager argocd", "argocd keeps writing it", 11)
+
+
+def test_the_document_has_every_key() -> None:
+    assert recommendation_list([RECORD], NOW) == {
+        "apiVersion": "tidewatch.io/v1alpha1",
+        "kind": "RecommendationList",
+        "time": "2027-01-15T08:00:00Z",
+        "items": [
+            {
+                "name": "coredns",
+                "type": "proportional",
+                "status": "ok",
+                "message": "linear/nodes: ceil(176 / 16)",
+                "time": "2027-01-15T08:00:00Z",
+                "replicas": 11,
+                "resources": None,
+                "inputs": {"nodes": 176, "load": 0.25},
+                "steps": [
+                    {"step": "linear/nodes", "value": 11, "detail": "ceil(176 / 16)"},
+                    {"step": "largest", "value": 11.5, "detail": "nodes 11, cores 11"},
+                ],
+                "binding": "linear/nodes",
+                "targets": [
+                    {
+                        "apiVersion": "apps/v1",
+                        "kind": "Deployment",
+                        "namespace": "kube-system",
+                        "name": "coredns",
+                        "current_replicas": 3,
+                        "recommended_replicas": 11,
+                        "action": "scale",
+                        "owner": None,
+                        "message": None,
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def test_what_has_no_value_is_null() -> None:
+    items = recommendation_list([Record("", "", NOW, Status.ERROR, "wrong")], NOW)["items"]
+    assert items == [
+        {
+            "name": "",
+            "type": None,
+            "status": "error",
+            "message": "wrong",
+            "time": "2027-01-15T08:00:00Z",
+            "replicas": None,
+            "resources": None,
+            "inputs": {},
+            "steps": [],
+            "binding": None,
+            "targets": [],
+        }
+    ]
+
+
+def test_the_table_aligns_its_columns() -> None:
+    assert as_text([RECORD]).splitlines() == [
+        "RECOMMENDATION  STATUS  VALUE        DECIDED BY",
+        "coredns         ok      11 replicas  linear/nodes",
+        "",
+        "coredns",
+        "  linear/nodes: ceil(176 / 16)",
+        "  inputs: nodes 176, load 0.25",
+        "  STEP          VALUE  DETAIL",
+        "  linear/nodes  11     ceil(176 / 16)",
+        "  largest       11.5   nodes 11, cores 11",
+        "  TARGET                          NOW  VALUE  ACTION  NOTE",
+        "  Deployment kube-system/coredns  3    11     scale",
+    ]
+
+
+def test_the_table_fits_the_terminal() -> None:
+    record = Record("a", "proportional", NOW, Status.ERROR, "word " * 60, targets=(REFUSED,))
+    lines = as_text([record], width=80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(" ".join(lines).split()).count("word") == 60
+
+
+def test_colour_changes_nothing_else() -> None:
+    painted = as_text([RECORD], colour=True)
+    assert "\x1b[32mok" in painted
+    assert "\x1b[1mlinear/nodes" in painted
+    for code in ("\x1b[32m", "\x1b[1m", "\x1b[0m"):
+        painted = painted.replace(code, "")
+    assert [line.split() for line in painted.splitlines()] == [line.split() for line in as_text([RECORD]).splitlines()]
+
+
+def test_text_of_others_cannot_control_the_terminal() -> None:
+    hostile = Record("a", "proportional", NOW, Status.ERROR, "\x1b[2J\nnew line", steps=(Step("x", 1, "\x1b]0;t\x07"),))
+    text = as_text([hostile])
+    assert "\x1b" not in text
+    assert "\\n" in text
+
+
+@pytest.mark.parametrize(
+    ("amount", "exact", "at_least"),
+    [
+        (0.0, "0", "0"),
+        (12.0, "12", "12"),
+        (0.19 * 3, "0.57", "0.57"),
+        (1.2, "1.20", "1.20"),
+        (0.879999, "0.88", "0.88"),
+        (0.8765, "0.8765", "0.8765"),
+        (0.87659, "0.8766", "0.8765"),
+        (1234.567, "1234.57", "1234.56"),
+        (0.0123456, "0.01235", "0.01234"),
+    ],
+)
+def test_money_has_cents_or_four_digits_and_a_lower_bound_is_not_rounded_up(
+    amount: float, exact: str, at_least: str
+) -> None:
+    assert (money_text(amount), money_text(amount, is_lower_bound=True)) == (exact, at_least)
+
+
+def test_many_kept_nodes_are_grouped_by_reason_and_notes_come_last() -> None:
+    kept = tuple(KeptNode(f"n{number}", "a", f"NotUnderutilized: {number} % of cpu") for number in range(5000))
+    answer = ClusterSizeAnswer(kept=kept, notes=("one note", "another"))
+    lines = as_text(
+        [Record("a", "clusterSize", NOW, Status.OK, "no node group changes; one note; another", details=answer)]
+    )
+    text = lines.splitlines()
+    assert "  no node group changes" in text
+    assert "  5000   NotUnderutilized: n0, n1, n2, n3, n4, n5, n6, n7 and 4992 more (such as 0 % of cpu)" in text
+    assert text[-4:] == ["  -o json has the reason of each node", "  NOTES", "  -  one note", "  -  another"]
+    assert len(text) < 20
+
+
+def test_nodes_that_wait_for_the_same_are_one_row() -> None:
+    reason = "ScaleUpNeeded: pending pods need new nodes"
+    waiting = tuple(Removal(f"n{number}", "a", 0.1, reason, None, is_due=False) for number in range(60))
+    answer = ClusterSizeAnswer(removals=(*waiting, Removal("last", "a", 0.0, "it is empty", None)))
+    text = as_text([Record("a", "clusterSize", NOW, Status.OK, "", details=answer)]).splitlines()
+    place = text.index("  REMOVABLE NODES")
+    assert [line.split()[0] for line in text[place + 1 : place + 5]] == ["NODE", "last", "NODES", "NODES"]
+    assert (
+        "  60     ScaleUpNeeded: n0, n1, n2, n3, n4, n5, n6, n7 and 52 more (such as pending pods need new nodes)"
+        in text
+    )
+
+
+def test_sizes_of_containers_are_listed() -> None:
+    sizes = {"coredns": {"requests": {"cpu": "100m", "memory": "70Mi"}}}
+    text = as_text([Record("a", "proportional", NOW, Status.OK, "", details=ContainerSizes(sizes))])
+    assert "sizes of 1 container" in text
+    assert "  coredns requests: cpu 100m, memory 70Mi" in text
+
+
+def test_an_empty_list_says_so() -> None:
+    assert as_text([]) == "There are no recommendations."
+
+
+def test_the_log_line_has_what_is_known() -> None:
+    assert log_fields(RECORD) == {
+        "recommendation": "coredns",
+        "status": "ok",
+        "replicas": 11,
+        "binding": "linear/nodes",
+        "reason": "linear/nodes: ceil(176 / 16)",
+    }
+    stale = Record("a", "proportional", NOW, Status.STALE, "nodes are gone", targets=(REFUSED,))
+    assert log_fields(stale) == {
+        "recommendation": "a",
+        "status": "stale",
+        "reason": "nodes are gone",
+        "refused": "argocd keeps writing it",
+    }
+
+
+def test_an_event_states_the_change_and_the_reason() -> None:
+    assert event_text(RECORD, RECORD.targets[0]) == (
+        "recommendation coredns: from 3 to 11 replicas: linear/nodes: ceil(176 / 16)"
+    )
+    assert event_text(RECORD, REFUSED) == ("recommendation coredns: not scaled to 11 replicas: argocd keeps writing it")

@@ -1,0 +1,228 @@
+"""Cluster size decisions in another thread: what a poll publishes before, meanwhile and afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.cluster.values.state import Observed
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.memory import Memory
+from recommender.decisions.record import Status, TargetReference
+from recommender.kinds.cluster_size.decide import Sizing
+from recommender.kinds.cluster_size.model.answer import answer_of
+from recommender.kinds.cluster_size.model.memory import remembered
+from recommender.kinds.cluster_size.scale_up.pending import SETTLING_SECONDS
+from recommender.kinds.kind import Recommendation
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import ScaleOutcome
+from recommender.outputs.wishes import Wish
+from recommender.running.sizes.background import SizesInBackground, SizingParts
+from recommender.running.sizes.write_results import WriteResults
+from tests.recommender.kinds.cluster_size.builders import pod
+from tests.recommender.kinds.cluster_size.test_decide import NOW, POLICY, SETTINGS, cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+
+MEMORY = Memory()
+
+
+class NoPlugins:
+    def read(self, *_: object) -> None:
+        """Return None."""
+
+
+class World:
+    """Work that is done when the test says so, and a clock that moves likewise."""
+
+    def __init__(self) -> None:
+        self.work: list[Callable[[], None]] = []
+        self.now = 0.0
+        self.woken = 0
+        self.is_working = False
+        self.at_once = False
+        self.seconds = 0.0
+        """How long a decision takes: each look at the clock while it is made."""
+        self.measured: list[tuple[str, float]] = []
+        self.results = WriteResults()
+        self.sizes = SizesInBackground(
+            SizingParts(
+                self.submit,
+                NoPlugins(),
+                self.wake,
+                lambda *duration: self.measured.append(duration),
+                self.results,
+            ),
+            writes=False,
+            wait_seconds=0.0,
+            clock=self.clock,
+        )
+
+    def submit(self, work: Callable[[], None]) -> None:
+        self.work.append(work)
+        if self.at_once:
+            self.finish()
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def clock(self) -> float:
+        if self.is_working:
+            self.now += self.seconds
+        return self.now
+
+    def finish(self) -> None:
+        self.is_working = True
+        self.work.pop(0)()
+        self.is_working = False
+
+    def poll(
+        self, pending: int = 2, at: float = NOW, memory: Memory | None = None, settings: ClusterSizeSettings = SETTINGS
+    ) -> tuple[Status, int | None, Memory]:
+        """Return the status, the recommended size, and the memory."""
+        recommendation = Recommendation(POLICY, settings)
+        calculate = Sizing(POLICY, settings).calculate
+        found = self.sizes.decided(
+            recommendation, calculate, Inputs(cluster(at, pending=pending)), memory or MEMORY, at
+        )
+        size = answer_of(found.record)
+        return found.record.status, size.groups[0].recommended if size else None, found.memory
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_decision_that_is_fast_is_published_by_its_own_poll(world: World) -> None:
+    world.at_once = True
+
+    assert [world.poll(pending)[:2] for pending in (2, 3)] == [(Status.OK, 5), (Status.OK, 6)]
+
+
+def test_while_the_first_decision_is_under_way_there_is_no_value(world: World) -> None:
+    assert world.poll()[:2] == (Status.STALE, None)
+    assert len(world.work) == 1
+    assert world.poll()[:2] == (Status.STALE, None)
+    assert len(world.work) == 1
+
+
+def test_a_late_decision_is_published_by_the_next_poll_with_its_memory(world: World) -> None:
+    world.poll()
+    world.finish()
+
+    status, size, memory = world.poll(pending=7)
+
+    assert (status, size) == (Status.OK, 5)
+    assert remembered(memory.own).sizes == {"a": 5}
+
+
+def test_meanwhile_the_last_decision_is_published_until_it_is_too_old(world: World) -> None:
+    world.at_once = True
+    memory = world.poll()[2]
+    world.at_once = False
+
+    assert world.poll(3, NOW + 10, memory)[:2] == (Status.OK, 5)
+    assert world.poll(3, NOW + 70, memory)[:2] == (Status.STALE, None)
+
+
+@pytest.mark.parametrize("changed", ["settings", "memory"])
+def test_a_decision_of_another_question_or_memory_is_dropped(world: World, changed: str) -> None:
+    world.poll()
+    world.finish()
+    settings = replace(SETTINGS, max_nodes_per_scale_up=1) if changed == "settings" else SETTINGS
+
+    memory = Memory(changes=(1.0,)) if changed == "memory" else None
+
+    assert world.poll(settings=settings, memory=memory)[0] is Status.STALE
+
+
+def test_nothing_of_a_former_leadership_is_published(world: World) -> None:
+    world.poll()
+    world.finish()
+    world.sizes.forget()
+
+    assert world.poll()[:2] == (Status.STALE, None)
+
+
+def test_after_a_long_decision_the_thread_rests_as_long_and_a_poll_is_asked_for(world: World) -> None:
+    world.poll()
+    world.seconds = 5.0
+    world.finish()
+    memory = world.poll()[2]
+
+    world.now += 4.0
+    world.poll(memory=memory)
+    assert (world.woken, len(world.work)) == (1, 0)
+    world.now += 1.0
+    world.poll(memory=memory)
+    assert len(world.work) == 1
+
+
+def young_pods(created: float) -> Inputs:
+    """Return the inputs with pods that came at that time."""
+    state = cluster(NOW, running=3)
+    assert isinstance(state.pods, Observed)
+    new = pod("new", "4", "1Gi", namespace="shop", controller="web", created=created)
+    return Inputs(replace(state, pods=Observed((*state.pods.value, new), NOW)))
+
+
+def test_a_decision_that_waits_for_a_pod_is_asked_for_when_it_counts_but_not_while_its_thread_rests(
+    world: World,
+) -> None:
+    counts = NOW + 1.5
+    inputs, memory = young_pods(counts - SETTLING_SECONDS), MEMORY
+    recommendation, calculate = Recommendation(POLICY, SETTINGS), Sizing(POLICY, SETTINGS).calculate
+
+    def again(now: float) -> float | None:
+        nonlocal memory
+        found = world.sizes.decided(recommendation, calculate, inputs, memory, now)
+        memory = found.memory
+        return found.decide_again
+
+    assert again(NOW) is None, "the end of the decision lets a poll follow"
+    world.seconds = 5.0
+    world.finish()
+    assert again(NOW + 5) == counts
+    assert again(NOW + 6) == NOW + 6 + 5
+    assert world.work == []
+    world.now += 5.0
+    assert again(NOW + 11) is None
+    world.finish()
+    assert again(NOW + 16) is None, "the pod counts"
+
+
+def test_the_duration_of_a_decision_is_measured_however_long_polls_wait_for_it(world: World) -> None:
+    world.seconds = 7.0
+    world.poll()
+    assert world.measured == []
+    world.finish()
+    world.poll()
+    assert world.measured == [(POLICY.name, 7.0)]
+
+
+def test_results_of_writes_stay_until_a_decision_has_been_published_that_knows_them(world: World) -> None:
+    target = TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "a")
+    world.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
+    world.poll()
+    world.finish()
+
+    other = Memory(changes=(1.0,))
+    world.poll(memory=other)
+    assert world.results.of(POLICY.name), "the decision was dropped, since its memory was another one"
+    world.finish()
+    world.poll(memory=other)
+    assert not world.results.of(POLICY.name)
+
+
+def test_another_leader_finds_no_results_of_writes(world: World) -> None:
+    target = TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "a")
+    world.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
+    world.sizes.forget()
+
+    assert not world.results.of(POLICY.name)

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adapter.foundation.sources.kubernetes.errors import UnknownOutcomeError
+from recommender.kinds.cluster_size.group_wishes import buffer_target
+from recommender.kinds.cluster_size.model.size_settings import BufferSettings
+from recommender.outputs.results import ScaleResult
+from tests.recommender.running.sizes.size_world import BUFFER, SizeWorld, resolve
+from tests.support.apiserver_objects import CAPACITY_BUFFERS
+
+FORMER = "tidewatch.io/replicas-before"
+
+
+def buffer(world: SizeWorld) -> dict[str, Any]:
+    return world.store.get_without_rights(CAPACITY_BUFFERS, "shop", "reserve")
+
+
+def test_the_buffer_gets_the_size_and_keeps_what_it_had() -> None:
+    world = SizeWorld()
+    assert world.buffer(7).result is ScaleResult.OK
+    assert world.buffer(9).result is ScaleResult.OK
+    assert buffer(world)["spec"] == {"podTemplateRef": {"name": "chunk"}, "replicas": 9}
+    assert buffer(world)["metadata"]["annotations"] == {FORMER: "2"}
+    assert world.buffer(9).result is ScaleResult.UNCHANGED
+    assert len(world.objects.written) == 2
+    assert world.stored == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "after"),
+    [
+        ({"replicas": 2}, {"replicas": 2}),
+        ({"percentage": 10}, {"percentage": 10}),
+        ({"limits": {"cpu": "4"}}, {"limits": {"cpu": "4"}}),
+        ({}, {"replicas": 0}),
+    ],
+)
+def test_a_recommendation_that_goes_gives_the_former_size_back(spec: dict[str, Any], after: dict[str, Any]) -> None:
+    world = SizeWorld()
+    world.change(CAPACITY_BUFFERS, "shop", "reserve", lambda one: one.update(spec=spec))
+    world.buffer(7)
+    assert world.buffer(0, withdraws=True).result is ScaleResult.OK
+    assert buffer(world)["spec"] == after
+    assert buffer(world)["metadata"]["annotations"] == {}
+    assert world.buffer(0, withdraws=True).result is ScaleResult.UNCHANGED
+
+
+def test_a_buffer_that_was_never_written_is_not_changed_at_the_end() -> None:
+    world = SizeWorld()
+    assert world.buffer(0, withdraws=True).result is ScaleResult.UNCHANGED
+    assert world.objects.written == []
+
+
+@pytest.mark.parametrize(("withdraws", "result"), [(False, ScaleResult.ERROR), (True, ScaleResult.UNCHANGED)])
+def test_a_buffer_that_is_missing_is_named(*, withdraws: bool, result: ScaleResult) -> None:
+    world = SizeWorld()
+    world.store.remove(CAPACITY_BUFFERS, "shop", "reserve")
+    outcome = world.buffer(7, withdraws=withdraws)
+    assert outcome.result is result
+    assert withdraws or outcome.message.endswith("create CapacityBuffer shop/reserve, which defines a chunk")
+
+
+def test_a_change_of_somebody_else_is_not_lost() -> None:
+    world = SizeWorld()
+
+    def others(method: str, _path: str) -> None:
+        if method == "PUT" and not world.outcomes:
+            world.change(CAPACITY_BUFFERS, "shop", "reserve", lambda one: one["spec"].update(limits={"cpu": "4"}))
+
+    world.objects.before = others
+    assert world.buffer(7).result is ScaleResult.CONFLICT
+    world.buffer(8)
+    world.now += 3.0
+    world.buffers.step()
+    assert buffer(world)["spec"] == {"podTemplateRef": {"name": "chunk"}, "replicas": 8, "limits": {"cpu": "4"}}
+
+
+def test_a_write_without_an_answer_is_followed_by_a_read() -> None:
+    world = SizeWorld()
+
+    def lost(_path: str) -> None:
+        raise UnknownOutcomeError("PUT: sent, but no answer")
+
+    world.objects.after_put = lost
+    assert world.buffer(7).result is ScaleResult.ERROR
+    world.now += 3.0
+    world.buffers.step()
+    assert world.outcomes[-1].result is ScaleResult.UNCHANGED
+    assert len(world.objects.written) == 1
+
+
+def test_the_buffer_is_written_in_the_version_that_is_served() -> None:
+    assert buffer_target(BufferSettings("shop", "reserve"), resolve) == BUFFER

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
+from recommender.outputs.results import ScaleResult
+from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import MAX, MIN
+from tests.recommender.running.sizes.size_world import POOL, SizeWorld, removal
+from tests.support.apiserver_objects import CLUSTERS, MACHINE_DEPLOYMENTS, MACHINE_POOLS, MACHINES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GROUP_PATH = "capi/machinedeployments/workers"
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 10])
+def test_a_group_gets_the_size(size: int) -> None:
+    world = SizeWorld()
+    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["status"].update(readyReplicas=1))
+    outcome = world.resize(size)
+    assert world.size == size
+    assert outcome.result is (ScaleResult.UNCHANGED if size == 4 else ScaleResult.OK)
+    assert (outcome.before, world.stored) == (4, 0 if size == 4 else 1)
+
+
+def test_a_machine_pool_gets_the_size() -> None:
+    world = SizeWorld()
+    assert world.resize(6, target=POOL).result is ScaleResult.OK
+    assert world.store.get_without_rights(MACHINE_POOLS, "capi", "pool")["spec"]["replicas"] == 6
+
+
+def _paused_cluster(world: SizeWorld) -> None:
+    world.change(CLUSTERS, "capi", "prod", lambda one: one["spec"].update(paused=True))
+
+
+REFUSALS: list[tuple[Callable[[SizeWorld], object], str]] = [
+    (
+        lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "5"}),
+        "6 is outside of its limits, which are 1 to 5",
+    ),
+    (
+        lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "7"}),
+        "6 is outside of its limits, which are 7 to 10",
+    ),
+    (lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "x"}), "write a whole number"),
+    (lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{"cluster.x-k8s.io/paused": ""}), "it is paused"),
+    (
+        lambda world: world.annotate(MACHINE_DEPLOYMENTS, "workers", **{"cluster.x-k8s.io/replicas-managed-by": "x"}),
+        "size to x",
+    ),
+    (_paused_cluster, "its Cluster prod is paused"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSALS)
+def test_limits_and_pauses_that_are_set_after_the_decision_hold(
+    change: Callable[[SizeWorld], object], message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = SizeWorld()
+    change(world)
+    outcome = world.resize(6)
+    assert (outcome.result, world.size, world.objects.written) == (ScaleResult.REFUSED, 4, [])
+    assert message in outcome.message
+    assert [record.getMessage() for record in caplog.records] == [f"the size is not written: {outcome.message}"]
+
+
+def test_a_limit_that_is_set_between_read_and_write_is_a_conflict() -> None:
+    world = SizeWorld()
+
+    def others(method: str, _path: str) -> None:
+        if method == "PUT" and not world.outcomes:
+            world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MAX: "5"})
+
+    world.objects.before = others
+    assert world.resize(6).result is ScaleResult.CONFLICT
+    world.wait(3)
+    assert world.outcomes[-1].result is ScaleResult.REFUSED
+    world.wait(3)
+    assert len(world.outcomes) == 2, "a refusal is not repeated before the next decision"
+    assert world.size == 4
+
+
+def test_a_group_whose_cluster_is_unknown_is_written() -> None:
+    world = SizeWorld()
+    world.store.remove(CLUSTERS, "capi", "prod")
+    assert world.resize(6).result is ScaleResult.OK
+
+
+def test_without_marks_no_ready_node_is_put_at_risk() -> None:
+    world = SizeWorld()
+    outcome = world.resize(3)
+    assert (outcome.result, outcome.message) == (
+        ScaleResult.REFUSED,
+        "4 of its nodes are ready, and none is marked for removal",
+    )
+    assert world.size == 4
+
+
+def test_machines_are_marked_and_the_size_is_lowered_by_one_for_each() -> None:
+    world = SizeWorld()
+    assert world.resize(2, removal(3), removal(1)).result is ScaleResult.OK
+    assert world.size == 2
+    assert world.marked == ["m1", "m3"]
+    assert world.objects.written == [
+        "capi/machines/m3", f"{GROUP_PATH}/scale", "capi/machines/m1", f"{GROUP_PATH}/scale",
+    ]  # fmt: skip
+    assert world.stored == 1
+
+
+def test_a_removal_whose_lowering_has_no_answer_is_not_done_twice() -> None:
+    world = SizeWorld()
+
+    def lost(path: str) -> None:
+        if path.endswith("/scale") and world.size == 3:
+            raise UnknownOutcomeError("PUT: sent, but no answer")
+
+    world.objects.after_put = lost
+    assert world.resize(2, removal(3), removal(1)).result is ScaleResult.ERROR
+    assert (world.size, world.marked) == (3, ["m3"])
+    world.wait(3)
+    assert world.outcomes[-1].result is ScaleResult.OK
+    assert (world.size, world.marked) == (2, ["m1", "m3"])
+
+
+@pytest.mark.parametrize("error", [ServerError("500", 500), DeadlineError("not sent")])
+def test_a_machine_does_not_stay_marked_if_the_size_is_not_lowered(error: Exception) -> None:
+    world = SizeWorld()
+
+    def fails(method: str, path: str) -> None:
+        if method == "PUT" and path.endswith("/scale"):
+            raise error
+
+    world.objects.before = fails
+    assert world.resize(3, removal(2)).result is ScaleResult.ERROR
+    assert (world.size, world.marked) == (4, [])
+
+
+def test_a_mark_of_somebody_else_stays() -> None:
+    world = SizeWorld()
+    world.annotate(MACHINES, "m2", **{"cluster.x-k8s.io/delete-machine": "yes"})
+
+    def fails(method: str, path: str) -> None:
+        if method == "PUT" and path.endswith("/scale"):
+            raise ServerError("500", 500)
+
+    world.objects.before = fails
+    world.resize(3, removal(2))
+    assert world.marked == ["m2"]
+
+
+def test_a_size_that_has_changed_since_the_decision_stops_the_removal() -> None:
+    world = SizeWorld()
+    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=6))
+    outcome = world.resize(3, removal(2))
+    assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "its size is 6, and the removal was decided at 4")
+    assert (world.size, world.marked) == (6, [])
+
+
+def test_a_group_that_somebody_has_resized_since_the_decision_keeps_that_size() -> None:
+    world = SizeWorld()
+    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=8))
+    outcome = world.resize(6, known_size=4)
+    assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "its size is 8, and 6 was decided at 4")
+    assert world.size == 8
+    assert world.resize(9, known_size=8).result is ScaleResult.OK
+
+
+def test_a_removal_stops_at_the_minimum() -> None:
+    world = SizeWorld()
+    world.annotate(MACHINE_DEPLOYMENTS, "workers", **{MIN: "4"})
+    assert world.resize(3, removal(2)).result is ScaleResult.REFUSED
+    assert (world.size, world.marked) == (4, [])
+
+
+def test_the_machines_of_a_pool_cannot_be_chosen() -> None:
+    outcome = SizeWorld().resize(3, removal(2), target=POOL)
+    assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "the machines of a MachinePool cannot be chosen")
+
+
+def _deleting(one: dict[str, dict[str, str]]) -> None:
+    one["metadata"]["deletionTimestamp"] = "2026-11-22T12:00:00Z"
+
+
+def _of_other_node(one: dict[str, dict[str, dict[str, str]]]) -> None:
+    one["status"]["nodeRef"]["name"] = "n9"
+
+
+@pytest.mark.parametrize("change", [_deleting, _of_other_node])
+def test_a_machine_that_is_not_what_was_decided_about_lowers_nothing(change: Callable[[object], object]) -> None:
+    world = SizeWorld()
+    world.change(MACHINES, "capi", "m2", change)
+    assert world.resize(3, removal(2)).result is ScaleResult.REFUSED
+    assert (world.size, world.marked) == (4, [])
+
+
+@pytest.mark.parametrize("removals", [(), (removal(2),)])
+def test_a_process_that_may_not_write_sends_nothing(removals: tuple[object, ...]) -> None:
+    world = SizeWorld()
+    world.permits = False
+    outcome = world.resize(3, removal(2)) if removals else world.resize(6)
+    assert (outcome.result, world.objects.written, world.size) == (ScaleResult.FENCED, [], 4)
+
+
+def test_nothing_is_sent_after_the_decision_has_expired() -> None:
+    world = SizeWorld()
+
+    def slow(method: str, path: str) -> None:
+        if method == "PUT" and path.endswith("m3"):
+            world.now += 61.0
+
+    world.objects.before = slow
+    outcome = world.resize(2, removal(3), removal(1))
+    assert (outcome.result, world.size) == (ScaleResult.EXPIRED, 4)

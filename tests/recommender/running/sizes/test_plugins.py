@@ -1,0 +1,94 @@
+"""Each recommendation has the plugin that its settings name, for as long as they name it."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, EntryPoints
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterState, Unknown
+from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources, PluginGroups
+from recommender.kinds.cluster_size.node_groups import plugin_host
+from recommender.kinds.cluster_size.node_groups.protocol import ENTRY_POINTS
+from recommender.running.sizes.plugins import PluginHosts
+from tests.recommender.kinds.cluster_size.builders import node
+from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import state
+from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleProvider, example
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Started = list[tuple[Mapping[str, object], ExampleProvider]]
+
+NORTH: Final = NodeGroupSources(plugin=PluginGroups("example", {"region": "north"}))
+SOUTH: Final = NodeGroupSources(plugin=PluginGroups("example", {"region": "south"}))
+WITHOUT: Final = NodeGroupSources()
+CLUSTER: Final = state(nodes=(node("n1", provider_id="x:///1"), node("n2", provider_id="x:///2"), node("n3")))
+STARTED: Final[Started] = []
+
+
+def start(options: Mapping[str, object]) -> ExampleProvider:
+    """Start a provider, as the entry point of a package does."""
+    STARTED.append((options, provider := example()))
+    return provider
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Started:
+    entry = EntryPoint("example", f"{__name__}:start", ENTRY_POINTS)
+    monkeypatch.setattr(plugin_host, "entry_points", lambda group: EntryPoints((entry,)).select(group=group))
+    STARTED.clear()
+    return STARTED
+
+
+def test_a_recommendation_keeps_its_plugin_and_shares_it_with_nobody(
+    started: Started,
+) -> None:
+    hosts = PluginHosts()
+    readings = [hosts.read(name, sources, CLUSTER) for name, sources in (("a", NORTH), ("b", SOUTH), ("a", NORTH))]
+    assert [(options["region"], provider.refreshes) for options, provider in started] == [("north", 2), ("south", 1)]
+    assert all(reading is not None and reading.problem == "" for reading in readings)
+
+
+def test_changed_settings_close_the_plugin_and_start_another_one(
+    started: Started,
+) -> None:
+    hosts = PluginHosts()
+    hosts.read("a", NORTH, CLUSTER)
+    hosts.read("b", NORTH, CLUSTER)
+    hosts.read("a", SOUTH, CLUSTER)
+    assert [(options["region"], provider.closed) for options, provider in started] == [
+        ("north", True),
+        ("north", False),
+        ("south", False),
+    ]
+
+
+def test_a_recommendation_that_names_a_plugin_no_longer_closes_it(
+    started: Started,
+) -> None:
+    hosts = PluginHosts()
+    assert hosts.read("a", WITHOUT, CLUSTER) is None
+    assert started == []
+    hosts.read("a", NORTH, CLUSTER)
+    assert hosts.read("a", WITHOUT, CLUSTER) is None
+    assert [provider.closed for _, provider in started] == [True]
+    hosts.close()
+    assert [provider.refreshes for _, provider in started] == [1]
+
+
+def test_all_plugins_are_closed_at_the_end(started: Started) -> None:
+    hosts = PluginHosts()
+    hosts.read("a", NORTH, CLUSTER)
+    hosts.read("b", SOUTH, CLUSTER)
+    hosts.close()
+    assert [provider.closed for _, provider in started] == [True, True]
+
+
+@pytest.mark.usefixtures("started")
+def test_a_plugin_is_asked_while_nodes_are_unknown_and_claims_none_of_them() -> None:
+    unknown = ClusterState(nodes=Unknown("the API server has not answered yet"))
+    reading = PluginHosts().read("a", NORTH, unknown)
+    assert reading is not None
+    assert ([group.name for group in reading.groups], reading.group_of) == (["small", "large"], {})

@@ -1,0 +1,220 @@
+"""What cluster size decisions write: sizes of node groups and CapacityBuffers, to an API server in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.foundation.objects.resources import UnknownResourceError
+from recommender.configuration.recommender_configuration import Configuration
+from recommender.decisions.loop import Decision
+from recommender.decisions.memory import Memory
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.decisions.record import Record, Status
+from recommender.kinds.cluster_size.group_wishes import GroupWishes
+from recommender.kinds.cluster_size.model.size_settings import BufferSettings, ClusterSizeSettings, NodeGroupSources
+from recommender.kinds.cluster_size.outcome import BufferSize, SizeWrites
+from recommender.kinds.kind import Recommendation
+from recommender.outputs.event_rules import event_of_scale_call
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.wishes import Wish
+from recommender.running.sizes.withdrawals import Withdrawals
+from recommender.running.sizes.writers import SizeWriters
+from tests.recommender.running.sizes.size_world import GROUP, SizeWorld, resolve
+from tests.support.apiserver_objects import CAPACITY_BUFFERS, MACHINE_DEPLOYMENTS
+
+if TYPE_CHECKING:
+    from adapter.foundation.objects.resources import Resource
+
+RESERVE = BufferSettings("shop", "reserve")
+OTHER = BufferSettings("shop", "other")
+BOTH = frozenset({Output.SCALE, Output.CAPACITY_BUFFER})
+CHUNK = {"podTemplateRef": {"name": "chunk"}}
+
+
+def configured(
+    buffer: BufferSettings | None = RESERVE, outputs: frozenset[Output] = BOTH, name: str = "nodes"
+) -> Configuration:
+    settings = ClusterSizeSettings(NodeGroupSources(), buffer=buffer)
+    policy = RecommendationPolicy(name, "clusterSize", outputs=outputs)
+    return Configuration(recommendations=(Recommendation(policy, settings),))
+
+
+NOTHING = Configuration()
+
+
+class World(SizeWorld):
+    """A leader's writers, and what they have written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store.put(CAPACITY_BUFFERS, "shop", "other", {"kind": "CapacityBuffer", "spec": {**CHUNK, "replicas": 1}})
+        self.withdrawals = Withdrawals()
+        self.writers = SizeWriters(self.groups, self.buffers, resolve, self.withdrawals)
+
+    def poll(
+        self, configuration: Configuration, size: int | None = None, chunks: int | None = None
+    ) -> list[ScaleResult]:
+        """Carry a decision out, or none, and return the results of what was tried."""
+        found = len(self.outcomes)
+        self.writers.act(configuration, [self.decision(configuration, size, chunks)], self.now)
+        self.step()
+        return [outcome.result for outcome in self.outcomes[found:]]
+
+    def decision(self, configuration: Configuration, size: int | None, chunks: int | None) -> Decision:
+        record = Record("nodes", "clusterSize", self.now, Status.OK, "")
+        if size is None and chunks is None:
+            return Decision(record, Memory())
+        until = self.now + 60.0
+        wishes = GroupWishes(() if size is None else (Wish("nodes", GROUP, size, until, "why", 4),))
+        subject = configuration.recommendations[0].subject if configuration.recommendations else None
+        buffer = subject.buffer if isinstance(subject, ClusterSizeSettings) else None
+        sized = None if buffer is None else BufferSize(buffer, chunks)
+        return Decision(record, Memory(), SizeWrites(wishes, sized, until))
+
+    def step(self) -> None:
+        found = len(self.outcomes)
+        self.groups.step()
+        self.buffers.step()
+        for outcome in self.outcomes[found:]:
+            self.withdrawals.note(outcome)
+
+    def replicas(self, name: str = "reserve") -> Any:  # noqa: ANN401 - as it is in the object
+        return self.store.get_without_rights(CAPACITY_BUFFERS, "shop", name)["spec"]["replicas"]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_sizes_and_chunks_are_written_once(world: World) -> None:
+    assert world.poll(configured(), 6, 7) == [ScaleResult.OK, ScaleResult.OK]
+    assert (world.size, world.replicas()) == (6, 7)
+    assert world.poll(configured()) == []
+
+
+@pytest.mark.parametrize(
+    ("outputs", "expected"),
+    [
+        (frozenset({Output.METRIC}), (4, 2)),
+        (frozenset({Output.SCALE}), (6, 2)),
+        (frozenset({Output.CAPACITY_BUFFER}), (4, 7)),
+    ],
+)
+def test_only_what_the_outputs_name_is_written(
+    world: World, outputs: frozenset[Output], expected: tuple[int, int]
+) -> None:
+    world.poll(configured(outputs=outputs), 6, 7)
+
+    assert (world.size, world.replicas()) == expected
+
+
+def test_a_process_that_does_not_lead_sends_nothing(world: World) -> None:
+    world.permits = False
+
+    assert world.poll(configured(), 6, 7) == [ScaleResult.FENCED, ScaleResult.FENCED]
+    assert (world.size, world.replicas(), world.objects.written) == (4, 2, [])
+
+
+def test_what_is_under_way_ends_with_the_leadership(world: World) -> None:
+    world.permits = False
+    world.poll(configured(), 6, 7)
+    world.writers.clear()
+    world.permits = True
+    world.now += 30.0
+    world.step()
+
+    assert world.objects.written == []
+
+
+def test_limits_and_pauses_are_those_of_the_moment_of_the_write(world: World) -> None:
+    paused = {"cluster.x-k8s.io/paused": "true"}
+    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["metadata"]["annotations"].update(paused))
+    assert world.poll(configured(), 6) == [ScaleResult.REFUSED]
+    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["metadata"]["annotations"].pop(*paused))
+    assert world.poll(configured(), 11) == [ScaleResult.REFUSED], "the maximum is 10"
+    assert world.poll(configured(), 10) == [ScaleResult.OK]
+
+
+def test_a_buffer_whose_chunks_are_not_known_keeps_its_size(world: World) -> None:
+    world.poll(configured(), 6, None)
+
+    assert (world.size, world.replicas()) == (6, 2)
+
+
+@pytest.mark.parametrize("later", [NOTHING, configured(None, frozenset({Output.METRIC}))])
+@pytest.mark.parametrize("is_reloaded_first", [True, False])
+def test_a_buffer_that_is_no_longer_sized_gets_its_former_size_back(
+    world: World, later: Configuration, *, is_reloaded_first: bool
+) -> None:
+    world.poll(configured(), 6, 7)
+    if is_reloaded_first:
+        world.writers.reconfigured(later)
+
+    assert world.poll(later) == [ScaleResult.OK]
+    assert (world.replicas(), world.size) == (2, 6)
+    event = event_of_scale_call(world.outcomes[-1])
+    assert event is not None
+    assert event.message == "nodes: it is no longer sized, so its previous size is restored"
+    assert world.poll(later) == [], "it is done"
+
+
+def test_with_another_buffer_the_first_one_gets_its_former_size_back(world: World) -> None:
+    world.poll(configured(), chunks=7)
+    world.writers.reconfigured(configured(OTHER))
+
+    world.poll(configured(OTHER), chunks=5)
+
+    assert (world.replicas("reserve"), world.replicas("other")) == (2, 5)
+
+
+def test_a_buffer_that_another_recommendation_sizes_now_keeps_its_size(world: World) -> None:
+    world.poll(configured(), chunks=7)
+
+    world.poll(configured(name="others"))
+
+    assert world.replicas() == 7
+
+
+def test_a_withdrawal_that_fails_is_repeated_until_it_is_done(world: World) -> None:
+    world.poll(configured(), chunks=7)
+    world.permits = False
+    assert world.poll(NOTHING) == [ScaleResult.FENCED]
+    world.permits = True
+    world.now += 30.0
+
+    assert world.poll(NOTHING) == [ScaleResult.OK]
+    assert world.replicas() == 2
+
+
+def test_a_process_that_leads_only_after_the_reload_withdraws_too(world: World) -> None:
+    world.buffer(7)
+    world.writers.reconfigured(configured())
+    world.writers.reconfigured(NOTHING)
+
+    assert world.poll(NOTHING) == [ScaleResult.OK]
+    assert world.replicas() == 2
+
+
+def test_the_end_of_the_process_withdraws_nothing(world: World) -> None:
+    world.poll(configured(), chunks=7)
+    world.writers.clear()
+    world.now += 30.0
+    world.step()
+
+    assert world.replicas() == 7
+
+
+def test_a_cluster_without_capacity_buffers_is_named_and_groups_are_written(world: World) -> None:
+    def without(group: str, name: str) -> Resource:
+        if name == "CapacityBuffer":
+            raise UnknownResourceError("the cluster serves no CapacityBuffer")
+        return resolve(group, name)
+
+    writers = SizeWriters(world.groups, world.buffers, without, world.withdrawals)
+    writers.act(configured(), [world.decision(configured(), 6, 7)], world.now)
+    world.step()
+
+    assert (world.size, world.replicas()) == (6, 2)

@@ -1,0 +1,43 @@
+"""What the process says of a file with which it starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+from recommender.running.configuration_reloader import ConfigurationReloader
+from tests.recommender.configuration.files import TARGET, entry, whole
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+SCALED = ("targets:", f"- {TARGET}", "outputs: [scale]")
+
+
+def test_a_start_with_a_target_of_two_entries_is_an_error_until_one_of_them_lets_go(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, registry = tmp_path / "r.yaml", CollectorRegistry()
+    file.write_text(whole(entry("a", *SCALED), entry("b", *SCALED)))
+
+    def is_whole() -> bool:
+        return registry.get_sample_value("x_config_last_reload_successful") == 1
+
+    reloader = ConfigurationReloader(file, registry, "x")
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert line.startswith(f"{file}:12: 'b' scales Deployment kube-system/coredns, which 'a' in line 7 also scales: ")
+    assert not is_whole()
+    assert [each.policy.name for each in reloader.current.recommendations] == ["a", "b"]
+    assert all(each.policy.rivals for each in reloader.current.recommendations)
+    file.write_text(whole(entry("a", *SCALED), entry("b", *SCALED[:2])))
+
+    def is_mended() -> bool:
+        reloader.check()
+        return is_whole()
+
+    until(is_mended)
+    assert not any(each.policy.rivals for each in reloader.current.recommendations)
