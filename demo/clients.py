@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from demo.load import RECONNECT_SECONDS, RECONNECT_SHARE, Day, day_of
+from demo.load import RECONNECT_SECONDS, RECONNECT_SHARE, Day, DayClock, day_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -62,6 +62,8 @@ class Crowd:
     report: Report = field(default_factory=Report)
     ports: list[int] = field(default_factory=list)
     """Ports of the ready pods."""
+    rounds: int = 0
+    """How many rounds the HPA loop has made."""
     _leaving: set[asyncio.Event] = field(default_factory=set)
     _has_failed: bool = False
     """Whether the network's failure is over."""
@@ -93,7 +95,9 @@ class Crowd:
 
     def learn(self, state: str | bytes) -> None:
         """Process the fleet's report about its pods."""
-        self.ports = [pod["port"] for pod in json.loads(state)["pods"] if pod["ready"]]
+        known = json.loads(state)
+        self.ports = [pod["port"] for pod in known["pods"] if pod["ready"]]
+        self.rounds = known["rounds"]
 
     async def close(self) -> None:
         """Close all connections."""
@@ -173,11 +177,11 @@ async def run(control_port: int, day: Day) -> None:
     async with connect(f"ws://127.0.0.1:{control_port}/", compression=None, ping_interval=None, proxy=None) as control:
         crowd.learn(await control.recv())
         learning = asyncio.create_task(_learn_pods(control, crowd))
-        midnight = loop.time()
+        clock = DayClock()
         while not stopped.is_set() and not learning.done():
-            seconds = loop.time() - midnight
-            crowd.step(seconds)
-            crowd.report.over = seconds >= day.seconds
+            clock.step(loop.time(), crowd.rounds)
+            crowd.step(clock.seconds)
+            crowd.report.over = clock.seconds >= day.seconds
             with contextlib.suppress(ConnectionClosed):
                 await control.send(json.dumps({"clients": asdict(crowd.report)}))
             await asyncio.sleep(STEP_SECONDS)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from demo.view import View
 
 LOOK_SECONDS = 0.2
+FRESH_SECONDS = 4.0
+"""Age of a value of which the load has not changed much since; the adapter asks for new ones every second or two."""
 
 
 class FleetLostError(Exception):
@@ -79,6 +81,12 @@ class WatchedFleet:
         """Whether the day has ended."""
         return bool(self.moments) and self.moments[-1].over
 
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether the last decision rests on fresh values; one that had none is not waited for."""
+        total = self.syncs[-1].total if self.syncs else None
+        return total is None or total.received - total.stamped <= FRESH_SECONDS
+
     def sync(self, seconds: float) -> None:
         """Let the HPA decide once, and follow it."""
         replicas = self.syncs[-1].desired if self.syncs else self.target.min_replicas
@@ -110,17 +118,21 @@ def _conclude(days: tuple[FleetDay, FleetDay], settings: Settings, out: Path) ->
 
 
 def _watch(watched: list[WatchedFleet], settings: Settings, screen: View, interruption: Interruption) -> None:
-    """Follow the day to its end, scaling on the way."""
+    """Follow the day to its end, scaling on the way. The day goes on with each round of decisions on fresh values."""
     next_sync = started = time.monotonic()
     while not all(each.is_over for each in watched):
         for each in watched:
             each.look()
         now = time.monotonic()
-        if settings.hpa and now >= next_sync:
-            next_sync += settings.sync_seconds
+        if now >= next_sync:
+            # A round that was missed is not made up for: the next one would see the same values.
+            next_sync = max(next_sync, now - settings.sync_seconds / 2) + settings.sync_seconds
             for each in watched:
-                if not each.is_over:
+                if settings.hpa and not each.is_over:
                     each.sync(now - started)
+            if all(each.is_up_to_date for each in watched):
+                for each in watched:
+                    each.fleet.feed.go_on()
         if all(each.moments for each in watched):
             screen.show([_shown(each) for each in watched], settings.seconds)
         interruption.sleep(LOOK_SECONDS)

@@ -17,7 +17,7 @@ FIRST_STATE_SECONDS = 10.0
 
 
 class FleetFeed:
-    """Holds the newest state of the fleet; `scale` is the only command."""
+    """Holds the newest state of the fleet, and sends it commands."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -38,6 +38,10 @@ class FleetFeed:
     def scale(self, replicas: int) -> None:
         """Request this many pods."""
         self._connection.send(json.dumps({"replicas": replicas}))
+
+    def go_on(self) -> None:
+        """Let the clients' day go on: a round of the HPA loop is over (`demo.load.DayClock`)."""
+        self._connection.send(json.dumps({"goes_on": True}))
 
     def _listen(self) -> None:
         try:

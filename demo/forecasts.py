@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 MODEL = "polynomial"
 MAX_GROWTH = 1.3
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
+"""It imports its models before it answers, which takes long where other processes want the processors too."""
 
 
 def configuration(prometheus_url: str, folder: Path, settings: Settings) -> Mapping[str, object]:

@@ -1,8 +1,8 @@
 """The HPA loop of the demo: asks the adapter as kube-controller-manager does through the API server, and decides.
 
 It only reads the adapter's HTTPS answers, not Prometheus or the fleet's counters. The arithmetic is
-`recommender.hpa`. A Pods metric and an External metric have the same average as target, as has the predicted load of a
-fleet that follows a forecast; the largest proposal wins.
+`adapter.foundation.hpa`. A Pods metric and an External metric have the same average as target, as has the predicted
+load of a fleet that follows a forecast; the largest proposal wins.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import urllib3
 
-from adapter.objects.quantities import parse_quantity
-from demo.fleet import LABELS
-from demo.records import Served, Sync
-from recommender.hpa import (
+from adapter.foundation.hpa import (
     DEFAULT_SCALE_DOWN,
     DEFAULT_SCALE_UP,
     AverageValue,
@@ -26,6 +23,7 @@ from recommender.hpa import (
     ExternalMetric,
     HpaHistory,
     HPASpec,
+    HpaWorkload,
     Pod,
     PodPhase,
     PodSample,
@@ -33,9 +31,11 @@ from recommender.hpa import (
     PodsMetric,
     Totals,
     Unavailable,
-    Workload,
     evaluate,
 )
+from adapter.foundation.objects.quantities import parse_quantity
+from demo.fleet import LABELS
+from demo.records import Served, Sync
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +109,7 @@ class HpaController:
         connections, totals = self._pods_metric(), self._totals()
         total, predicted = totals[0], totals[1] if self._follows_forecast else None
         pods = state["pods"]
-        workload = Workload(spec_replicas=replicas, status_replicas=len(pods), pods=tuple(map(_pod, pods)))
+        workload = HpaWorkload(spec_replicas=replicas, status_replicas=len(pods), pods=tuple(map(_pod, pods)))
         decision = evaluate(
             self._spec, workload, (_pod_samples(connections), *map(_totals, totals)), self._history, now=seconds
         )

@@ -64,6 +64,38 @@ class Day:
         return self.noise[left] * (1 - rest) + self.noise[left + 1] * rest
 
 
+LONGEST_STEP_SECONDS = 0.3
+SECONDS_A_ROUND = 1.2
+"""How far the day goes on with a round of the HPA loop, which makes one each second where it can."""
+MOST_SECONDS_AHEAD = 2 * SECONDS_A_ROUND
+
+
+@dataclass(slots=True)
+class DayClock:
+    """The time of the day, in seconds since midnight. It waits for those who fall behind on a busy machine.
+
+    A step of the clients that took long is a short one of the day, and the day goes on only so far with each round of
+    the HPA loop. So the wave never rises while nobody could look at it, and a fleet has as many rounds to follow it on
+    any machine.
+    """
+
+    seconds: float = 0.0
+    _stepped_at: float | None = None
+    _rounds: int = 0
+    _ahead: float = MOST_SECONDS_AHEAD
+    """Seconds that may pass without another round."""
+
+    def step(self, now: float, rounds: int) -> None:
+        """Advance to `now`, in seconds of a monotonic clock; `rounds` is how many the HPA loop has made."""
+        self._ahead = min(MOST_SECONDS_AHEAD, self._ahead + (rounds - self._rounds) * SECONDS_A_ROUND)
+        self._rounds = rounds
+        passed = 0.0 if self._stepped_at is None else now - self._stepped_at
+        self._stepped_at = now
+        step = min(passed, LONGEST_STEP_SECONDS, self._ahead)
+        self._ahead -= step
+        self.seconds += step
+
+
 def day_of(seconds: float, *, seed: int) -> Day:
     """Return a day of this length. A shorter one has a lower peak, so that its wave rises more slowly.
 

@@ -1,8 +1,8 @@
 """The verdict's second opinion: every value and every decision, computed again from Prometheus by other code.
 
-Nothing here is shared with the adapter or with `recommender.hpa`. Values come from Prometheus through its own client
-library, with another query than the rules use. Decisions follow the formulas of the Kubernetes documentation of the
-HorizontalPodAutoscaler, in exact fractions.
+Nothing here is shared with the adapter, whose `foundation/hpa` decides. Values come from Prometheus through its own
+client library, with another query than the rules use. Decisions follow the formulas of the Kubernetes documentation
+of the HorizontalPodAutoscaler, in exact fractions.
 
 A value is right if it is what Prometheus gives for the very second that the answer bears. Two of Prometheus's own
 writes are seen later than the time they bear: a scrape, by as long as it takes, at most its time-out of a second (so

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -12,13 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_SAMPLE = re.compile(rb"^[^#\n].*$", re.MULTILINE)
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Exporter:
     """Serves `content` to every GET, whatever the path."""
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", *, stamped: bool = False) -> None:
+        """With `stamped`, samples carry the time of the scrape.
+
+        Prometheus ends such a series five minutes after its last sample, instead of at the first scrape that fails or
+        takes longer than the interval, as on a busy machine. What is no longer exported stays as long.
+        """
+        self._stamped = stamped
         self.content: tuple[str, bytes] = (TEXT_FORMAT, text.encode())
         """Content type and body, replaced in one assignment."""
         self._server = _QuietServer(("127.0.0.1", 0), _handler_of(self))
@@ -26,6 +35,12 @@ class Exporter:
     def publish(self, text: str) -> None:
         """Serve this text, in Prometheus's text format, from the next scrape on."""
         self.content = (TEXT_FORMAT, text.encode())
+
+    def scraped(self) -> tuple[str, bytes]:
+        """Return content type and body for a scrape now."""
+        content_type, body = self.content
+        stamp = b" %d" % (1000 * time.time())
+        return content_type, _SAMPLE.sub(lambda line: line[0] + stamp, body) if self._stamped else body
 
     @property
     def target(self) -> str:
@@ -53,9 +68,9 @@ class Exporter:
 
 
 @contextmanager
-def running_exporter(text: str = "") -> Iterator[Exporter]:
+def running_exporter(text: str = "", *, stamped: bool = False) -> Iterator[Exporter]:
     """Run an exporter on a free port of the loopback."""
-    exporter = Exporter(text)
+    exporter = Exporter(text, stamped=stamped)
     thread = threading.Thread(target=exporter.serve, name="exporter", daemon=True)
     thread.start()
     try:
@@ -79,7 +94,7 @@ def _handler_of(exporter: Exporter) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            content_type, body = exporter.content
+            content_type, body = exporter.scraped()
             self.send_response(200)
             self.send_header("Content-Type", content_type)
             self.send_header("Content-Length", str(len(body)))

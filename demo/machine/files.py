@@ -5,16 +5,16 @@ from __future__ import annotations
 import resource
 from typing import TYPE_CHECKING
 
+from adapter.foundation.files import replaced_file as foundation
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write the file under another name and rename it: a reader sees either the old or the new content."""
+    """Replace a file as a whole, with its folder if that is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    foundation.replace_file(path, text.encode(), durable=False)
 
 
 def raise_open_files_limit(wanted: int = 8192) -> None:

@@ -136,7 +136,7 @@ def _cluster() -> Row:
             ),
             Panel(
                 "Watches that are complete",
-                "Whether all objects of a kind are known, on the replica that knows least.",
+                "Whether all objects of a kind are known, on the replica that knows the least.",
                 (gauge(f"{_PREFIX}_watch_synced", "resource", "min"),),
                 kind="state-timeline",
                 names={0: "incomplete", 1: "complete"},

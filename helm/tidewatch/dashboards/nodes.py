@@ -32,7 +32,7 @@ def dashboard() -> dict[str, Any]:
     return dashboard_of(
         "tidewatch-nodes",
         "Tidewatch / Nodes",
-        "The load of nodes, which of them are hot, how far it can be trusted, and the scheduler that asks for it.",
+        "The load of nodes, hot nodes, how far the numbers can be trusted, and the requests of the scheduler.",
         (
             variable("namespace", _STATES, "namespace"),
             variable("job", _STATES, "job"),
@@ -112,12 +112,12 @@ def _trust() -> Row:
         (
             Panel(
                 "Verdicts",
-                "Nodes by what was found of their samples of the resource.",
+                "Nodes by the verdict on their samples of the resource.",
                 (gauge("tidewatch_node_verdicts", "verdict", matchers=_OF_RESOURCE),),
             ),
             Panel(
                 "Age of samples",
-                "How old the newest sample of a node is, of half of the nodes and of the oldest.",
+                "Age of the newest sample of a node: the median, and the oldest.",
                 (
                     Query(f"quantile(0.5, {_ages()})", "median"),
                     Query(f"max({_ages()})", "oldest"),
@@ -126,7 +126,8 @@ def _trust() -> Row:
             ),
             Panel(
                 "Basis of scores",
-                "What scores rest on: metrics; none, so that all nodes get the same; after five minutes requests.",
+                "The basis of scores: metrics; none, so that all nodes get the same score; requests after five "
+                "minutes.",
                 (
                     Query(
                         f"max by (instance, basis) (tidewatch_adapter_extender_basis{{{SCRAPED}}}) == 1",

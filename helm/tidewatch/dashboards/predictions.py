@@ -19,7 +19,7 @@ def dashboard() -> dict[str, Any]:
     return dashboard_of(
         "tidewatch-predictions",
         "Tidewatch / Predictions",
-        "What was expected beside what came, which model expected it, and what it knows of the past.",
+        "The predicted load next to the observed load, the model behind it, and the history that it knows.",
         (
             variable("namespace", "tidewatch_leader", "namespace"),
             variable("job", "tidewatch_leader", "job"),
@@ -118,7 +118,7 @@ def _history() -> Row:
             ),
             Panel(
                 "Failed downloads",
-                "Requests for a piece of the history that brought nothing, by recommendation. They are repeated.",
+                "Failed requests for a piece of the history, by recommendation. They are repeated.",
                 (increase(f"{_LOAD}_downloads_total", "recommendation", f'{_CHOSEN},result!~"ok|partial"'),),
             ),
         ),
@@ -139,7 +139,7 @@ def _fits() -> Row:
             ),
             Panel(
                 "Duration of fits",
-                "How long a child process works for a model, in the mean.",
+                "How long a child process works for a model, on average.",
                 (Query(mean, "{{name}}"),),
                 "s",
             ),

@@ -32,13 +32,13 @@ def dashboard() -> dict[str, Any]:
     return dashboard_of(
         "tidewatch-recommendations",
         "Tidewatch / Recommendations",
-        "What is recommended beside what is there, why, and what becomes of it.",
+        "Recommended and actual sizes, the reasons, and how they are carried out.",
         (
             variable("namespace", "tidewatch_leader", "namespace"),
             variable("job", "tidewatch_leader", "job"),
             variable("recommendation", _STATUS, "recommendation"),
         ),
-        (_sizes(), _reasons(), *_cluster_size(), _scaling(), _process()),
+        (_sizes(), _containers(), _reasons(), *_cluster_size(), _scaling(), _process()),
     )
 
 
@@ -48,7 +48,7 @@ def _sizes() -> Row:
         (
             Panel(
                 "Recommended and actual replicas",
-                "The recommended size beside the size that the target has.",
+                "The recommended and the actual size of each target.",
                 (
                     Query(f"max by ({_TARGET}) (tidewatch_recommended_replicas{{{_CHOSEN}}})", f"recommended {_NAME}"),
                     Query(f"max by ({_TARGET}) (tidewatch_target_replicas{{{_CHOSEN}}})", f"actual {_NAME}"),
@@ -74,6 +74,31 @@ def _sizes() -> Row:
             ),
         ),
     )
+
+
+def _containers() -> Row:
+    return Row(
+        "Containers",
+        (
+            Panel(
+                "CPU of containers",
+                "The CPU that each container should request: the sizes that grow with the cluster.",
+                (_of_containers("cpu"),),
+            ),
+            Panel(
+                "Memory of containers",
+                "The memory that each container should request: the sizes that grow with the cluster.",
+                (_of_containers("memory"),),
+                "bytes",
+            ),
+        ),
+    )
+
+
+def _of_containers(resource: str) -> Query:
+    chosen = f'{_CHOSEN},resource="{resource}"'
+    query = f"max by ({_TARGET}, container, bound) (tidewatch_recommended_resources{{{chosen}}})"
+    return Query(query, f"{_NAME} {{{{container}}}} {{{{bound}}}}")
 
 
 def _reasons() -> Row:
@@ -113,12 +138,12 @@ def _cluster_size() -> tuple[Row, ...]:
                 ),
                 Panel(
                     "Nodes after removals",
-                    "The recommended size of each node group without the nodes that may go now.",
+                    "The recommended size of each node group without the nodes that can be removed now.",
                     (_of_groups("tidewatch_recommended_nodes_after_removals", ""),),
                 ),
                 Panel(
                     "Removable nodes",
-                    "Nodes that may go, now or after a timer or a cool-down.",
+                    "Removable nodes: now, or after a timer or a cool-down.",
                     (gauge("tidewatch_removable_nodes", "recommendation", matchers=_CHOSEN),),
                 ),
             ),
@@ -138,7 +163,7 @@ def _cluster_size() -> tuple[Row, ...]:
                 ),
                 Panel(
                     "Saved by removals",
-                    "What the removal of the nodes that may go now saves in an hour, in the currency of the prices.",
+                    "Savings per hour from removing the nodes that can be removed now, in the currency of the prices.",
                     (gauge("tidewatch_removals_saved_per_hour", "recommendation", matchers=_CHOSEN),),
                 ),
             ),

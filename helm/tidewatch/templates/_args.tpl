@@ -5,8 +5,7 @@
 - --plain-bind-address=:{{ .Values.metrics.port }}
 - --shutdown-delay={{ .Values.shutdownDelaySeconds }}s
 - --config=/etc/tidewatch/rules
-- {{ printf "--prometheus-url=%s" (include "tidewatch.prometheusUrl" .) | quote }}
-{{- include "tidewatch.credentialArgs" .Values.prometheus.credentials }}
+{{- include "tidewatch.prometheusArgs" . }}
 - --metrics-relist-interval={{ .Values.metricsRelistInterval }}
 {{- if eq .Values.certificates.mode "self" }}
 - --cert-dir=/tmp/certificates
@@ -28,9 +27,29 @@
 {{- end }}
 {{- end -}}
 
+{{/* Flags for the connection to Prometheus, each on a line of its own. */}}
+{{- define "tidewatch.prometheusArgs" }}
+- {{ printf "--prometheus-url=%s" (include "tidewatch.prometheusUrl" .) | quote }}
+{{- with .Values.prometheus.matchers }}
+- {{ printf "--prometheus-matchers=%s" . | quote }}
+{{- end }}
+{{- include "tidewatch.credentialArgs" .Values.prometheus.credentials }}
+{{- end -}}
+
+{{/* prometheus.url as it is where it names a port or a path; else with the port and the path that the values name. */}}
 {{- define "tidewatch.prometheusUrl" -}}
 {{- with .Values.prometheus -}}
-{{ tpl .url $ }}{{ if .port }}:{{ .port }}{{ end }}{{ .path }}
+{{- $url := tpl .url $ -}}
+{{- $base := trimSuffix "/" $url -}}
+{{- if not (regexMatch "^https?://[^/?#[:space:]]+(/[^?#[:space:]]*)?$" $url) -}}
+{{- fail (printf "prometheus.url: %q is not the address of a Prometheus: write http://HOST or https://HOST, with :PORT and /PATH where it has them" $url) -}}
+{{- end -}}
+{{- $hasPath := regexMatch "^https?://[^/]+/" $base -}}
+{{- $hasPort := regexMatch "^https?://([^/@]*@)?([^/:@]+|\\[[^]]*\\]):[0-9]+(/|$)" $base -}}
+{{- if and $hasPath .path -}}
+{{- fail (printf "prometheus.path: prometheus.url %q has a path already: leave one of them out" $url) -}}
+{{- end -}}
+{{- if $hasPath }}{{ $url }}{{ else }}{{ $base }}{{ if and .port (not $hasPort) }}:{{ .port }}{{ end }}{{ .path }}{{ end -}}
 {{- end -}}
 {{- end -}}
 

@@ -22,6 +22,19 @@
 {{ include "tidewatch.fullname" . }}-scheduler
 {{- end -}}
 
+{{/* The rules that ship and are served, as a YAML list of their names (rules.shipped). */}}
+{{- define "tidewatch.shippedRules" -}}
+{{- $rules := .Values.rules -}}
+{{- $own := or $rules.default $rules.custom $rules.external $rules.resource -}}
+{{- if kindIs "slice" $rules.shipped -}}
+{{ toYaml $rules.shipped }}
+{{- else if $rules.existing -}}
+[]
+{{- else -}}
+{{ concat (empty $own | ternary (list "websocket") list) (.Values.recommender.enabled | ternary (list "recommendations") list) | toYaml }}
+{{- end -}}
+{{- end -}}
+
 {{/* The components that are enabled, as a YAML list of {name, component, ports, replicas}. */}}
 {{- define "tidewatch.components" -}}
 {{- if .Values.adapter.enabled }}
@@ -33,6 +46,23 @@
 {{- if .Values.nodes.enabled }}
 - {component: nodes, name: {{ include "tidewatch.nodes" . }}, replicas: {{ .Values.nodes.replicas }}, metricsPort: {{ .Values.nodes.metricsPort }}}
 {{- end }}
+{{- end -}}
+
+{{/*
+The monitor of a component (.context, .component): ServiceMonitor, PodMonitor, or empty. `auto` is a ServiceMonitor of the
+recommender, which HPAs need, where its kind exists and the values choose no other way to scrape.
+*/}}
+{{- define "tidewatch.monitor" -}}
+{{- $metrics := .context.Values.metrics -}}
+{{- $wanted := toString $metrics.serviceMonitor.enabled -}}
+{{- $exists := .context.Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor" -}}
+{{- if eq $wanted "true" -}}
+ServiceMonitor
+{{- else if $metrics.podMonitor.enabled -}}
+PodMonitor
+{{- else if and (eq $wanted "auto") (eq .component "recommender") $exists (not $metrics.service.enabled) -}}
+ServiceMonitor
+{{- end -}}
 {{- end -}}
 
 {{/* Likewise everything that has pods: the components, and the second scheduler, whose metrics are not this chart's. */}}

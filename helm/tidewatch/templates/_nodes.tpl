@@ -17,17 +17,22 @@
 - --node-metrics={{ join "," $settings.nodeMetrics }}
 - --state=/state/nodes.bin
 - --scheduling-config=/etc/tidewatch/scheduling/scheduling.yaml
-- {{ printf "--prometheus-url=%s" (include "tidewatch.prometheusUrl" .) | quote }}
-{{- include "tidewatch.credentialArgs" .Values.prometheus.credentials }}
-{{- if $settings.tls.secret }}
+{{- include "tidewatch.prometheusArgs" . }}
+{{- if include "tidewatch.nodes.servingSecret" . }}
 - --tls-cert-file=/etc/tidewatch/serving/tls.crt
 - --tls-private-key-file=/etc/tidewatch/serving/tls.key
 {{- end }}
-{{- if $settings.tls.clientCASecret }}
+{{- if include "tidewatch.nodes.makesServing" . }}
+- --tls-optional
+{{- end }}
+{{- if include "tidewatch.nodes.clientCASecret" . }}
 - --client-ca-file=/etc/tidewatch/client-ca/ca.crt
 {{- end }}
-{{- if $settings.token.secret }}
+{{- if include "tidewatch.nodes.tokenSecret" . }}
 - --token-file=/etc/tidewatch/token/{{ $settings.token.key }}
+{{- end }}
+{{- if $settings.openWatcher }}
+- --open-watcher
 {{- end }}
 - --log-format={{ .Values.logFormat }}
 - --log-level={{ .Values.logLevel }}
@@ -36,16 +41,16 @@
 {{- end }}
 {{- end -}}
 
-{{/* The volumes with Secrets, as a YAML list of {name, secret}; each is mounted below /etc/tidewatch. */}}
+{{/* The volumes with Secrets, as a YAML list of {name, secret, key}, `key` if only one is mounted; each is mounted below /etc/tidewatch. */}}
 {{- define "tidewatch.nodes.secrets" -}}
-{{- $settings := .Values.nodes -}}
-{{- with $settings.tls.secret }}
+{{- with include "tidewatch.nodes.servingSecret" . }}
 - {name: serving, secret: {{ . }}}
 {{- end }}
-{{- with $settings.tls.clientCASecret }}
-- {name: client-ca, secret: {{ . }}}
+{{- with include "tidewatch.nodes.clientCASecret" . }}
+# The CA alone: the key of the client certificate is none of the server's business.
+- {name: client-ca, secret: {{ . }}, key: ca.crt}
 {{- end }}
-{{- with $settings.token.secret }}
+{{- with include "tidewatch.nodes.tokenSecret" . }}
 - {name: token, secret: {{ . }}}
 {{- end }}
 {{- with .Values.prometheus.credentials.secret }}
@@ -58,19 +63,23 @@
 {{- $nodes := .Values.nodes -}}
 {{- $config := .Files.Get "files/scheduler/default-scheduler.yaml" | fromYaml -}}
 {{- $extender := first $config.extenders -}}
-{{- $scheme := empty $nodes.tls.secret | ternary "http" "https" -}}
+{{- $serving := include "tidewatch.nodes.servingSecret" . -}}
+{{- $scheme := empty $serving | ternary "http" "https" -}}
 {{- $_ := set $extender "urlPrefix" (printf "%s://%s.%s.svc:%d/scheduler" $scheme (include "tidewatch.nodes" .) .Release.Namespace (int $nodes.port)) -}}
 {{- $_ := set $extender "weight" (int $nodes.scheduler.weight) -}}
 {{- $_ := set $extender "httpTimeout" $nodes.scheduler.timeout -}}
-{{- if $nodes.tls.secret -}}
+{{- if $serving -}}
 {{- $tls := dict "caFile" "/etc/tidewatch/serving-ca/ca.crt" -}}
-{{- if $nodes.scheduler.clientCertificateSecret -}}
+{{- if include "tidewatch.scheduler.clientSecret" . -}}
 {{- $_ := set $tls "certFile" "/etc/tidewatch/client/tls.crt" -}}
 {{- $_ := set $tls "keyFile" "/etc/tidewatch/client/tls.key" -}}
 {{- end -}}
-{{- $_ := set $extender "enableHTTPS" true -}}
 {{- $_ := set $extender "tlsConfig" $tls -}}
+{{- else -}}
+{{- $extender = omit $extender "tlsConfig" -}}
 {{- end -}}
+{{- $_ := set $extender "enableHTTPS" (not (empty $serving)) -}}
+{{- $_ := set $config "extenders" (list $extender) -}}
 {{- $_ := set (first $config.profiles) "schedulerName" $nodes.scheduler.name -}}
 {{- $_ := set $config "leaderElection" (dict "leaderElect" true "resourceNamespace" .Release.Namespace "resourceName" (include "tidewatch.scheduler" .)) -}}
 {{- omit $config "clientConnection" | toYaml -}}

@@ -1,9 +1,22 @@
 {{/* What the recommender may do in the cluster. `recommender/configuration/rights.py` states the same rights; a test compares the two. */}}
 
-{{/* The recommender's configuration as a mapping; empty if it comes from an existing ConfigMap. */}}
+{{/* The recommender's configuration as it is installed, a text or JSON; an empty mapping if it comes from an existing ConfigMap. */}}
 {{- define "tidewatch.recommender.config" -}}
+{{- $given := .Values.recommender.config -}}
+{{- if not (include "tidewatch.recommender.lacksPrometheus" .) -}}
+{{- include "tidewatch.recommender.given" . -}}
+{{- else if kindIs "string" $given -}}
+{{- $given }}{{ include "tidewatch.recommender.addition" . -}}
+{{- else -}}
+{{- merge (dict "prometheus" (include "tidewatch.recommender.chartPrometheus" . | fromJson)) $given | toPrettyJson -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The configuration as the values have it. */}}
+{{- define "tidewatch.recommender.given" -}}
 {{- with .Values.recommender.config -}}
-{{- kindIs "string" . | ternary . (toJson .) -}}
+{{- /* As JSON, since Helm would write large numbers as 1e+06 in YAML. A text is kept with its lines and comments. */ -}}
+{{- kindIs "string" . | ternary . (toPrettyJson .) -}}
 {{- else -}}
 {}
 {{- end -}}
@@ -82,7 +95,7 @@
 {{- template "tidewatch.addRight" (list $rights $place "coordination.k8s.io" "leases" $keep $needs.lease.name) -}}
 {{- end -}}
 {{- if $needs.nodes }}{{ template "tidewatch.addRight" (list $rights "/" "" "nodes" $watch "") }}{{ end -}}
-{{- template "tidewatch.addSizeRights" (list $rights $needs.sizes) -}}
+{{- template "tidewatch.addSizeRights" (list $rights $needs.sizes $place) -}}
 {{- $everywhere := list -}}
 {{- range $needs.counts }}{{ if not .namespace }}{{ $everywhere = append $everywhere .kind }}{{ end }}{{ end -}}
 {{- range $needs.counts -}}

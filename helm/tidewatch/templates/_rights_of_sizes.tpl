@@ -1,13 +1,14 @@
-{{/* What cluster size recommendations may do. `recommender/configuration/rights_of_sizes.py` states the same rights; a test compares the two. */}}
+{{/* What cluster size recommendations may do. `recommender/kinds/cluster_size/rights.py` states the same rights; a test compares the two. */}}
 
 {{/* What the rights of one recommendation depend on, as YAML in the form of an item of recommender.rbac.clusterSizes. */}}
 {{- define "tidewatch.recommender.sizeNeeds" -}}
 {{- $groups := .clusterSize.nodeGroups -}}
 {{- $needs := dict "scale" (has "scale" (.outputs | default list)) -}}
-{{- /* `clusterAPI:` alone stands for all namespaces. */ -}}
 {{- if kindIs "map" $groups -}}
 {{- if hasKey $groups "clusterAPI" }}{{ $_ := set $needs "clusterAPI" ($groups.clusterAPI | default dict) }}{{ end -}}
 {{- end -}}
+{{- with .clusterSize.autoscalerNamespaces }}{{ $_ := set $needs "autoscalerNamespaces" . }}{{ end -}}
+{{- if .clusterSize.forecasts }}{{ $_ := set $needs "forecasts" true }}{{ end -}}
 {{- with .capacityBuffer }}{{ $_ := set $needs "capacityBuffer" . }}{{ end -}}
 {{- $needs | toYaml -}}
 {{- end -}}
@@ -22,9 +23,9 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Adds the rights of cluster size recommendations to a mapping: (mapping, list of their needs). */}}
+{{/* Adds the rights of cluster size recommendations to a mapping: (mapping, list of their needs, our own namespace). */}}
 {{- define "tidewatch.addSizeRights" -}}
-{{- $rights := index . 0 -}}
+{{- $rights := index . 0 -}}{{- $own := index . 2 -}}
 {{- $keep := list "get" "update" "patch" -}}{{- $watch := list "list" "watch" -}}
 {{- $watched := dict
   "" (list "nodes" "pods" "namespaces" "persistentvolumeclaims" "persistentvolumes" "replicationcontrollers")
@@ -40,10 +41,17 @@
 {{- range $group, $resources := $watched -}}
 {{- range $resources }}{{ template "tidewatch.addRight" (list $rights "/" $group . $watch "") }}{{ end -}}
 {{- end -}}
+{{- if $needs.forecasts -}}
+{{- template "tidewatch.addRight" (list $rights "/" "" "resourcequotas" $watch "") -}}
+{{- template "tidewatch.addRight" (list $rights "/" "autoscaling" "horizontalpodautoscalers" $watch "") -}}
+{{- end -}}
 {{- if hasKey $needs "clusterAPI" -}}
-{{- $place := dig "namespace" "" $needs.clusterAPI | default "/" -}}
 {{- $group := "cluster.x-k8s.io" -}}
 {{- template "tidewatch.addRight" (list $rights "kube-system" "" "configmaps" $watch "cluster-autoscaler-status") -}}
+{{- range concat (list "kube-system" $own) ($needs.autoscalerNamespaces | default list) | uniq -}}
+{{- template "tidewatch.addRight" (list $rights . "coordination.k8s.io" "leases" $watch "cluster-autoscaler") -}}
+{{- end -}}
+{{- range $place := $needs.clusterAPI.namespaces | default (list $needs.clusterAPI.namespace) -}}
 {{- /* Each provider of Cluster API has kinds of its own, and their sizes are read to know the nodes of an empty group. */ -}}
 {{- template "tidewatch.addRight" (list $rights $place "infrastructure.cluster.x-k8s.io" "*" $watch "") -}}
 {{- range concat $scalable (list "machines" "clusters") }}{{ template "tidewatch.addRight" (list $rights $place $group . $watch "") }}{{ end -}}
@@ -51,6 +59,7 @@
 {{- range append $scalable "clusters" }}{{ template "tidewatch.addRight" (list $rights $place $group . (list "get") "") }}{{ end -}}
 {{- range $scalable }}{{ template "tidewatch.addRight" (list $rights $place $group (printf "%s/scale" .) $keep "") }}{{ end -}}
 {{- if dig "markMachines" false $needs.clusterAPI }}{{ template "tidewatch.addRight" (list $rights $place $group "machines" $keep "") }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- with $needs.capacityBuffer -}}

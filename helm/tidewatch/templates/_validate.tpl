@@ -6,7 +6,7 @@
 {{- end -}}
 {{- if .Values.recommender.enabled }}{{ include "tidewatch.validateRecommender" . }}{{ end -}}
 {{- include "tidewatch.validateNodes" . -}}
-{{- if and $rules.existing (or $rules.shipped $rules.default $rules.custom $rules.external $rules.resource) -}}
+{{- if and $rules.existing (or (and (kindIs "slice" $rules.shipped) $rules.shipped) $rules.default $rules.custom $rules.external $rules.resource) -}}
 {{- fail (printf "rules.existing: the rules come from the ConfigMap %s, so rules.default, rules.shipped, rules.custom, rules.external and rules.resource would have no effect: move them there, or leave rules.existing empty" $rules.existing) -}}
 {{- end -}}
 {{- if and (eq (toString .Values.apiServices.resource.v1beta1) "true") (not (or $rules.resource $rules.existing)) -}}
@@ -31,7 +31,7 @@
 {{- fail (printf "rbac.objectKinds: the adapter must not read Secrets or all kinds: list the kinds that Object metrics describe instead of %s" (toJson .)) -}}
 {{- end -}}
 {{- end -}}
-{{- if and .Values.metrics.serviceMonitor.enabled .Values.metrics.podMonitor.enabled -}}
+{{- if and (eq (toString .Values.metrics.serviceMonitor.enabled) "true") .Values.metrics.podMonitor.enabled -}}
 {{- fail "metrics: serviceMonitor and podMonitor would both scrape each pod, and every count would be doubled: enable only one" -}}
 {{- end -}}
 {{- if eq (int .Values.listenPort) (int .Values.metrics.port) -}}
@@ -52,6 +52,10 @@
 {{- fail "recommender.rbac: targets, recommendations, configMaps, counts and clusterSizes are derived from recommender.config and would have no effect: remove them" -}}
 {{- end -}}
 {{- if not $settings.existingConfig }}{{ include "tidewatch.validateConfig" . }}{{ end -}}
+{{- $connection := (include "tidewatch.recommender.config" . | fromYaml).prometheus -}}
+{{- if and .Values.prometheus.matchers $connection (not (hasKey $connection "matchers")) -}}
+{{- fail "prometheus.matchers is set, but prometheus of recommender.config has no matchers, so the recommender would read the series of every cluster: write matchers there, too" -}}
+{{- end -}}
 {{- $needs := include "tidewatch.recommender.needs" . | fromYaml -}}
 {{- if and (not $needs.lease.enabled) (gt (int $settings.replicas) 1) -}}
 {{- fail (printf "recommender: leader election is off, so %d replicas would all scale the same targets: set recommender.replicas=1, or turn leader election on" (int $settings.replicas)) -}}
@@ -110,6 +114,9 @@
 {{- if not (and (kindIs "map" ($named.clusterAPI | default dict)) (kindIs "map" $priorities) (kindIs "map" ($priorities.configMap | default dict))) -}}
 {{- fail (printf "%s: `clusterAPI`, `priorities` and its `configMap` are mappings" $where) -}}
 {{- end -}}
+{{- if and (hasKey $named "clusterAPI") (not (or (dig "namespaces" list ($named.clusterAPI | default dict)) (dig "namespace" "" ($named.clusterAPI | default dict)))) -}}
+{{- fail (printf "%s: `clusterAPI.namespaces` is missing: list the namespaces of your node groups, such as [capi-system]" $where) -}}
+{{- end -}}
 {{- with $each.capacityBuffer -}}
 {{- if not (and (kindIs "map" .) .namespace .name) -}}
 {{- fail (printf "%s: `capacityBuffer` needs namespace and name" $where) -}}
@@ -138,10 +145,13 @@
 {{- if eq (int $settings.port) (int $settings.metricsPort) -}}
 {{- fail (printf "nodes.port and nodes.metricsPort are both %d: give each its own port" (int $settings.port)) -}}
 {{- end -}}
-{{- if and $settings.tls.clientCASecret (not $settings.tls.secret) -}}
+{{- if and $settings.tls.clientCASecret (not (include "tidewatch.nodes.servingSecret" .)) -}}
 {{- fail "nodes.tls.clientCASecret is set, but client certificates need HTTPS: name the Secret of the serving certificate in nodes.tls.secret" -}}
 {{- end -}}
-{{- if and $scheduler.clientCertificateSecret (not $settings.tls.secret) -}}
+{{- if and $scheduler.clientCertificateSecret (include "tidewatch.nodes.makesClient" .) -}}
+{{- fail "nodes.scheduler.clientCertificateSecret is set, but the chart makes the client certificates (nodes.closed), whose CA signed no other: name the Secret of your CA in nodes.tls.clientCASecret, or remove it" -}}
+{{- end -}}
+{{- if and $scheduler.clientCertificateSecret (not (include "tidewatch.nodes.servingSecret" .)) -}}
 {{- fail "nodes.scheduler.clientCertificateSecret is set, but the extender is asked over plain HTTP, where no certificate is sent: set nodes.tls.secret, or remove it" -}}
 {{- end -}}
 {{- if and $scheduler.enabled $settings.tls.clientCASecret (not $scheduler.clientCertificateSecret) -}}
