@@ -25,18 +25,28 @@ END_SECONDS = 20.0
 
 BENCHMARKS: Mapping[str, Sequence[str]] = {
     "adapter_load": ("--hpas", "10000", "--seconds", "60"),
+    "closed_doors": ("--nodes", "5000"),
     "cluster_size": ("--nodes", "5000", "--pods", "150000", "--pending", "1000", "--gaps", "200"),
     "control_plane": ("--hpas", "200", "--seconds", "60"),
     "discovery_lists": ("--metrics", "5000", "--seconds", "60"),
     "extender": ("--names", "5000"),
     "forecast_tick": ("--series", "10000"),
     "forecast_traces": (),
+    "gpu_fragmentation": (
+        "--nodes",
+        "../shared/traces/gpu/openb_node_list_all_node.csv",
+        "--pods",
+        "../shared/traces/gpu/openb_pod_list_default.csv",
+    ),
     "node_watcher": ("--nodes", "5000"),
     "plan_proof": (),
+    "proportional_limits": ("--nodes", "5000", "--seconds", "30"),
     "readiness_memory": ("--sidecars", "10", "--seconds", "30"),
     "recommender_cluster": ("--nodes", "5000", "--pods", "50000", "--services", "50000", "--seconds", "30"),
     "series_discovery": ("--series", "200000", "--seconds", "30"),
+    "sizes": ("--workloads", "5000"),
     "slow_readers": ("--readers", "300", "--strangers", "1000", "--seconds", "30"),
+    "start_cost": ("--starts", "5"),
     "tenants": (),
 }
 """Names, and the options with which the README's figures are made."""

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import flask
 import msgspec
 
-from adapter.service.server.addresses import Address
-from adapter.service.server.process import serve_forever
-from adapter.service.server.settings import ServerOptions
+from adapter.foundation.service.server.addresses import Address
+from adapter.foundation.service.server.process import serve_forever
+from adapter.foundation.service.server.server_settings import ServerOptions
 
 if TYPE_CHECKING:
-    from adapter.service.server.context import WorkerContext
-    from adapter.service.server.process import WsgiApp
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.service.server.process import WsgiApp
 
 SCORE = 5
 

@@ -3,8 +3,9 @@
 The first row is the estimate of Cluster Autoscaler's own benchmark, beside what the peer takes for it. Then a cluster
 with 30 node groups and pending pods of 60 workloads is made, once, twice and four times as large (`--times`): written
 as one JSON file, read from it, and decided on, scale-down included. Each size has a process of its own, so that its
-peak of memory is its own. `--file-megabytes 1000` fills the pods of the first size up to a file of this size.
-`--gaps 200` adds how far estimates of small random clusters are from the optimum, which an exact solver finds.
+peak of memory is its own. Further rows are decisions where one tenant's bound pods have many anti-affinity terms.
+`--file-megabytes 1000` fills the pods of the first size up to a file of this size. `--gaps 200` adds how far
+estimates of small random clusters are from the optimum, which an exact solver finds.
 """
 
 from __future__ import annotations
@@ -20,32 +21,33 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from adapter.cluster.files import read_contents, state_of
-from adapter.cluster.state import ClusterNeeds, Observed, Unknown
-from adapter.objects.selectors import parse_selector
-from adapter.service.runtime.garbage_collector import rare_collections
+from adapter.foundation.cluster.files.reading import read_contents, state_of
+from adapter.foundation.cluster.values.state import ClusterNeeds, Observed, Unknown
+from adapter.foundation.objects.selectors import parse_selector
+from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from benchmarks.cluster_objects import GROUP_LABEL, GROUPS, ClusterPlan, cores_of, write_cluster
 from benchmarks.packing_gaps import gap_rows, peer_estimate
 from benchmarks.report import report
 from benchmarks.running import run
+from benchmarks.tenant_terms import tenant_rows
 from benchmarks.usage import usage
-from recommender.cluster_size.calculate import decide_size
-from recommender.cluster_size.model.settings import (
+from recommender.kinds.cluster_size.calculate import decide_size
+from recommender.kinds.cluster_size.model.size_settings import (
     ClusterSizeSettings,
     NodeGroupSources,
     ScaleDownSettings,
     StaticGroup,
 )
-from recommender.cluster_size.model.situation import ClusterSituation
-from recommender.cluster_size.node_groups.discover import node_groups
+from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+from recommender.kinds.cluster_size.node_groups.discover import node_groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.cluster.state import ClusterState
+    from adapter.foundation.cluster.values.state import ClusterState
     from benchmarks.progress import Progress
     from benchmarks.report import Cell, Report, Row
-    from recommender.cluster_size.model.answer import ClusterSizeAnswer
+    from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
 
 NAME: Final = "cluster_size"
 PEER_SECONDS: Final = 3.13
@@ -99,6 +101,8 @@ def measure(settings: _Settings, progress: Progress) -> Report:
         )
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
             rows += processes.submit(cluster_rows, plan).result()
+    progress.say("anti-affinity terms of one tenant")
+    rows += tenant_rows()
     if settings.gaps:
         progress.say("estimates beside the optimum")
         rows += gap_rows(settings.gaps)

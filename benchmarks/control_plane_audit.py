@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 HPA_CONTROLLER: Final = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 CUSTOM_METRICS: Final = "custom.metrics.k8s.io"
 REVIEWS: Final = frozenset({"subjectaccessreviews", "tokenreviews"})
+_STREAMED: Final = "sendInitialEvents=true"
+"""In the URI of a watch that begins with all objects (KEP-3157)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class AskedByAdapter:
     """Requests of the adapter's service account, by kind."""
 
     lists: tuple[str, ...]
-    """What was listed: LISTs of whole collections."""
+    """What was listed: whole collections, as LISTs or as the initial events of a watch."""
     watches: tuple[str, ...]
     """What was watched, for each watch that began."""
     reviews: int
@@ -85,8 +87,8 @@ def asked_by_adapter(events: Sequence[AuditEvent], account: str, since: datetime
     """Return what a service account asked for between two moments; a watch counts when it begins."""
     found = [event for event in events if event.user == account and since <= event.start < until and _counts(event)]
     return AskedByAdapter(
-        lists=tuple(event.uri for event in found if event.verb == "list"),
-        watches=tuple(event.uri for event in found if event.verb == "watch"),
+        lists=tuple(event.uri for event in found if event.verb == "list" or _STREAMED in event.uri),
+        watches=tuple(event.uri for event in found if event.verb == "watch" and _STREAMED not in event.uri),
         reviews=sum(event.resource in REVIEWS for event in found),
         others=tuple(
             f"{event.verb} {event.uri}"

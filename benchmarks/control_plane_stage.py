@@ -22,7 +22,7 @@ from tests.e2e.controlplane.cluster import Cluster, process_of, running_cluster
 from tests.e2e.controlplane.images import images
 from tests.e2e.controlplane.pod_metrics import PodMetrics
 from tests.e2e.controlplane.processes import Options
-from tests.e2e.installed import installed_adapter, values_for
+from tests.e2e.support.installed import installed_adapter, values_for
 from tests.helm.chart import NAME
 from tests.support.prometheus import ScrapedPrometheus
 

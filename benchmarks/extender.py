@@ -17,7 +17,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from adapter.nodes.model.settings import PolicyName
+from adapter.nodes.model.scheduling_settings import PolicyName
 from benchmarks.adapter_load import between
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.cores import Cores, on
@@ -100,11 +100,11 @@ def _rows(nodes: RunningNodes, names: int, extent: Extent, progress: Progress) -
         least_seconds: float = 0.0,
     ) -> Row:
         progress.say(f"{load}, {size:,} names")
-        judge = _judge(size)
+        judge = judge_of(size)
         before, began = usage(nodes.process.pid).cpu_seconds, time.monotonic()
         outcome = measured(
             nodes.port,
-            [post(path, _arguments(size))],
+            [post(path, extender_arguments(size))],
             lambda answer: judged(judge, answer),
             count,
             seconds=least_seconds,
@@ -143,7 +143,7 @@ def _rows(nodes: RunningNodes, names: int, extent: Extent, progress: Progress) -
 
 def _whole_nodes_row(nodes: RunningNodes, size: int, requests: int, progress: Progress) -> Row:
     body = json.dumps({"Pod": POD, "Nodes": {"items": [node(number) for number in range(size)]}, "NodeNames": None})
-    judge = _judge(size)
+    judge = judge_of(size)
     load = f"prioritize by two policies, {size:,} whole nodes ({len(body):,} bytes)"
     outcome = measured(nodes.port, [post(PRIORITIZE, body.encode())], judge.two_policies, requests)
     _say_reasons(progress, load, outcome)
@@ -157,7 +157,7 @@ def _say_reasons(progress: Progress, load: str, outcome: Outcome) -> None:
 
 def _restart_row(stage: NodesStage, nodes: RunningNodes, size: int) -> Row:
     """Ask from the start of a process on until its scores rest on metrics; every answer has to be right before too."""
-    request, judge = post(PRIORITIZE, _arguments(size)), _judge(size)
+    request, judge = post(PRIORITIZE, extender_arguments(size)), judge_of(size)
     first = on_metrics = None
     middle = errors = good = 0
     while good < _ON_METRICS_FOR and time.monotonic() - nodes.began < START_SECONDS:
@@ -192,8 +192,8 @@ def _floor_rows(floor: RunningNodes, names: int, requests: int) -> list[Row]:
     empty = measured(floor.port, [get("/empty")], _judge_status, requests)
     rows = [row_of("floor: an empty handler", empty, 0)]
     for size in sorted({min(FEW_NAMES, names), names}):
-        judge = _judge(size)
-        outcome = measured(floor.port, [post("/prioritize", _arguments(size))], judge.middle, requests)
+        judge = judge_of(size)
+        outcome = measured(floor.port, [post("/prioritize", extender_arguments(size))], judge.middle, requests)
         rows.append(row_of(f"floor: names decoded, constant scores, {size:,} names", outcome, judge.size))
     return rows
 
@@ -203,11 +203,13 @@ def _judge_status(answer: Answer) -> None:
         raise WrongAnswerError(f"status {answer.status}")
 
 
-def _judge(size: int) -> ScoreJudge:
+def judge_of(size: int) -> ScoreJudge:
+    """Return who knows the right scores of so many names."""
     return ScoreJudge([node_name(number) for number in range(size)], range(size))
 
 
-def _arguments(size: int) -> bytes:
+def extender_arguments(size: int) -> bytes:
+    """Return the body of a request for so many names."""
     names = [node_name(number) for number in range(size)]
     return json.dumps({"Pod": POD, "Nodes": None, "NodeNames": names}, separators=(",", ":")).encode()
 

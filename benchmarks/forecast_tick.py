@@ -20,28 +20,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.state import Observed, Unknown
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.settings import PrometheusSettings
-from adapter.timing.clock import Clock
-from adapter.timing.pace import UNPACED
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
 from benchmarks.load_answers import load_answers
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.tally import quantile
 from benchmarks.usage import usage
-from recommender.configuration.model import Configuration, Recommendation
+from recommender.configuration.recommender_configuration import Configuration
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.policy_settings import RecommendationPolicy
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status
-from recommender.decisions.settings import RecommendationPolicy
+from recommender.kinds.kind import Recommendation
+from recommender.kinds.predictive.predictive_settings import ForEach, ModelName, PredictiveSettings
+from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
-from recommender.predictive.settings import ForEach, ModelName, PredictiveSettings
 from recommender.running.history_cache import HistoryCache
-from recommender.running.loads.book import ModelBook
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.histories import TargetHistory
+from recommender.running.loads.learned_models import LearnedModels
 from recommender.running.loads.needs import load_needs_of
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.reading import loads_of
@@ -54,7 +56,7 @@ from recommender.running.query_values import QueryValues
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from adapter.sources.prometheus.decoding import Sample
+    from adapter.foundation.sources.prometheus.decoding import Sample
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
     from recommender.decisions.loads.inputs import LoadInputs
@@ -161,11 +163,11 @@ class Ticker:
         configuration = Configuration(poll_interval_seconds=POLL_SECONDS, recommendations=recommendations)
         self._plan = plan_of(configuration)
         self._needs = sorted(load_needs_of(configuration), key=lambda need: need.name)
-        self._predictor, self._delays = Predictor(ModelBook()), DelayMeter()
+        self._predictor, self._delays = Predictor(LearnedModels()), DelayMeter()
         self._memories = Memories(FolderMemoryStore(folder))
         self._decisions = PollDecisions(self._memories, _Nothing(), self._clock)
         self._shown = HistoryCache(folder / "history.sqlite", lambda: None)
-        self.metrics = RecommendationMetrics(lambda: True)
+        self.metrics = RecommendationMetrics(lambda: True, all_kinds())
         self._histories = {need.name: TargetHistory(need, settings.series // QUERIES) for need in self._needs}
         self._began = time.time()
         for need in self._needs:

@@ -1,9 +1,9 @@
-"""What forecasts are worth on recorded load: `python -m benchmarks.forecast_traces --traces DIR`.
+"""What forecasts are worth on recorded and on made load: `python -m benchmarks.forecast_traces --traces DIR`.
 
-Each trace is replayed with each start-up time, with the defaults of the backtest command. A row is one part of it: the
-judged steps, and their first and second half. The parameters of the models were chosen on first halves alone, so that
-the second halves confirm them. Ratios are shortages (share of the time, missing share), lost load and changes of size
-relative to plain headroom at equal replica-hours; below 1 the policy is better.
+Every CSV file of the folder (`timestamp,value`), and every made trace, is replayed with each start-up time by the
+defaults of the backtest command. A row is one replay: the shortage of `auto` (share of the time, missing share) and of
+the rivals relative to plain headroom at equal replica-hours, below 1 it is less; its bill; and its regret: how much
+worse it was than the single model that was best in hindsight, with all of them scaled to the replica-hours of auto.
 """
 
 from __future__ import annotations
@@ -11,144 +11,124 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from benchmarks.recorded_traces import RECORDINGS, TraceMissingError, missing_message
+from benchmarks.forecast_replay import replayed
+from benchmarks.made_traces import MADE
+from benchmarks.recorded_traces import TraceMissingError, missing_message, recordings_in
 from benchmarks.report import report
 from benchmarks.running import run
 from recommender.backtest.errors import BacktestError
-from recommender.backtest.options import BacktestOptions
-from recommender.backtest.replay import fleet_settings, warm_up_steps
-from recommender.predictive.choice.auto import capacity_of, run_auto
-from recommender.predictive.models.table import MODELS
-from recommender.predictive.rolling import RollingOptions, rolling_forecasts
-from recommender.predictive.settings import ModelName
-from recommender.predictive.simulation.frontier import compare, frontier, reaching
-from recommender.predictive.simulation.measures import measure
-from recommender.predictive.simulation.serving import desired_replicas, simulate
-from recommender.predictive.tasks import task_for
+from recommender.kinds.predictive.models.table import MODELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from benchmarks.forecast_replay import Replayed
     from benchmarks.progress import Progress
-    from benchmarks.recorded_traces import Recording
-    from benchmarks.report import Cell, Report, Row
-    from recommender.predictive.arrays import BoolArray, FloatArray
-    from recommender.predictive.history import LoadHistory
-    from recommender.predictive.simulation.frontier import Comparison
-    from recommender.predictive.simulation.serving import FleetSettings
+    from benchmarks.report import Report, Row
+    from recommender.kinds.predictive.history import LoadHistory
 
-NAME = "forecast_traces"
-TRACES = Path(__file__).resolve().parents[2] / "shared" / "traces"
-AUTO = ModelName.AUTO.value
-YARDSTICKS = frozenset({ModelName.REACTIVE.value, ModelName.HEADROOM.value})
+NAME: Final = "forecast_traces"
+TRACES: Final = Path(__file__).resolve().parents[2] / "shared" / "traces"
+STARTUPS_SECONDS: Final = (60.0, 180.0, 600.0, 1800.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to replay."""
+
+    folder: Path
+    traces: tuple[str, ...]
+    """Empty: all of them."""
+    startups_seconds: tuple[float, ...]
+    models: tuple[str, ...]
+    with_made: bool = True
+    plots: Path | None = None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status."""
+    names = [each.name for each in MODELS]
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__)
     parser.add_argument("--traces", type=Path, default=TRACES, help="the folder of the recorded traces")
-    parser.add_argument("--trace", action="append", choices=[each.name for each in RECORDINGS], help="default: all")
-    parser.add_argument("--model", action="append", choices=[each.name for each in MODELS], help="default: all")
+    parser.add_argument("--trace", action="append", default=[], help="a trace by its name; default: all")
+    parser.add_argument("--startup", action="append", type=float, default=[], help="seconds; default: 1, 3, 10, 30 min")
+    parser.add_argument("--model", action="append", choices=names, default=[], help="default: all")
+    parser.add_argument("--recorded-only", action="store_true", help="leave the made traces out")
+    parser.add_argument("--plots", type=Path, help="a folder for a page of each trace")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
-    options = parser.parse_args(arguments)
-    wanted = tuple(each for each in RECORDINGS if not options.trace or each.name in options.trace)
-    models = tuple(options.model or (each.name for each in MODELS))
-    return run(
-        NAME,
-        options.output,
-        lambda progress: measured(options.traces, wanted, models, progress),
-        (TraceMissingError, BacktestError),
+    given = parser.parse_args(arguments)
+    settings = Settings(
+        given.traces,
+        tuple(given.trace),
+        tuple(given.startup) or STARTUPS_SECONDS,
+        tuple(given.model or names),
+        not given.recorded_only,
+        given.plots,
     )
+    return run(NAME, given.output, lambda progress: measured(settings, progress), (TraceMissingError, BacktestError))
 
 
-def measured(folder: Path, wanted: tuple[Recording, ...], models: Sequence[str], progress: Progress) -> Report:
+def measured(settings: Settings, progress: Progress) -> Report:
     """Replay the traces that are there. Raises TraceMissingError, BacktestError."""
-    there = [each for each in wanted if (folder / each.file).is_file()]
-    message = missing_message(folder, wanted)
-    if not there:
-        raise TraceMissingError(message)
-    if message:
-        progress.say(message)
     rows: list[Row] = []
-    for recording in there:
-        history = recording.read(folder)
-        for startup in recording.startups_seconds:
-            progress.say(f"{recording.name}, start-up {startup:g} s, {history.steps:,} steps")
-            rows += _rows(recording.name, history, BacktestOptions(startup_seconds=startup), models)
+    for name, history in _histories(settings, progress):
+        pages = []
+        for startup in settings.startups_seconds:
+            progress.say(f"{name}, start-up {startup:g} s, {history.steps:,} steps")
+            began = time.process_time()
+            found = replayed(history, startup, settings.models)
+            rows.append(_row(name, startup, found, time.process_time() - began))
+            pages.append(found)
+        if settings.plots is not None:
+            from benchmarks.forecast_pages import write_page  # noqa: PLC0415 - matplotlib takes a second to load
+
+            settings.plots.mkdir(parents=True, exist_ok=True)
+            write_page(name, pages, settings.plots / f"{name}.png")
     return report(NAME, rows)
 
 
-def _rows(name: str, history: LoadHistory, options: BacktestOptions, models: Sequence[str]) -> Iterator[Row]:
-    load, fleet = history.values[0], fleet_settings(history, options)
-    task = task_for(options.startup_seconds, history.step_seconds, options.settings, options.down_window_seconds)
-    forecasts, cpu_seconds = {}, {}
-    for model in (each for each in MODELS if each.name in models):
-        began = time.process_time()
-        forecasts[model.name] = rolling_forecasts(model, history, task, RollingOptions())
-        cpu_seconds[model.name] = time.process_time() - began
-    auto = run_auto(history, forecasts, task, fleet)
-    capacities = {each: capacity_of(load, found.upper[0], task.headroom_ratio) for each, found in forecasts.items()}
-    capacities[AUTO] = auto.capacity
-    for part, judged in _parts(history, options):
-        compared = {each: _compared(load, capacity, judged, fleet) for each, capacity in capacities.items()}
-        used = [model for model, counts in zip(auto.in_use, judged, strict=True) if counts]
-        yield {
-            "trace": name,
-            "startup_seconds": options.startup_seconds,
-            "part": part,
-            **_cells("auto", compared[AUTO]),
-            "auto_uses": max(sorted(set(used)), key=used.count),
-            **_cells("quantile", compared.get(ModelName.QUANTILE.value)),
-            **_best_other(compared),
-            "quantile_cpu_seconds": cpu_seconds.get(ModelName.QUANTILE.value),
-            "all_cpu_seconds": sum(cpu_seconds.values()),
-            "errors": 0,
-        }
+def _histories(settings: Settings, progress: Progress) -> Iterator[tuple[str, LoadHistory]]:
+    """Yield the loads by name."""
+    recordings = recordings_in(settings.folder)
+    made = MADE if settings.with_made else ()
+    known = [each.name for each in (*recordings, *made)]
+    for name in settings.traces:
+        if name not in known:
+            raise TraceMissingError(f"{name} is not a trace: {missing_message(settings.folder) or ', '.join(known)}")
+    if not known:
+        raise TraceMissingError(missing_message(settings.folder) or f"{settings.folder} holds no CSV file")
+    if (message := missing_message(settings.folder)) and not settings.traces:
+        progress.say(message)
+    for recording in recordings:
+        if not settings.traces or recording.name in settings.traces:
+            yield recording.name, recording.read(settings.folder)
+    for each in made:
+        if not settings.traces or each.name in settings.traces:
+            yield each.name, each.read()
 
 
-def _parts(history: LoadHistory, options: BacktestOptions) -> Iterator[tuple[str, BoolArray]]:
-    first = warm_up_steps(history, options)
-    middle = (first + history.steps) // 2
-    steps = np.arange(history.steps)
-    yield "whole", steps >= first
-    yield "first half", (steps >= first) & (steps < middle)
-    yield "second half", steps >= middle
-
-
-def _compared(load: FloatArray, capacity: FloatArray, judged: BoolArray, fleet: FleetSettings) -> Comparison:
-    found = measure(load, simulate(desired_replicas(capacity, fleet.load_per_replica), fleet), judged, fleet)
-    points = reaching(frontier(load, judged, fleet), found.replica_hours, load, judged, fleet)
-    return compare(found, points)
-
-
-def _cells(name: str, found: Comparison | None) -> dict[str, Cell]:
-    if found is None:
-        return {}
+def _row(name: str, startup: float, found: Replayed, cpu_seconds: float) -> Row:
+    auto = found.auto
+    used = [model for model, counts in zip(found.in_use, found.judged, strict=True) if counts]
     return {
-        f"{name}_cost_as_headroom_ratio": found.cost_as_headroom_ratio,
-        f"{name}_tau_under_versus_headroom": found.tau_under_versus_headroom,
-        f"{name}_theta_under_versus_headroom": found.theta_under_versus_headroom,
-        f"{name}_lost_load_versus_headroom": found.lost_load_versus_headroom,
-        f"{name}_changes_versus_headroom": found.changes_versus_headroom,
+        "trace": name,
+        "startup_seconds": startup,
+        "auto_tau_under_versus_headroom": auto.tau_under_versus_headroom,
+        "auto_theta_under_versus_headroom": auto.theta_under_versus_headroom,
+        "auto_cost_as_headroom_ratio": auto.cost_as_headroom_ratio,
+        "auto_cost_above_load_ratio": found.above_load_ratio,
+        "auto_leads": max(sorted(set(used)), key=used.count),
+        "best_model": found.regret.best,
+        "best_model_shortage": found.regret.best_shortage,
+        "regret": found.regret.regret,
+        **{f"{rival}_shortage": shortage for rival, shortage in found.rivals.items()},
+        "cpu_seconds": round(cpu_seconds, 1),
+        "errors": 0,
     }
-
-
-def _best_other(compared: Mapping[str, Comparison]) -> dict[str, Cell]:
-    """Return the other model with the smallest shortage in hindsight."""
-    others = {
-        each: found.tau_under_versus_headroom
-        for each, found in compared.items()
-        if each not in {AUTO, ModelName.QUANTILE.value} | YARDSTICKS and found.tau_under_versus_headroom is not None
-    }
-    if not others:
-        return {}
-    best = min(others, key=lambda each: others[each] or 0.0)
-    return {"best_other": best, **_cells("best_other", compared[best])}
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def milli(quantity: str) -> int:
     digits = quantity.rstrip("mkMGKi")
     factor = _SUFFIXES.get(quantity[len(digits) :])
     if factor is None or not digits.isdecimal():
-        raise WrongAnswerError(f"{quantity!r} is no quantity that is expected here")
+        raise WrongAnswerError(f"{quantity!r} is not a quantity that is expected here")
     return int(digits) * factor
 
 

@@ -18,6 +18,7 @@ from benchmarks.judging import WrongAnswerError
 from benchmarks.tally import Tally
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.report import Row
@@ -41,10 +42,12 @@ class Answer:
 class KeptConnection:
     """A connection to a port of this machine."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, tls: ssl.SSLContext | None = None) -> None:
         """Connect; raises OSError."""
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname="localhost")
 
     def __enter__(self) -> Self:
         return self
@@ -97,13 +100,14 @@ def measured(
     count: int,
     warm_up: int = 20,
     seconds: float = 0.0,
+    tls: ssl.SSLContext | None = None,
 ) -> Outcome:
     """Send the requests in turn after the warm-up, at least `count` and at least for so many seconds.
 
     `judge` raises WrongAnswerError. Raises OSError.
     """
     began = time.monotonic()
-    with KeptConnection(port) as connection, _without_collector():
+    with KeptConnection(port, tls) as connection, _without_collector():
         for request in islice(cycle(requests), warm_up):
             connection.ask(request)
         measure_from = time.monotonic()

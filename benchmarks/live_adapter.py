@@ -16,46 +16,46 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from adapter.apis.handler import Handler, Parts
-from adapter.apis.routing import is_frequent
-from adapter.apis.telemetry import Telemetry
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration
 from adapter.commands.serve.flags import SERVE
-from adapter.commands.serve.settings import serve_settings
-from adapter.identity.gate import Gate
-from adapter.objects.selectors import EVERYTHING
-from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer, UsageAnswer, UsageItem
-from adapter.readings.catalogue.catalogue import Catalogue
-from adapter.readings.errors import NoObjectsMatchError, SourceUnreachableError
-from adapter.readings.explain.explanation import Explanation, ExplanationVerdict
-from adapter.rulebook.discover import static_metrics
-from adapter.rulebook.parsing.parse import parse_rulebook
-from adapter.rulebook.rendering.render import exact_query
-from adapter.rulebook.requests import Asked, Row
-from adapter.service.flags.parsing import flags_or_exit
-from adapter.service.runtime.telemetry import exposition
-from adapter.service.server.process import serve_forever
-from adapter.sources.files import FileObjects
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.errors import PrometheusError
-from adapter.timing.file_contents import read_files
-from adapter.timing.pace import UNPACED
-from adapter.web.wsgi import wsgi_application
+from adapter.commands.serve.serve_settings import serve_settings
+from adapter.foundation.files.file_contents import read_files
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.service.flags.parsing import flags_or_exit
+from adapter.foundation.service.runtime.process_telemetry import exposition
+from adapter.foundation.service.server.process import serve_forever
+from adapter.foundation.sources.files import FileObjects
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.errors import PrometheusError
+from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.web.wsgi import wsgi_application
+from adapter.metrics.apis.apis_telemetry import Telemetry
+from adapter.metrics.apis.handler import Handler, Parts
+from adapter.metrics.apis.routing import is_frequent
+from adapter.metrics.identity.gate import Gate
+from adapter.metrics.readings.answers import ByName, ExternalAnswer, ObjectsAnswer, UsageAnswer, UsageItem
+from adapter.metrics.readings.catalogue.catalogue import Catalogue
+from adapter.metrics.readings.errors import NoObjectsMatchError, SourceUnreachableError
+from adapter.metrics.readings.explain.explanation import Explanation, ExplanationVerdict
+from adapter.metrics.rulebook.discover import static_metrics
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from adapter.metrics.rulebook.rendering import exact_query
+from adapter.metrics.rulebook.requests import Asked, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.commands.serve.settings import ServeSettings
-    from adapter.objects.resources import Resource
-    from adapter.objects.selectors import Selector
-    from adapter.readings.answers import BySelector, NamedBySelector
-    from adapter.readings.catalogue.look_ups import LookUp
-    from adapter.readings.explain.explanation import ExplanationStep, Question
-    from adapter.rulebook.model import Metric, RefusedRule
-    from adapter.service.server.context import WorkerContext
-    from adapter.service.server.process import WsgiApp
-    from adapter.sources.prometheus.decoding import Sample
+    from adapter.commands.serve.serve_settings import ServeSettings
+    from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.service.server.process import WsgiApp
+    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.metrics.readings.answers import BySelector, NamedBySelector
+    from adapter.metrics.readings.catalogue.look_ups import LookUp
+    from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
+    from adapter.metrics.rulebook.model import Metric, RefusedRule
 
 _DEADLINE_SECONDS = 10.0
 
@@ -67,6 +67,10 @@ class LiveReadings:
         self.catalogue = catalogue
         self._objects = objects
         self._prometheus = prometheus
+
+    def complete_catalogue(self, namespace: str | None) -> Catalogue:  # noqa: ARG002 - part of the protocol
+        """Return all metrics, which are known from the start."""
+        return self.catalogue
 
     def objects(
         self, metric: Metric, namespace: str | None, which: ByName | BySelector, metric_selector: Selector

@@ -71,7 +71,7 @@ class NodeAnswers:
     def __init__(self, nodes: int) -> None:
         self.asked = Asked()
         self._nodes = nodes
-        self._survey = survey_query({})
+        self._surveys = {survey_query({}, with_past=with_past) for with_past in (False, True)}
         self._resources = {
             resource_query(resource, rate=rate_function(interval), matchers={}).expression: resource
             for resource in _SERIES_OF_A_NODE
@@ -83,7 +83,7 @@ class NodeAnswers:
         query = parameters.get("query", "")
         if path == "/asked":
             return 200, msgspec.json.encode(self.asked)
-        if path == "/api/v1/query" and query == self._survey:
+        if path == "/api/v1/query" and query in self._surveys:
             self.asked.instants += 1
             return 200, self._survey_answer(float(parameters.get("time", time.time())))
         if path == "/api/v1/query_range" and query in self._resources:
@@ -102,7 +102,7 @@ class NodeAnswers:
         for part in parts if _SERIES_OF_A_NODE[resource] else ():
             points = [_points(part, of_class, times) for of_class in range(CLASSES)]
             series += (
-                b'{"metric":{"instance":"%b:9100","%b":"%b"},"values":%b}'
+                b'{"metric":{"instance":"%b:9100","job":"node-exporter","namespace":"monitoring","%b":"%b"},"values":%b}'
                 % (node_address(node).encode(), PART_LABEL.encode(), part.encode(), points[class_of(node)])
                 for node in range(self._nodes)
             )
@@ -119,8 +119,9 @@ class NodeAnswers:
             numbers.append(({PART_LABEL: f"exporters:{resource.value}"}, self._nodes))
         for node in range(self._nodes):
             instance = f"{node_address(node)}:9100"
-            numbers.append(({"instance": instance, PART_LABEL: "scrapes"}, COUNT_WINDOW_SECONDS / SCRAPE_SECONDS))
-            numbers.append(({"instance": instance, "nodename": node_name(node), PART_LABEL: "uname"}, 1))
+            who = {"instance": instance, "job": "node-exporter", "namespace": "monitoring"}
+            numbers.append(({**who, PART_LABEL: "scrapes"}, COUNT_WINDOW_SECONDS / SCRAPE_SECONDS))
+            numbers.append(({**who, "nodename": node_name(node), PART_LABEL: "uname"}, 1))
         result = [{"metric": labels, "value": [at, f"{value:g}"]} for labels, value in numbers]
         return msgspec.json.encode({"status": "success", "data": {"resultType": "vector", "result": result}})
 

@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from adapter.nodes.model.settings import SchedulingSettings
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.queries.refresher import SampleRefresher
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.settings import PrometheusSettings
 from benchmarks.node_loads import SCRAPE_SECONDS, class_of, mean_ratio
 from benchmarks.nodes_stage import fetched
 from benchmarks.scripted_cluster import node_address
@@ -23,7 +23,7 @@ from tests.support.backfill import backfill
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.sources.prometheus.ranges import RangeAnswer
+    from adapter.foundation.sources.prometheus.ranges import RangeAnswer
     from benchmarks.report import Row
 
 CPUS = 4

@@ -20,7 +20,7 @@ from demo.machine.ports import answers, free_port
 from demo.machine.processes import start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from benchmarks.cores import Cores
     from demo.machine.processes import ManagedProcess
@@ -97,13 +97,15 @@ def nodes_stage(folder: Path, nodes: int, cores: Cores) -> Iterator[NodesStage]:
 
 @contextmanager
 def running_nodes(
-    stage: NodesStage, name: str, *, port: int | None = None, state: bool = True
+    stage: NodesStage, name: str, *, port: int | None = None, state: bool = True, flags: Sequence[str] = ()
 ) -> Iterator[RunningNodes]:
     """Run the command; it need not answer yet."""
     configuration = stage.folder / "scheduling.yaml"
     configuration.write_text(CONFIGURATION)
     port = port or free_port()
-    flags = [
+    command = [
+        str(PRODUCT),
+        "nodes",
         f"--port={port}",
         "--bind-address=127.0.0.1",
         f"--prometheus-url={stage.prometheus_url}",
@@ -111,10 +113,10 @@ def running_nodes(
         f"--scheduling-config={configuration}",
         "--shutdown-delay=0s",
         *([f"--state={stage.state_file}"] if state else []),
+        *flags,
     ]
     began = time.monotonic()
     with on(stage.cores.measured):
-        command = [str(PRODUCT), "nodes", *flags]
         process = start(
             command,
             name=name,

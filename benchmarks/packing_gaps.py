@@ -6,18 +6,16 @@ import time
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.predicates.snapshot import Snapshot
-from adapter.cluster.state import ClusterNode, ClusterPod, ControllerReference
-from adapter.objects.pod_requests import PodResources
-from adapter.objects.quantities import parse_quantity
+from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod, ControllerReference
+from adapter.foundation.objects.pod_requests import PodResources
+from adapter.foundation.objects.quantities import parse_quantity
 from benchmarks.exact_packing import least_cost_exactly
 from benchmarks.tally import quantile
-from recommender.cluster_size.estimator.bound import lower_bound
-from recommender.cluster_size.estimator.equivalence import pod_groups
-from recommender.cluster_size.estimator.estimate import estimate
-from recommender.cluster_size.estimator.fast_path import fast_path_choice
-from recommender.cluster_size.estimator.order import ordered
-from recommender.cluster_size.model.groups import NodeGroup, NodeTemplate
+from recommender.kinds.cluster_size.estimator.bound import lower_bound
+from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
+from recommender.kinds.cluster_size.estimator.estimate import estimate
+from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeTemplate
+from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +37,6 @@ def peer_estimate(reference_seconds: float) -> Row:
     groups = pod_groups(pods, snapshot)
     found = estimate(snapshot, groups, template, name_prefix="new", max_nodes=3000)
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
-    chosen = fast_path_choice(ordered(groups, template.node), template.node)
     return {
         "case": "estimate of the peer's benchmark",
         "pods": len(pods),
@@ -48,7 +45,6 @@ def peer_estimate(reference_seconds: float) -> Row:
         "reference_seconds": reference_seconds,
         "new_nodes": found.node_count,
         "reference_nodes": PEER_NODES,
-        "fast_path_pods": None if chosen is None else len(ordered(groups, template.node)[chosen].pods),
         "errors": 0 if (found.node_count, len(found.pods)) == (PEER_NODES, len(pods)) else 1,
     }
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.backtest.resampling import Missing, resampled
-from recommender.backtest.trace import read_trace
+from recommender.backtest.recorded.resampling import Missing, resampled
+from recommender.backtest.recorded.trace import read_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.predictive.history import LoadHistory
+    from recommender.kinds.predictive.history import LoadHistory
 
 ARCHIVE = "the Internet Traffic Archive, https://ita.ee.lbl.gov"
 NAB = "the Numenta Anomaly Benchmark, https://github.com/numenta/NAB"
@@ -27,8 +27,7 @@ class Recording:
 
     name: str
     file: str
-    origin: str
-    startups_seconds: tuple[float, ...]
+    origin: str = ""
     step_seconds: float | None = None
     """None: the median step of the samples."""
     missing: Missing = Missing.GAP
@@ -39,18 +38,27 @@ class Recording:
 
 
 RECORDINGS = (
-    Recording("nasa", "nasa_http_july_1min.csv", ARCHIVE, (180.0, 600.0)),
-    Recording("nasa-zero", "nasa_http_july_1min.csv", ARCHIVE, (180.0, 600.0), missing=Missing.ZERO),
-    Recording("world-cup", "worldcup98_before_tournament_5min.csv", ARCHIVE, (300.0, 600.0)),
-    Recording("nyc-taxi", "nyc_taxi_30min.csv", NAB, (1800.0, 3600.0)),
-    Recording("elb", "elb_request_count_5min.csv", NAB, (300.0, 600.0)),
-    Recording("road", "road_occupancy_irregular.csv", NAB, (300.0, 600.0)),
+    Recording("nasa", "nasa_http_july_1min.csv", ARCHIVE),
+    Recording("nasa-zero", "nasa_http_july_1min.csv", ARCHIVE, missing=Missing.ZERO),
+    Recording("world-cup", "worldcup98_before_tournament_5min.csv", ARCHIVE),
+    Recording("nyc-taxi", "nyc_taxi_30min.csv", NAB),
+    Recording("elb", "elb_request_count_5min.csv", NAB),
+    Recording("road", "road_occupancy_irregular.csv", NAB),
 )
 
 
-def missing_message(folder: Path, recordings: tuple[Recording, ...]) -> str | None:
-    """Return which files are missing and where their originals are published; None if all are there."""
-    absent = {each.file: each.origin for each in recordings if not (folder / each.file).is_file()}
+def recordings_in(folder: Path) -> tuple[Recording, ...]:
+    """Return the recordings of a folder: those that are known by a name, and every other CSV file by its own."""
+    files = sorted(each.name for each in folder.glob("*.csv")) if folder.is_dir() else []
+    known = tuple(each for each in RECORDINGS if each.file in files)
+    named = {each.file for each in known}
+    others = (Recording(file.removesuffix(".csv"), file) for file in files if file not in named)
+    return (*known, *others)
+
+
+def missing_message(folder: Path) -> str | None:
+    """Return which of the known files are missing and where their originals are published; None if all are there."""
+    absent = {each.file: each.origin for each in RECORDINGS if not (folder / each.file).is_file()}
     if not absent:
         return None
     listed = "; ".join(f"{file} (published by {origin})" for file, origin in absent.items())

@@ -1,8 +1,8 @@
 """A scripted API server with a large cluster: `python -m benchmarks.scripted_cluster --nodes 5000 --pods 50000 …`.
 
-It serves lists in pages and watches of nodes, pods, services and ReplicaSets over HTTP, and sends the nodes'
-heartbeats. It prints its port. Whole nodes and pods have the size of real ones. Pods are whole, and bound to nodes,
-unless their metadata alone is asked for.
+It serves lists in pages, streamed lists, and watches of nodes, pods, services and ReplicaSets over HTTP, and sends the
+nodes' heartbeats. It prints its port. Whole nodes and pods have the size of real ones. Pods are whole, and bound to
+nodes, unless their metadata alone is asked for.
 """
 
 from __future__ import annotations
@@ -26,8 +26,18 @@ _CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
 _NO_HEARTBEATS_POLL_SECONDS = 0.2
 _ZONES = 3
 _KINDS = ("nodes", "pods", "services", "replicasets")
-_NONE_OF = ("replicationcontrollers", "statefulsets")
+_NONE_OF = ("daemonsets", "replicationcontrollers", "statefulsets")
 """Kinds of which the cluster has no objects."""
+_LISTS = {
+    "nodes": "NodeList",
+    "pods": "PodList",
+    "services": "ServiceList",
+    "replicasets": "ReplicaSetList",
+    "daemonsets": "DaemonSetList",
+    "replicationcontrollers": "ReplicationControllerList",
+    "statefulsets": "StatefulSetList",
+}
+_VERSION = "5000"
 
 
 def node_name(number: int) -> str:
@@ -114,15 +124,20 @@ class _Handler(BaseHTTPRequestHandler):
         kind = url.path.rpartition("/")[2]
         if kind not in self.server.sizes:
             self.send_error(404)
+        elif query.get("sendInitialEvents") == "true":
+            self._stream(kind)
         elif query.get("watch"):
             self._watch(kind, float(query.get("timeoutSeconds", "30")))
         else:
             self._list(kind, int(query.get("continue", "0")), int(query.get("limit", _PAGE)))
 
+    def _is_metadata(self) -> bool:
+        return "PartialObjectMetadata" in self.headers.get("Accept", "")
+
     def _item(self, kind: str, number: int) -> dict[str, Any]:
         if kind == "nodes":
             return node(number)
-        if "PartialObjectMetadata" in self.headers.get("Accept", ""):
+        if self._is_metadata():
             return metadata(kind, number)
         if kind == "pods":
             return whole_pod(number, node_name(number % max(1, self.server.sizes["nodes"])))
@@ -130,22 +145,43 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _list(self, kind: str, start: int, limit: int) -> None:
         end = min(self.server.sizes[kind], start + limit)
-        about = {"resourceVersion": "5000"}
+        about = {"resourceVersion": _VERSION}
         if end < self.server.sizes[kind]:
             about["continue"] = str(end)
         items = [self._item(kind, number) for number in range(start, end)]
-        body = _json({"kind": "List", "apiVersion": "v1", "metadata": about, "items": items})
+        group_version = urlsplit(self.path).path.removeprefix("/api/").removeprefix("/apis/").rpartition("/")[0]
+        head = {"kind": _LISTS[kind], "apiVersion": group_version}
+        if self._is_metadata():
+            head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+        body = _json(head | {"metadata": about, "items": items})
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    def _watch(self, kind: str, seconds: float) -> None:
+    def _stream(self, kind: str) -> None:
+        """Send the objects as events, up to the bookmark that ends them (KEP-3157)."""
+        self._begin_chunks()
+        its_kind = "PartialObjectMetadata" if self._is_metadata() else _LISTS[kind].removesuffix("List")
+        for number in range(self.server.sizes[kind]):
+            self._chunk({"type": "ADDED", "object": self._item(kind, number)})
+        end = {"resourceVersion": _VERSION, "annotations": {"k8s.io/initial-events-end": "true"}}
+        self._chunk({"type": "BOOKMARK", "object": {"kind": its_kind, "metadata": end}})
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _begin_chunks(self) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+
+    def _chunk(self, event: dict[str, Any]) -> None:
+        line = _json(event) + b"\n"
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+
+    def _watch(self, kind: str, seconds: float) -> None:
+        self._begin_chunks()
         rate = self.server.heartbeats_per_second if kind == "nodes" else 0.0
         until, heartbeat = time.monotonic() + seconds, int(time.time())
         try:
@@ -153,9 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(1 / rate if rate else _NO_HEARTBEATS_POLL_SECONDS)
                 if rate:
                     heartbeat += 1
-                    event = {"type": "MODIFIED", "object": node(heartbeat % self.server.sizes["nodes"], heartbeat)}
-                    line = _json(event) + b"\n"
-                    self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+                    changed = node(heartbeat % self.server.sizes["nodes"], heartbeat)
+                    self._chunk({"type": "MODIFIED", "object": changed})
             self.wfile.write(b"0\r\n\r\n")
         except OSError:
             return

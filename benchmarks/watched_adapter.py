@@ -22,17 +22,17 @@ import msgspec
 
 from adapter.commands.serve.command import make_worker
 from adapter.commands.serve.flags import SERVE
-from adapter.commands.serve.settings import serve_settings
-from adapter.options.logs import configure_logs_by
-from adapter.service.flags.parsing import flags_or_exit
-from adapter.service.server.process import serve_forever
+from adapter.commands.serve.serve_settings import serve_settings
+from adapter.foundation.options.logs import configure_logs_by
+from adapter.foundation.service.flags.parsing import flags_or_exit
+from adapter.foundation.service.server.process import serve_forever
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.commands.serve.settings import ServeSettings
-    from adapter.service.server.context import WorkerContext
-    from adapter.service.server.process import WsgiApp
+    from adapter.commands.serve.serve_settings import ServeSettings
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.service.server.process import WsgiApp
 
 WATCH_FILE = "TIDEWATCH_WATCH_FILE"
 _TICK_SECONDS = 0.001

@@ -1,0 +1,183 @@
+"""What strangers cost kube-scheduler and the kubelet: `python -m benchmarks.closed_doors --nodes 5000`.
+
+A real `tidewatch-adapter nodes` watches a scripted cluster, and a client asks for scores as kube-scheduler does, over
+TLS and with a certificate, one request after another. First alone; then beside eight requests whose bodies never end,
+20 scrapes a second that nobody reads, and 200 connections with 20 requests at once each. Another client asks for
+`/livez` ten times a second, as no kubelet does.
+
+Two servers: one that is closed, as the chart installs it, and one that is open to everybody.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ssl
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from benchmarks.adapter_load import between
+from benchmarks.cluster_stage import CHECKOUT, temporary_folder
+from benchmarks.cores import Cores, on
+from benchmarks.door_strangers import StrangersPlan
+from benchmarks.extender import PRIORITIZE, extender_arguments, judge_of
+from benchmarks.feasible_nodes import names_in_a_request
+from benchmarks.kept_connection import KeptConnection, get, measured, post, row_of
+from benchmarks.nodes_stage import nodes_stage, running_nodes
+from benchmarks.report import report
+from benchmarks.running import run
+from benchmarks.usage import usage
+from demo.machine.certificates import Authority
+from demo.machine.ports import free_port
+from demo.machine.processes import start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from benchmarks.nodes_stage import NodesStage, RunningNodes
+    from benchmarks.progress import Progress
+    from benchmarks.report import Report, Row
+
+NAME = "closed_doors"
+BODIES, SCRAPES_A_SECOND, PIPELINING, AT_ONCE = 8, 20.0, 200, 20
+_SETTLE_SECONDS = 5.0
+_LIVEZ_EVERY_SECONDS = 0.1
+
+
+class Livez:
+    """Asks for `/livez` on a connection of its own each time, in a thread."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.worst_seconds = 0.0
+        self.asked = self.failed = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(_LIVEZ_EVERY_SECONDS):
+            began = time.monotonic()
+            self.asked += 1
+            try:
+                with KeptConnection(self._port) as connection:
+                    self.failed += connection.ask(get("/livez")).status != 200
+            except OSError:
+                self.failed += 1
+            self.worst_seconds = max(self.worst_seconds, time.monotonic() - began)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
+    options = _options(arguments)
+    return run(
+        NAME,
+        options.output,
+        lambda progress: measure(options.nodes, options.seconds, progress),
+        expected=(OSError,),
+    )
+
+
+def measure(nodes: int, seconds: float, progress: Progress) -> Report:
+    """Run everything and return the report. Raises ProcessFailedError, OSError."""
+    cores = Cores.of_this_machine()
+    rows: list[Row] = []
+    with temporary_folder() as folder, nodes_stage(folder, nodes, cores) as stage, on(cores.others):
+        for door in ("closed", "open"):
+            plain_port = free_port()
+            flags, tls = _credentials(folder) if door == "closed" else ((), None)
+            with running_nodes(
+                stage, door, state=False, flags=(*flags, f"--plain-bind-address=127.0.0.1:{plain_port}")
+            ) as running:
+                running.wait_for("/watcher/health")
+                progress.say(f"{door}, alone")
+                rows.append(_row(f"{door}, alone", running, plain_port, nodes, seconds, tls))
+                progress.say(f"{door}, beside strangers")
+                with _strangers(stage, running.port, plain_port):
+                    rows.append(_row(f"{door}, beside strangers", running, plain_port, nodes, seconds, tls))
+        return report(NAME, rows, nodes=nodes)
+
+
+def _row(
+    load: str, running: RunningNodes, plain_port: int, nodes: int, seconds: float, tls: ssl.SSLContext | None
+) -> Row:
+    size = min(names_in_a_request(nodes), nodes)
+    judge = judge_of(size)
+    with Livez(plain_port) as livez:
+        outcome = measured(
+            running.port, [post(PRIORITIZE, extender_arguments(size))], judge.any_scores, 1, seconds=seconds, tls=tls
+        )
+    return {
+        **row_of(load, outcome, judge.size),
+        "livez_asked": livez.asked,
+        "livez_failed": livez.failed,
+        "livez_worst_ms": round(1000 * livez.worst_seconds, 1),
+        "peak_rss_mib": usage(running.process.pid).peak_mib,
+    }
+
+
+def _credentials(folder: Path) -> tuple[tuple[str, ...], ssl.SSLContext]:
+    """Return the flags of a closed server, and what the scheduler asks it with."""
+    serving, clients = Authority(folder / "serving"), Authority(folder / "clients", "clients")
+    own, scheduler = serving.server(), clients.client("scheduler")
+    token = folder / "token"
+    token.write_text("of-readers")
+    context = ssl.create_default_context(cafile=serving.ca_file)
+    context.load_cert_chain(scheduler.certificate_file, scheduler.key_file)
+    flags = (
+        f"--tls-cert-file={own.certificate_file}",
+        f"--tls-private-key-file={own.key_file}",
+        "--tls-optional",
+        f"--client-ca-file={clients.ca_file}",
+        f"--token-file={token}",
+    )
+    return flags, context
+
+
+@contextmanager
+def _strangers(stage: NodesStage, port: int, plain_port: int) -> Iterator[None]:
+    """Let them come, and wait until they have."""
+    plan = StrangersPlan(
+        port=port,
+        plain_port=plain_port,
+        bodies=BODIES,
+        scrapes_a_second=SCRAPES_A_SECOND,
+        pipelining=PIPELINING,
+        requests_at_once=AT_ONCE,
+        end_at=time.monotonic() + 3600.0,
+    )
+    file = stage.folder / "strangers.json"
+    file.write_bytes(msgspec.json.encode(plan))
+    command = [sys.executable, "-m", "benchmarks.door_strangers", str(file)]
+    with ExitStack() as stack:
+        with on(stage.cores.others):
+            process = start(command, name="strangers", log_path=stage.folder / "strangers.log", folder=CHECKOUT)
+        stack.enter_context(process)
+        time.sleep(_SETTLE_SECONDS)
+        yield
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--nodes", type=between(2, 20_000), default=5000, help="nodes of the cluster")
+    parser.add_argument("--seconds", type=between(1, 600), default=20, help="of each row")
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Strangers at the doors of `tidewatch-adapter nodes`: `python -m benchmarks.door_strangers PLAN`.
+
+Some begin requests whose bodies never end, some scrape metrics and read nothing, and some send many requests at once.
+All of them come again when they are cut off. It is a process of one thread.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.kept_connection import get
+
+_TURN_SECONDS = 0.02
+_BODY_BYTES = 20 * 2**20
+_PIECE = bytes(65536)
+_KEPT_SCRAPES = 200
+"""Connections with unread metrics that are held open at once."""
+_FEW_BYTES = 4096
+
+
+class StrangersPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Who comes, and where. Moments are monotonic seconds, which all processes of a machine share."""
+
+    port: int
+    plain_port: int
+    bodies: int
+    scrapes_a_second: float
+    pipelining: int
+    requests_at_once: int
+    end_at: float
+
+
+class _Body:
+    """A connection whose request's body never ends."""
+
+    def __init__(self, port: int) -> None:
+        self.sock = _connected(port)
+        head = f"POST /scheduler/filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: {_BODY_BYTES}\r\n\r\n"
+        self._left = _BODY_BYTES - 100
+        self.sock.send(head.encode())
+        self._drip_at = 0.0
+
+    def advance(self) -> None:
+        """Send what the server takes, and a byte now and then when hardly any is left. Raises OSError when cut off."""
+        now = time.monotonic()
+        with suppress(BlockingIOError):
+            if not self.sock.recv(_FEW_BYTES):
+                raise ConnectionResetError
+        with suppress(BlockingIOError):
+            while self._left > 0:
+                self._left -= self.sock.send(_PIECE[: self._left])
+            if now >= self._drip_at:
+                self.sock.send(b" ")
+                self._drip_at = now + 0.5
+
+
+class _Pipeline:
+    """A connection with many requests at once."""
+
+    def __init__(self, port: int, count: int) -> None:
+        self.sock = _connected(port)
+        self._requests = count * get("/watcher")
+        self._count = count
+        self._open = 0
+        self._tail = b""
+
+    def advance(self) -> None:
+        """Read what is there, and ask again when all is answered. Raises OSError when cut off."""
+        with suppress(BlockingIOError):
+            while data := self.sock.recv(2**18):
+                seen = self._tail + data
+                self._open -= seen.count(b"HTTP/1.1 ")
+                self._tail = data[-8:] if not data.endswith(b"HTTP/1.1 ") else b""
+            raise ConnectionResetError
+        if self._open <= 0:
+            with suppress(BlockingIOError):
+                self.sock.send(self._requests)
+                self._open = self._count
+
+
+class Strangers:
+    """All of them."""
+
+    def __init__(self, plan: StrangersPlan) -> None:
+        self._plan = plan
+        self._scrapes: deque[socket.socket] = deque()
+        self._scrape_at = time.monotonic()
+
+    def run(self) -> None:
+        """Go on until the plan's end."""
+        plan = self._plan
+        visits: list[_Body | _Pipeline | None] = [None] * (plan.bodies + plan.pipelining)
+        while time.monotonic() < plan.end_at:
+            for place, visit in enumerate(visits):
+                try:
+                    if visit is None:
+                        is_body = place < plan.bodies
+                        visits[place] = _Body(plan.port) if is_body else _Pipeline(plan.port, plan.requests_at_once)
+                    else:
+                        visit.advance()
+                except OSError:
+                    if visit is not None:
+                        visit.sock.close()
+                    visits[place] = None
+            self._scrape()
+            time.sleep(_TURN_SECONDS)
+
+    def _scrape(self) -> None:
+        while self._scrape_at <= time.monotonic():
+            self._scrape_at += 1 / self._plan.scrapes_a_second
+            with suppress(OSError):
+                sock = _connected(self._plan.plain_port, receive_bytes=_FEW_BYTES)
+                self._scrapes.append(sock)
+                sock.send(get("/metrics"))
+            if len(self._scrapes) > _KEPT_SCRAPES:
+                self._scrapes.popleft().close()
+
+
+def _connected(port: int, receive_bytes: int | None = None) -> socket.socket:
+    sock = socket.socket()
+    try:
+        if receive_bytes:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        sock.settimeout(2.0)
+        sock.connect(("127.0.0.1", port))
+        sock.settimeout(0)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+if __name__ == "__main__":
+    Strangers(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=StrangersPlan)).run()

@@ -1,0 +1,87 @@
+"""One load with one start-up time: auto, every model and every rival at the replica-hours of auto."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.rival_forecasts import rival_capacities
+from recommender.backtest.options import BacktestOptions
+from recommender.backtest.regret import regret_of, shortage_of
+from recommender.backtest.replay import fleet_settings, warm_up_steps
+from recommender.backtest.report import PolicyResult, Regret
+from recommender.kinds.predictive.choice.auto import run_auto
+from recommender.kinds.predictive.choice.blend import room_of
+from recommender.kinds.predictive.models.table import MODELS
+from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.kinds.predictive.simulation.bill import above_load_ratio
+from recommender.kinds.predictive.simulation.equal_cost import measured_at_cost
+from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
+from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.serving import desired_replicas, needed_replicas, simulate
+from recommender.kinds.predictive.tasks import task_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.history import LoadHistory
+    from recommender.kinds.predictive.simulation.frontier import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What came of one replay; arrays of shape (steps,)."""
+
+    startup_seconds: float
+    history: LoadHistory
+    judged: BoolArray
+    auto: Comparison
+    above_load_ratio: float | None
+    regret: Regret
+    rivals: Mapping[str, float]
+    """Shortage of each at the replica-hours of auto, divided by that of plain headroom."""
+    in_use: tuple[str, ...]
+    needed: FloatArray
+    serving: FloatArray
+    rival_serving: FloatArray
+    """Of plain headroom that costs as much as auto."""
+
+
+def replayed(history: LoadHistory, startup_seconds: float, models: Sequence[str]) -> Replayed:
+    """Return what came of a replay with the defaults of a backtest. Models are fitted in this process."""
+    options = BacktestOptions(startup_seconds=startup_seconds)
+    load, fleet = history.values[0], fleet_settings(history, options)
+    judged = np.arange(history.steps) >= warm_up_steps(history, options)
+    task = task_for(startup_seconds, history.step_seconds, options.settings, options.down_window_seconds)
+    forecasts = {
+        model.name: rolling_forecasts(model, history, task, RollingOptions())
+        for model in MODELS
+        if model.name in models
+    }
+    run = run_auto(history, forecasts, task, fleet)
+    acting = simulate(desired_replicas(run.capacity, fleet.load_per_replica), fleet)
+    measures = measure(load, acting, judged, fleet)
+    hours = measures.replica_hours
+    points = reaching(frontier(load, judged, fleet), hours, load, judged, fleet)
+    comparison = compare(measures, points)
+    rooms = {name: room_of(load, found.upper[0], task.headroom_ratio) for name, found in forecasts.items()}
+    plain = desired_replicas(load * (1 + comparison.cost_as_headroom_ratio), fleet.load_per_replica)
+    return Replayed(
+        startup_seconds=startup_seconds,
+        history=history,
+        judged=judged,
+        auto=comparison,
+        above_load_ratio=above_load_ratio(load, judged, hours, fleet),
+        regret=regret_of(PolicyResult("auto", measures, comparison, acting), rooms, load, judged, fleet, points),
+        rivals={
+            name: shortage_of(compare(measured_at_cost(load, capacity - load, hours, judged, fleet), points))
+            for name, capacity in rival_capacities(history, task).items()
+        },
+        in_use=run.in_use,
+        needed=needed_replicas(load, fleet.load_per_replica),
+        serving=acting.serving,
+        rival_serving=simulate(plain, fleet).serving,
+    )

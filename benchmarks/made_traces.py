@@ -1,0 +1,141 @@
+"""Made loads that are hard for forecasts: each from a seed, so that every run sees the same ones.
+
+Recorded load holds few of the cases in which a forecast does harm. Each of these holds one: no cycle at all, a cycle
+that changes, silence, single spikes. None of them served to choose a parameter by its figures alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory, of_one_series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.kinds.predictive.arrays import FloatArray
+
+BEGIN: Final = 1_772_323_200.0
+"""Sunday, 1 March 2026, 00:00 UTC: clocks in Berlin go forward four weeks later."""
+STEP_SECONDS: Final = 300.0
+DAYS: Final = 28
+LEVEL: Final = 1000.0
+_HOLIDAYS: Final = (9, 16, 17, 24)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeTrace:
+    """A load by its name."""
+
+    name: str
+    make: Callable[[FloatArray, np.random.Generator], FloatArray]
+    """From the times of the steps, in days since the beginning, and random numbers to the load."""
+
+    def read(self, seed: int = 0) -> LoadHistory:
+        """Return the load."""
+        days = np.arange(DAYS * DAY_SECONDS / STEP_SECONDS) * STEP_SECONDS / DAY_SECONDS
+        rng = np.random.default_rng([seed, *self.name.encode()])
+        return of_one_series(BEGIN, STEP_SECONDS, np.maximum(0.0, self.make(days, rng)))
+
+
+def _office(day: FloatArray) -> FloatArray:
+    """Return a working day's shape from 0 to 1 with a steep morning; `day` is the time in days."""
+    hour = day % 1 * 24
+    rise, fall = 1 / (1 + np.exp(-(hour - 8) * 2.5)), 1 / (1 + np.exp((hour - 18) * 1.2))
+    return np.asarray(rise * fall)
+
+
+def _noisy(load: FloatArray, rng: np.random.Generator, share: float) -> FloatArray:
+    return np.asarray(load * np.exp(rng.normal(0.0, share, len(load))))
+
+
+def _week(day: FloatArray, shift: float = 0.0) -> FloatArray:
+    """Return working days and quiet weekends; the first day is a Sunday."""
+    weekday = np.floor(day + shift) % 7
+    is_weekend = (weekday == 0) | (weekday == 6)
+    return np.asarray(0.15 + _office(day + shift) * np.where(is_weekend, 0.35, 1.0))
+
+
+def _random_walk(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    steps = np.cumsum(rng.normal(0.0, 0.03, len(day)))
+    return LEVEL * np.exp(np.clip(steps - 0.5 * np.linspace(0, steps[-1], len(steps)), -3, 3))
+
+
+def _slow_walk(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    found, level = np.empty(len(day)), 0.0
+    for place, step in enumerate(rng.normal(0.0, 0.05, len(day))):
+        level = 0.99 * level + step
+        found[place] = level
+    return LEVEL * np.exp(found)
+
+
+def _noise(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return LEVEL * rng.lognormal(0.0, 0.4, len(day))
+
+
+def _small_counts(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return rng.poisson(4 + 12 * _week(day)).astype(np.float64)
+
+
+def _silent_nights(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    hour, load = day % 1 * 24, _noisy(LEVEL * _week(day), rng, 0.08)
+    return np.where((hour >= 7) & (hour < 21), load, 0.0)
+
+
+def _spikes(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    load = _noisy(LEVEL * _week(day), rng, 0.05)
+    for at in rng.integers(0, len(day) - 12, 5):
+        load[at : at + 6] *= 20.0
+    return load
+
+
+def _summer_time(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    # On the third Sunday, so that a week follows: all of the day comes an hour earlier in UTC.
+    return _noisy(LEVEL * _week(day + np.where(day >= 14, 1 / 24, 0.0)), rng, 0.05)
+
+
+def _holidays(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    off = np.isin(np.floor(day), _HOLIDAYS)
+    return _noisy(LEVEL * np.where(off, 0.15 + 0.2 * _office(day), _week(day)), rng, 0.05)
+
+
+def _drifting_period(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    hours = np.linspace(24.0, 20.0, len(day))
+    cycles = np.cumsum(24.0 / hours) * STEP_SECONDS / DAY_SECONDS
+    return _noisy(LEVEL * (0.2 + _office(cycles)), rng, 0.05)
+
+
+def _misconfigured_cpu(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return a group's CPU that saws between its limits, and stands high for two days before somebody sees it."""
+    phase = np.cumsum(rng.lognormal(0.0, 0.3, len(day))) / 40 % 1
+    load = 35 + 25 * phase + rng.normal(0, 3, len(day))
+    return np.where((day > 19) & (day < 21), 90 + rng.normal(0, 2, len(day)), load)
+
+
+def _growth(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return _noisy(LEVEL * (1 + 0.08 * day) * _week(day), rng, 0.04)
+
+
+def _batch_jobs(day: FloatArray, rng: np.random.Generator) -> FloatArray:
+    hour = day % 1 * 24
+    job = ((hour % 6) < 0.5) * 3.0
+    return _noisy(np.asarray(LEVEL * (0.5 + job), dtype=np.float64), rng, 0.05)
+
+
+MADE: Final = (
+    MadeTrace("random-walk", _random_walk),
+    MadeTrace("slow-walk", _slow_walk),
+    MadeTrace("noise", _noise),
+    MadeTrace("small-counts", _small_counts),
+    MadeTrace("silent-nights", _silent_nights),
+    MadeTrace("spikes", _spikes),
+    MadeTrace("summer-time", _summer_time),
+    MadeTrace("holidays", _holidays),
+    MadeTrace("drifting-period", _drifting_period),
+    MadeTrace("misconfigured-cpu", _misconfigured_cpu),
+    MadeTrace("growth", _growth),
+    MadeTrace("batch-jobs", _batch_jobs),
+)

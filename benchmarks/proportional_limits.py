@@ -1,0 +1,185 @@
+"""What the drop-in for cluster-proportional-autoscaler takes: `python -m benchmarks.proportional_limits --nodes 5000`.
+
+A real `tidewatch-recommender proportional` watches a scripted API server. Rows: idle, under the heartbeats of kubelets,
+and with the page, which is asked once, each with memory and processor time per poll of 10 s; and, where this machine
+lets control groups be made, how long `/healthz` takes to answer within the limits of manifests. A row has an error if
+the recommendation is not what the number of nodes demands, if there are several processes, or if `/healthz` or the
+page does not answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import re
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.cluster_stage import HEARTBEATS_PER_SECOND, scripted_api_server, temporary_folder
+from benchmarks.cores import Cores, on
+from benchmarks.limited_group import limited_group
+from benchmarks.report import report
+from benchmarks.running import run
+from benchmarks.usage import usage
+from demo.machine.ports import free_port
+from demo.machine.processes import start
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.cluster_stage import ApiServer
+    from benchmarks.progress import Progress
+    from benchmarks.report import Report, Row
+
+NAME = "proportional_limits"
+POLL_SECONDS = 10.0
+NODES_PER_REPLICA = 16
+FIRST_LISTS_SECONDS = 120.0
+SETTLE_SECONDS = 3.0
+FEW_NODES = 10
+LIMITS = ((100, 64), (20, 64))
+"""Thousandths of a core and MiB, as manifests set them, with the memory that the page names."""
+PRODUCT = Path(sys.executable).with_name("tidewatch-recommender")
+_VALUE = re.compile(r"^tidewatch_recommended_replicas\{[^}]*\} (\S+)$", re.MULTILINE)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and print its report; return the exit status: 1 where a row has an error."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--seconds", type=float, default=30.0, help="how long each row is measured")
+    parser.add_argument(
+        "--limits", action=argparse.BooleanOptionalAction, default=True, help="start within limits, too"
+    )
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    options = parser.parse_args(arguments)
+    return run(NAME, options.output, lambda progress: measure(options.nodes, options.seconds, options.limits, progress))
+
+
+def measure(nodes: int, seconds: float, limits: bool, progress: Progress) -> Report:  # noqa: FBT001 - from a flag
+    """Run everything and return the report. Raises ProcessFailedError."""
+    cores = Cores.of_this_machine()
+    rows = [
+        _running("idle", nodes, 0.0, seconds, progress, cores),
+        _running("heartbeats", nodes, HEARTBEATS_PER_SECOND, seconds, progress, cores),
+        _running("page", nodes, 0.0, seconds, progress, cores, free_port()),
+    ]
+    for few_or_all, (cpu_milli, memory_mib) in itertools.product((FEW_NODES, nodes), LIMITS) if limits else ():
+        row = _limited(few_or_all, cpu_milli, memory_mib, progress, cores)
+        if row is not None:
+            rows.append(row)
+    return report(NAME, rows, nodes=nodes)
+
+
+def _running(
+    phase: str,
+    nodes: int,
+    heartbeats: float,
+    seconds: float,
+    progress: Progress,
+    cores: Cores,
+    page_port: int | None = None,
+) -> Row:
+    with temporary_folder() as folder, scripted_api_server({"nodes": nodes}, heartbeats, folder, cores) as api_server:
+        port = free_port()
+        command = [*_command(api_server, port), *([f"--port={page_port}"] if page_port else [])]
+        with on(cores.measured):
+            process = start(command, name="proportional", log_path=folder / "log", folder=folder)
+        with process:
+            began = time.monotonic()
+            process.wait_until(lambda: _value(port) is not None, FIRST_LISTS_SECONDS)
+            first_value = time.monotonic() - began
+            is_whole = page_port is None or _asked(page_port, "/") is not None
+            progress.wait_until(time.monotonic() + SETTLE_SECONDS, phase)
+            before, began = _cpu_seconds(process.pid), time.monotonic()
+            progress.wait_until(began + seconds, phase)
+            used, passed = _cpu_seconds(process.pid) - before, time.monotonic() - began
+            found = usage(process.pid)
+            value = _value(port)
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return {
+        "phase": phase,
+        "errors": int(not is_whole) + int(value != max(1, math.ceil(nodes / NODES_PER_REPLICA))) + len(children),
+        "replicas": value,
+        "first_value_s": round(first_value, 1),
+        "rss_mib": found.rss_mib,
+        "peak_mib": found.peak_mib,
+        "cpu_ms_per_poll": round(1000 * used * POLL_SECONDS / passed, 1),
+    }
+
+
+def _limited(nodes: int, cpu_milli: int, memory_mib: int, progress: Progress, cores: Cores) -> Row | None:
+    """Return how long `/healthz` takes within limits; None where no control group can be made."""
+    phase = f"{nodes} nodes in {cpu_milli}m and {memory_mib} MiB"
+    progress.say(phase)
+    with (
+        temporary_folder() as folder,
+        scripted_api_server({"nodes": nodes}, 0.0, folder, cores) as api_server,
+        limited_group(cpu_milli, memory_mib) as within,
+    ):
+        if within is None:
+            progress.say("no control group can be made here, so nothing is measured within limits")
+            return None
+        port = free_port()
+        command = [*within, *_command(api_server, port)]
+        began = time.monotonic()
+        with start(command, name="proportional", log_path=folder / "log", folder=folder) as process:
+            process.wait_until(lambda: _answers(port), FIRST_LISTS_SECONDS)
+            healthy = time.monotonic() - began
+            process.wait_until(lambda: _value(port) is not None, FIRST_LISTS_SECONDS)
+            return {
+                "phase": phase,
+                "errors": 0,
+                "replicas": _value(port),
+                "healthz_s": round(healthy, 2),
+                "first_value_s": round(time.monotonic() - began, 1),
+                "peak_mib": usage(process.pid).peak_mib,
+            }
+
+
+def _command(api_server: ApiServer, port: int) -> list[str]:
+    """Return the command: nothing is written, and the parameters are those of a ConfigMap that is missing."""
+    return [
+        str(PRODUCT),
+        "proportional",
+        "--namespace=kube-system",
+        "--target=deployment/coredns",
+        "--configmap=dns-autoscaler",
+        f'--default-params={{"linear": {{"nodesPerReplica": {NODES_PER_REPLICA}}}}}',
+        "--dry-run",
+        f"--kubeconfig={api_server.kubeconfig}",
+        f"--plain-bind-address=127.0.0.1:{port}",
+    ]
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Return the processor time of a process by its clock, since `usage` counts in steps of 10 ms."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def _asked(port: int, path: str) -> str | None:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            body: bytes = answer.read()
+            return body.decode()
+    except OSError:
+        return None
+
+
+def _answers(port: int) -> bool:
+    return _asked(port, "/healthz") is not None
+
+
+def _value(port: int) -> float | None:
+    found = _VALUE.search(_asked(port, "/metrics") or "")
+    return float(found[1]) if found else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
