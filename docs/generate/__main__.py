@@ -1,0 +1,32 @@
+"""Writes the pages that are made from the code: `make docs`, or `python -m docs.generate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.options.schema import schema_text
+from adapter.nodes.configuration.reading import SCHEDULING
+from docs.generate.rooms import rooms_page
+from recommender.configuration.reading import CONFIGURATION
+
+if TYPE_CHECKING:
+    from adapter.foundation.documents.sections import Section
+
+DOCS = Path(__file__).resolve().parents[1]
+SCHEMAS: Final[dict[str, tuple[str, Section[Any]]]] = {
+    "recommender-configuration.json": ("recommender configuration", CONFIGURATION),
+    "scheduling-configuration.json": ("scheduling configuration", SCHEDULING),
+}
+"""Titles and sections by the name of the file in `docs/schemas`."""
+
+
+def main() -> None:
+    """Write each page in place of the former one."""
+    (DOCS / "rooms.md").write_text(rooms_page(DOCS.parent), encoding="utf-8")
+    for name, (title, section) in SCHEMAS.items():
+        (DOCS / "schemas" / name).write_text(schema_text(title, section), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
