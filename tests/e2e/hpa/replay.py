@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.hpa import (
     AbleReason,
+    ActiveReason,
     HpaDecision,
     HpaHistory,
     HPASpec,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from tests.e2e.support.autoscalers import Autoscaler, Autoscalers
 
 _RESCALED: Final = "SucceededRescale"
+_GOT_SCALE: Final = "SucceededGetScale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class _Sync:
     at: datetime
     candidates: tuple[tuple[HpaWorkload, Observation], ...]
     size: int
+    limited_before: str
     limited: str
     able: str
 
@@ -136,10 +139,11 @@ def replay(name: str, spec: HPASpec, syncs: Sequence[AuditEvent], looks: Sequenc
             for world in worlds
             for workload, observation in sync.candidates
         ]
-        fitting = [decision for decision in decided if _outcome(decision) == (sync.size, sync.limited, sync.able)]
+        done = sync.size, sync.limited, sync.able
+        fitting = [decision for decision in decided if _outcome(decision, sync.limited_before) == done]
         if not fitting:
             raise DisagreementError(_told(name, number, sync, decided))
-        certain += len({_outcome(decision) for decision in decided}) == 1
+        certain += len({_outcome(decision, sync.limited_before) for decision in decided}) == 1
         decisions.append((fitting[0].current, fitting[0].desired))
         reasons |= {str(fitting[0].reason), sync.limited}
         worlds = tuple({decision.history: None for decision in fitting})
@@ -157,11 +161,17 @@ def _sync(name: str, event: AuditEvent, following: AuditEvent, looks: Sequence[L
     for pair in itertools.product(workloads, [before.observation, after.observation]):
         if pair not in distinct:
             distinct.append(pair)
-    return _Sync(event.end, tuple(distinct), outcome.workload.spec_replicas, outcome.limited, outcome.able)
+    size = outcome.workload.spec_replicas
+    return _Sync(event.end, tuple(distinct), size, before.limited, outcome.limited, outcome.able)
 
 
-def _outcome(decision: HpaDecision) -> tuple[int, str, str]:
-    """Return size and reasons as the controller leaves them behind."""
+def _outcome(decision: HpaDecision, limited_before: str) -> tuple[int, str, str]:
+    """Return size and reasons as the controller leaves them behind.
+
+    Without any metric, as on a machine that is too busy for an answer, it changes neither size nor limit.
+    """
+    if isinstance(decision.reason, ActiveReason) and decision.proposals:
+        return decision.desired, limited_before, _GOT_SCALE
     reasons = {step.step: step.detail for step in decision.steps}
     rescaled = decision.desired != decision.current
     able = _RESCALED if rescaled else reasons.get("stabilized", AbleReason.READY_FOR_NEW_SCALE.value)
@@ -170,6 +180,6 @@ def _outcome(decision: HpaDecision) -> tuple[int, str, str]:
 
 def _told(name: str, number: int, sync: _Sync, decided: Sequence[HpaDecision]) -> str:
     real: tuple[Any, ...] = (sync.size, sync.limited, sync.able)
-    model = "\n".join(f"  {_outcome(one)}: {one.message}; {one.steps}" for one in decided)
+    model = "\n".join(f"  {_outcome(one, sync.limited_before)}: {one.message}; {one.steps}" for one in decided)
     seen = "\n".join(f"  {candidate}" for candidate in sync.candidates)
     return f"{name}, sync {number} at {sync.at:%H:%M:%S.%f}: the controller did {real}\nmodel:\n{model}\nseen:\n{seen}"
