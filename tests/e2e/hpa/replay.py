@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 _RESCALED: Final = "SucceededRescale"
 _GOT_SCALE: Final = "SucceededGetScale"
+_NO_METRIC: Final = "FailedGet"
+_CONDITIONS: Final = ("ScalingLimited", "AbleToScale", "ScalingActive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Seen:
     """Reason of the condition ScalingLimited; empty before the first sync."""
     able: str
     """Reason of the condition AbleToScale."""
+    active: str
+    """Reason of the condition ScalingActive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def look(scalers: Autoscalers) -> Look:
         own = tuple(pod_of(pod) for pod in pods if pod["metadata"]["labels"]["app"] == name)
         workload = HpaWorkload(one["spec"]["replicas"], one.get("status", {}).get("replicas", 0), own)
         found = reasons.get(name, {})
-        seen[name] = Seen(workload, answers[name], found.get("ScalingLimited", ""), found.get("AbleToScale", ""))
+        seen[name] = Seen(workload, answers[name], *(found.get(condition, "") for condition in _CONDITIONS))
     return Look(began, ended, seen)
 
 
@@ -158,7 +162,11 @@ def _sync(name: str, event: AuditEvent, following: AuditEvent, looks: Sequence[L
     own = after.workload.spec_replicas != before.workload.spec_replicas
     workloads = [before.workload] if own else [before.workload, after.workload]
     distinct: list[tuple[HpaWorkload, Observation]] = []
-    for pair in itertools.product(workloads, [before.observation, after.observation]):
+    observations = [before.observation, after.observation]
+    if outcome.active.startswith(_NO_METRIC):
+        # On a machine that is too busy the controller may have no answer in time, beside looks that have one.
+        observations = [Unavailable(outcome.active)]
+    for pair in itertools.product(workloads, observations):
         if pair not in distinct:
             distinct.append(pair)
     size = outcome.workload.spec_replicas
