@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from benchmarks import extender, node_watcher
 from benchmarks.report import from_json
 
@@ -15,8 +13,9 @@ if TYPE_CHECKING:
 
 def test_every_answer_about_nodes_is_right(capsys: pytest.CaptureFixture[str]) -> None:
     status = node_watcher.main(["--nodes=40", "--requests=10", "--seconds=0.1", "--row-seconds=0.1", "-o", "json"])
-    found = from_json(capsys.readouterr().out)
-    assert status == 0, msgspec.to_builtins(found)
+    printed = capsys.readouterr()
+    assert status == 0, printed.err + printed.out
+    found = from_json(printed.out)
     loads = [str(row["load"]) for row in found.rows]
     assert [load for load in loads if not load.startswith("floor")] == [
         "start without a file",
@@ -36,8 +35,9 @@ def test_every_answer_about_nodes_is_right(capsys: pytest.CaptureFixture[str]) -
 
 def test_every_score_is_right_and_the_middle_one_before_there_are_metrics(capsys: pytest.CaptureFixture[str]) -> None:
     status = extender.main(["--names=40", "--requests=20", "--row-seconds=0.1", "-o", "json"])
-    found = from_json(capsys.readouterr().out)
-    assert status == 0, msgspec.to_builtins(found)
+    printed = capsys.readouterr()
+    assert status == 0, printed.err + printed.out
+    found = from_json(printed.out)
     restart = next(row for row in found.rows if str(row["load"]).startswith("restart"))
     assert restart["seconds_to_metrics"] is not None
     assert {"prioritize by two policies, 40 names", "filter, 40 names"} <= {str(row["load"]) for row in found.rows}

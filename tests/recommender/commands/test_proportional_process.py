@@ -75,7 +75,7 @@ def test_the_config_map_is_created_from_the_default_parameters(
     until(lambda: server.objects.find(CONFIG_MAPS, NAMESPACE, "dns"))
     created = server.objects.get_without_rights(CONFIG_MAPS, NAMESPACE, "dns")
     assert {mode: json.loads(text) for mode, text in created["data"].items()} == DEFAULTS
-    assert proportional.items()["dns"]["binding"] == "linear/nodes"
+    until(lambda: proportional.items()["dns"]["binding"] == "linear/nodes")
 
 
 def test_the_target_follows_the_nodes(proportional: Recommender, server: ObjectApiServer) -> None:

@@ -111,7 +111,7 @@ def test_a_value_of_another_time_is_not_served(prometheus: ScrapedPrometheus) ->
         clock = FakeClock(wall_offset=time.time() - behind - 1000.0)
         house = make_house(client, objects=OBJECTS, rules=RULES, clock=clock)
         house.pass_time(0.25)
-        with pytest.raises(SourceUnreachableError, match="3600 s behind Prometheus's"):
+        with pytest.raises(SourceUnreachableError, match=r"3[56]\d\d s behind Prometheus's"):
             ask(house, "load0", "ns0")
 
 
