@@ -124,10 +124,17 @@ def _keeper(
             return None
         return SampleFile(settings.state_file, meaning_of(settings, scheduling), clock, metrics.file_failed)
 
+    def day_file(scheduling: SchedulingSettings) -> SampleFile | None:
+        if settings.state_file is None:
+            return None
+        path = settings.state_file.with_name(f"{settings.state_file.name}.day")
+        return SampleFile(path, meaning_of(settings, scheduling), clock, metrics.file_failed)
+
     parts = KeeperParts(
         facts=source.facts,
         refresher=refresher,
         file=file,
+        day_file=day_file,
         metrics=metrics,
         refresh_seconds=settings.refresh_interval_seconds,
         node_metrics=settings.node_metrics,

@@ -15,6 +15,7 @@ from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.board.board_telemetry import hot_text
 from adapter.nodes.board.cluster_facts import NodeFacts, node_places
+from adapter.nodes.board.day_keeper import DayKeeper
 from adapter.nodes.board.reports import RefreshReports
 from adapter.nodes.hotspots.debounce import HeatState, advance
 from adapter.nodes.hotspots.hot import hot_nodes
@@ -27,6 +28,7 @@ from adapter.nodes.scores.target_load_packing import predicted_cpu_milli
 from adapter.nodes.watcher.exposition import NodeExposition, prepare_exposition
 from adapter.nodes.watcher.prepared import PreparedWatcher, prepare_watcher
 from adapter.nodes.windows.assemble import RefreshFacts, assemble, node_names
+from adapter.nodes.windows.day import with_day
 from adapter.nodes.windows.estimates import BadSince, with_estimates
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ class KeeperParts:
     """Makes one for a configuration."""
     file: Callable[[SchedulingSettings], SampleFile | None]
     """Likewise: a file whose samples come from other queries is not used."""
+    day_file: Callable[[SchedulingSettings], SampleFile | None]
+    """Likewise the file of the last day."""
     metrics: BoardMetrics
     refresh_seconds: float
     node_metrics: tuple[LoadResource, ...]
@@ -83,6 +87,7 @@ class BoardKeeper:
         self._builder = _builder(settings)
         self._refresher = parts.refresher(settings)
         self._file = parts.file(settings)
+        self._day = self._new_day(settings)
         self._samples: SampleSet | None = None
         self._bad_since = BadSince()
         self._basis = basis_at_start(parts.clock.monotonic())
@@ -102,6 +107,7 @@ class BoardKeeper:
 
     def read_file(self) -> None:
         """Publish what the local file has."""
+        self._day.read_file()
         samples = None if self._file is None else self._file.read()
         if samples is None:
             return
@@ -130,26 +136,33 @@ class BoardKeeper:
             self._builder = _builder(settings)
             if _measures_differently(before, settings):
                 self._refresher, self._file = self._parts.refresher(settings), self._parts.file(settings)
-                self._samples, self._bad_since = None, BadSince()
+                self._samples, self._bad_since, self._day = None, BadSince(), self._new_day(settings)
                 self._generation += 1
         self.rebuild()
 
     def write_file(self) -> None:
-        """Write the samples to the local file if that is due; the body of a periodic task."""
+        """Write the samples and the last day to their files if that is due; the body of a periodic task."""
         if self._file is not None:
             self._file.write_if_due()
+        self._day.write_file()
+
+    def _new_day(self, settings: SchedulingSettings) -> DayKeeper:
+        parts = self._parts
+        return DayKeeper(parts.day_file(settings), parts.clock.wall, parts.refresh_seconds)
 
     def _refresh(self) -> None:
         facts = self._parts.facts()
         self._reports.names(facts.why_unknown if facts.nodes is None else None)
         with self._lock:
             refresher, file, samples, generation = self._refresher, self._file, self._samples, self._generation
+            day = self._day
         # Prometheus is asked without the lock, so that changes of pods need not wait for it.
-        result = refresher.refresh(self._parts.clock.wall(), samples, facts.nodes)
+        result = refresher.refresh(self._parts.clock.wall(), samples, facts.nodes, kept_queries=day.kept_queries)
         with self._lock:
             if generation != self._generation:
                 return
             self._samples = result.samples
+        day.refreshed(result, facts.nodes)
         refreshed = RefreshFacts(
             self._parts.clock.wall(),
             self._parts.refresh_seconds,
@@ -167,6 +180,8 @@ class BoardKeeper:
         self._reports.basis(self._published.board.basis)
         if file is not None and result.samples.grids and not result.samples.from_file:
             file.offer(result.samples)
+        # After all that a reader waits for.
+        day.fill(refresher, result, facts.nodes)
 
     def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts) -> None:
         """Assemble everything from the samples, and publish it together.
@@ -177,6 +192,8 @@ class BoardKeeper:
             settings, generation = self._settings, self._generation
             facts = self._present(asked_with)
             loads = self._with_estimates(facts, self._assemble_snapshot(samples, facts, refresh))
+            # Estimates stand in for samples of minutes; what was measured over a day is what it is.
+            loads = with_day(loads, self._day.day)
         # What is written about thousands of nodes takes seconds, in slices: it must not hold up changes of pods.
         places = node_places(facts.nodes, settings.pool_label)
         pace = self._parts.pace

@@ -12,6 +12,7 @@ from adapter.foundation.documents.tree import MappingNode, ScalarNode
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import (
     DEFAULT_ARGS,
+    DailyPeaksArgs,
     GpuFragmentationArgs,
     GpuPackingArgs,
     LoadVariationRiskBalancingArgs,
@@ -27,6 +28,7 @@ from adapter.nodes.model.scheduling_settings import (
     ShapePoint,
     TargetLoadPackingArgs,
 )
+from adapter.nodes.model.usage import UsageName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,6 +43,7 @@ _NO_LOAD_WATCHER: Final = "scores are computed from this program's own windows"
 _TRIMARAN_SOURCES: Final = {"watcherAddress": _NO_LOAD_WATCHER, "metricProvider": _NO_LOAD_WATCHER}
 """Where Trimaran's plugins find a load-watcher. The scores of this process come from its own windows."""
 _MOST_CPU_MILLI: Final = 10**9
+_LIMIT: Final = number(Bounds(0, 1, above=True), quoted=True)
 _POWER: Final = number(Bounds(-1e12, 1e12), quoted=True)
 
 LOAD_RESOURCE: Final = one_of(LoadResource, "a resource that is measured").then(LoadResource)
@@ -130,6 +133,39 @@ def _strategy(make: Callable[..., PolicyArgs], type_name: str, *keys: Key) -> Se
     return Section("args", written_either_way, (*keys, either), check)
 
 
+_USAGE: Final = one_of(UsageName, "a use of nodes").then(UsageName)
+
+
+def _daily_peaks(
+    priority: list[tuple[UsageName, float]] | None = None, predicate: list[tuple[UsageName, float]] | None = None
+) -> DailyPeaksArgs:
+    return DailyPeaksArgs(dict(priority) if priority else DailyPeaksArgs().weights, dict(predicate or ()))
+
+
+def _check_limit(given: Given) -> Iterator[DocumentProblem]:
+    if given.is_readable and given.has("maxLimitPercent") == given.has("maxLimitPecent"):
+        message = "a limit has one of the keys `maxLimitPercent` and `maxLimitPecent`, as crane spells it"
+        yield given.node.problem(message, "write maxLimitPercent: 0.65")
+
+
+_PRIORITY: Final = Section(
+    "priority",
+    lambda name, weight: (name, weight),
+    (
+        Key("name", _USAGE, "What is in use, as crane names it.", "cpu_usage_max_avg_1d"),
+        Key("weight", number(Bounds(0, 1000, above=True), quoted=True), "How much it counts.", "0.5"),
+    ),
+)
+_PREDICATE: Final = Section(
+    "predicate",
+    lambda name, limit: (name, limit),
+    (
+        Key("name", _USAGE, "What is in use, as crane names it.", "cpu_usage_max_avg_1h"),
+        Key("maxLimitPercent", _LIMIT, "Ratio above which nodes are filtered out.", into="limit"),
+        Key("maxLimitPecent", _LIMIT, "The same, as crane spells it.", into="limit"),
+    ),
+    _check_limit,
+)
 _ARGS: Final[Mapping[PolicyName, Section[Any]]] = {
     PolicyName.TARGET_LOAD_PACKING: Section(
         "args",
@@ -213,6 +249,18 @@ _ARGS: Final[Mapping[PolicyName, Section[Any]]] = {
             ),
         ),
         hints=_TRIMARAN_SOURCES,
+    ),
+    PolicyName.DAILY_PEAKS: Section(
+        "args",
+        _daily_peaks,
+        (
+            Key("priority", ListOf(_PRIORITY, unique=lambda one: f"the use {one[0]}"), "Weights of what is free."),
+            Key("predicate", ListOf(_PREDICATE, unique=lambda one: f"the use {one[0]}"), "Limits of the filter."),
+        ),
+        hints={
+            "syncPolicy": "windows are computed at each refresh (--refresh-interval)",
+            "hotValue": "the requests of recently bound pods are added to the use of their node",
+        },
     ),
     PolicyName.SELECTOR_SPREAD: Section("args", SelectorSpreadArgs),
     PolicyName.MOST_ALLOCATED: _strategy(MostAllocatedArgs, "MostAllocated", _RESOURCES),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -14,9 +16,11 @@ from adapter.foundation.cluster.values.pod_owners import is_of_daemon_set
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.nodes.extender.rows import rows_in
 from adapter.nodes.model.loads import WINDOW_NAMES, LoadResource
+from adapter.nodes.model.usage import USAGE_KINDS
+from adapter.nodes.scores.policy_scores import load_taken
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import NodeColumns, PendingPod
     from adapter.nodes.model.scheduling_settings import FilterSettings
+    from adapter.nodes.model.usage import UsageName
 
 _ROUNDING: Final = 1e-9
 """A sum that reaches a limit exactly is not over it, whatever the last bits of a float say."""
@@ -42,27 +47,43 @@ class _Placement:
         return self.measured + self.recent + self.pod
 
 
-def failed_nodes(board: Board, pod: PendingPod, names: Sequence[str], settings: FilterSettings) -> Mapping[str, str]:
+def failed_nodes(
+    board: Board,
+    pod: PendingPod,
+    names: Sequence[str],
+    settings: FilterSettings,
+    usage_limits: Mapping[UsageName, float] = MappingProxyType({}),
+) -> Mapping[str, str]:
     """Return the nodes that would be over a limit, and why.
 
     A node that is unknown, whose metrics are missing, or whose load is only estimated is never among them: its load is
     not known to be too high. Of network, disk and GPUs only what is measured counts, and a limit of the GPUs holds only
-    for pods that ask for some.
+    for pods that ask for some. `usage_limits` are those of the policies, by what they limit.
     """
     limited = [resource for resource in LoadResource if _is_limited(resource, settings, pod)]
-    if not limited:
+    if not limited and not usage_limits:
         return {}
     all_rows = rows_in(board.columns.index, names)
     is_known = all_rows >= 0
     rows, known = all_rows[is_known], [names[position] for position in np.flatnonzero(is_known).tolist()]
     reasons: dict[str, str] = {}
-    for resource in limited:
-        placement = _placement(board.columns, rows, resource, pod, settings)
-        limits = _limits(board.columns, rows, resource, settings)
+    columns = board.columns
+
+    def judge(placement: _Placement, limits: Floats, sources: Callable[[Sequence[str]], Sequence[str]]) -> None:
         over = np.flatnonzero(placement.total > limits + _ROUNDING)
         failed = [known[position] for position in over.tolist()]
-        for name, reason in zip(failed, _reasons(board, resource, failed, placement, over, limits), strict=True):
+        for name, reason in zip(failed, _reasons(sources(failed), placement, over, limits), strict=True):
             reasons[name] = f"{reasons[name]}; {reason}" if name in reasons else reason
+
+    for resource in limited:
+        measured = load_taken(columns.measured_ratio, resource, rows)
+        placement = _placement(columns, rows, (resource, measured), pod, settings)
+        judge(placement, _limits(columns, rows, resource, settings), partial(_sources, board, resource))
+    for usage, limit in usage_limits.items():
+        kind = USAGE_KINDS[usage]
+        measured = load_taken(columns.measured_usage_ratio, usage, rows)
+        placement = _placement(columns, rows, (kind.resource, measured), pod, settings)
+        judge(placement, np.full(len(rows), limit), partial(_same_text, str(kind)))
     return reasons
 
 
@@ -72,11 +93,15 @@ def _is_limited(resource: LoadResource, settings: FilterSettings, pod: PendingPo
 
 
 def _placement(
-    columns: NodeColumns, rows: NDArray[np.intp], resource: LoadResource, pod: PendingPod, settings: FilterSettings
+    columns: NodeColumns,
+    rows: NDArray[np.intp],
+    load: tuple[LoadResource, Floats],
+    pod: PendingPod,
+    settings: FilterSettings,
 ) -> _Placement:
+    """Return the placement with a measured load of a resource."""
+    resource, measured = load
     nothing = np.zeros(len(rows))
-    mean = columns.measured_ratio.get(resource)
-    measured = np.full(len(rows), np.nan) if mean is None else mean[rows]
     capacity = columns.capacity.get(resource.value)
     if resource not in (LoadResource.CPU, LoadResource.MEMORY) or capacity is None:
         return _Placement(measured, nothing, nothing)
@@ -104,9 +129,7 @@ def _limits(columns: NodeColumns, rows: NDArray[np.intp], resource: LoadResource
 
 
 def _reasons(
-    board: Board,
-    resource: LoadResource,
-    names: Sequence[str],
+    sources: Sequence[str],
     placement: _Placement,
     over: NDArray[np.intp],
     limits: Floats,
@@ -117,7 +140,6 @@ def _reasons(
     """
     parts = (placement.measured, placement.recent, placement.pod, limits)
     numbers = (np.round(part[over] * 100.0, 1).tolist() for part in parts)
-    sources = _sources(board, resource, names)
     for source, measured, recent, pod, limit in zip(sources, *numbers, strict=True):
         text = f"{source} {measured:g} percent"
         if recent > 0:
@@ -125,6 +147,10 @@ def _reasons(
         if pod > 0:
             text += f" and this pod {pod:g} percent"
         yield f"{text} over the limit {limit:g} percent"
+
+
+def _same_text(text: str, names: Sequence[str]) -> list[str]:
+    return [text] * len(names)
 
 
 def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from adapter.nodes.extender.filter import failed_nodes, is_exempt
 from adapter.nodes.extender.prioritize import Prioritizer, UnknownPolicyError, policy_named
 from adapter.nodes.extender.protocol import ExtenderProtocolError, decode_args, encode_filter_result, encode_priorities
 from adapter.nodes.model.answers import error_answer
-from adapter.nodes.model.scheduling_settings import PolicyName
+from adapter.nodes.model.scheduling_settings import PolicyName, usage_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +60,7 @@ class Extender:
         self._board = board
         self._pending_of = pending_of
         self._settings = settings
+        self._usage_limits = usage_limits(settings.policies)
         self._limit = ThreadLimit(_MOST_AT_ONCE)
         self._state = StateLog(_log)
 
@@ -105,13 +106,13 @@ class Extender:
 
     def _filter(self, args: ExtenderArgs) -> Response:
         limits = self._settings.filter
-        if not (limits.limits or limits.pools):
+        if not (limits.limits or limits.pools or self._usage_limits):
             return Response(200, encode_filter_result(args, {}))
         board = self._board()
         pod = self._read(args, self._pending_of)
         is_free = self._read(args, partial(is_exempt, daemon_sets=board.daemon_sets))
         accepts_all = is_free or not self._is_ours(pod)
-        failed = {} if accepts_all else failed_nodes(board, pod, args.names, limits)
+        failed = {} if accepts_all else failed_nodes(board, pod, args.names, limits, self._usage_limits)
         return Response(200, encode_filter_result(args, failed))
 
     def _by(self, prioritizer: Prioritizer) -> Callable[[ExtenderArgs], Response]:

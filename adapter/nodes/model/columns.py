@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource
+    from adapter.nodes.model.usage import UsageName
     from adapter.nodes.model.workload import GpuPodKind
 
 
@@ -97,6 +98,11 @@ class NodeColumns:
     gpu_workload: Mapping[GpuPodKind, float] = field(default_factory=dict)
     """The pods that request GPUs, by kind: those that are bound count 1; all pending ones together count as much as
     these at most, so that nobody rules the mix by pods that no node could ever hold."""
+    usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
+    """Use over windows up to a day, measured or estimated; NaN if unknown. A longer window is at least as high as the
+    shorter ones of its resource: what is there now is a peak of the day too."""
+    measured_usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
+    """Likewise, as far as it is measured."""
     kept: KeptRows = field(default_factory=KeptRows, repr=False, compare=False)
     """Results that policies have computed from these columns alone."""
 

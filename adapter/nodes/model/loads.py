@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.arrays import Floats
 
-WINDOWS_SECONDS: Final = (900, 600, 300)
-"""The windows, longest first; arrays by window are in this order."""
-WINDOW_NAMES: Final = ("15m", "10m", "5m")
+WINDOWS_SECONDS: Final = (900, 600, 300, 3600, 86_400)
+"""The windows; arrays by window are in this order. The first three are computed from samples, the longest first."""
+WINDOW_NAMES: Final = ("15m", "10m", "5m", "1h", "1d")
+SAMPLE_WINDOWS_SECONDS: Final = WINDOWS_SECONDS[:3]
+SLOT_WINDOWS_SECONDS: Final = WINDOWS_SECONDS[3:]
+"""Windows that are computed from the means of slots of five minutes."""
 STATS: Final = ("avg", "std", "p95", "max")
 """Average, population standard deviation, 95th percentile, maximum; arrays by statistic are in this order."""
 AVG, STD, P95, MAX = range(4)
@@ -58,7 +61,8 @@ class ResourceLoad:
 
     resource: LoadResource
     stats: Floats
-    """Ratios (0..1) of shape (windows, stats, nodes); NaN where nothing is served."""
+    """Ratios (0..1) of shape (windows, stats, nodes); NaN where nothing is served. The windows are those of samples
+    until those of slots are added (`windows/day`)."""
     taken_from: NDArray[np.int8]
     """Which window the numbers really come from, of shape (windows, nodes): an index of
     `WINDOWS_SECONDS`; -1 for none."""

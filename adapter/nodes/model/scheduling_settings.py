@@ -7,9 +7,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.usage import UsageName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 class PolicyName(StrEnum):
@@ -19,6 +20,7 @@ class PolicyName(StrEnum):
     LOAD_VARIATION_RISK_BALANCING = "load-variation-risk-balancing"
     LOW_RISK_OVERCOMMITMENT = "low-risk-overcommitment"
     PEAKS = "peaks"
+    DAILY_PEAKS = "daily-peaks"
     SELECTOR_SPREAD = "selector-spread"
     MOST_ALLOCATED = "most-allocated"
     REQUESTED_TO_CAPACITY_RATIO = "requested-to-capacity-ratio"
@@ -69,6 +71,25 @@ class PeaksArgs:
     """`PeaksArgs` of scheduler-plugins."""
 
     node_power_model: Mapping[str, PowerModel] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DailyPeaksArgs:
+    """`priority` and `predicate` of crane's DynamicSchedulerPolicy, with crane's defaults of the former."""
+
+    weights: Mapping[UsageName, float] = field(default_factory=lambda: dict(_CRANE_WEIGHTS))
+    limits: Mapping[UsageName, float] = field(default_factory=dict)
+    """Ratios above which a node is filtered out; none by default."""
+
+
+_CRANE_WEIGHTS: Mapping[UsageName, float] = {
+    UsageName.CPU_5M: 0.2,
+    UsageName.CPU_1H: 0.3,
+    UsageName.CPU_1D: 0.5,
+    UsageName.MEMORY_5M: 0.2,
+    UsageName.MEMORY_1H: 0.3,
+    UsageName.MEMORY_1D: 0.5,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +146,7 @@ PolicyArgs: TypeAlias = (
     | LoadVariationRiskBalancingArgs
     | LowRiskOverCommitmentArgs
     | PeaksArgs
+    | DailyPeaksArgs
     | SelectorSpreadArgs
     | MostAllocatedArgs
     | RequestedToCapacityRatioArgs
@@ -137,6 +159,7 @@ DEFAULT_ARGS: Mapping[PolicyName, PolicyArgs] = {
     PolicyName.LOAD_VARIATION_RISK_BALANCING: LoadVariationRiskBalancingArgs(),
     PolicyName.LOW_RISK_OVERCOMMITMENT: LowRiskOverCommitmentArgs(),
     PolicyName.PEAKS: PeaksArgs(),
+    PolicyName.DAILY_PEAKS: DailyPeaksArgs(),
     PolicyName.SELECTOR_SPREAD: SelectorSpreadArgs(),
     PolicyName.MOST_ALLOCATED: MostAllocatedArgs(),
     PolicyName.REQUESTED_TO_CAPACITY_RATIO: RequestedToCapacityRatioArgs(),
@@ -152,6 +175,11 @@ class PolicySettings:
     name: PolicyName
     weight: int
     args: PolicyArgs
+
+
+def usage_limits(policies: Sequence[PolicySettings]) -> Mapping[UsageName, float]:
+    """Return the ratios above which nodes are filtered out, of all policies that have some."""
+    return next((policy.args.limits for policy in policies if isinstance(policy.args, DailyPeaksArgs)), {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import numpy as np
 from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from adapter.nodes.model.columns import NodeColumns
 from adapter.nodes.model.loads import AVG, STD, LoadResource
+from adapter.nodes.model.usage import USAGE_KINDS
 from adapter.nodes.placement.gpus import MOST_GPUS, gpu_count, gpu_shapes
 from adapter.nodes.placement.recent import LatelyBound, additions, lately_bound
 from adapter.nodes.placement.sums import PODS, NodeSums, SumRules, sums_of
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.pod_requests import PodResources
     from adapter.foundation.objects.quantities import Quantity
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.loads import LoadSnapshot
+    from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
+    from adapter.nodes.model.usage import UsageKind, UsageName
     from adapter.nodes.model.workload import GpuPodKind
 
 _ALWAYS: Final = (CPU, MEMORY, PODS)
@@ -103,6 +105,8 @@ class ColumnsBuilder:
             limits={name: column.copy() for name, column in rows.limits.items()},
             mean_ratio={resource: _stat(loads, resource, AVG, places) for resource in LoadResource},
             measured_ratio={resource: _measured_averages(loads, resource, places) for resource in LoadResource},
+            usage_ratio=_usage(loads, places, lambda load, kind: load.stats[kind.window, kind.stat]),
+            measured_usage_ratio=_usage(loads, places, lambda load, kind: load.measured(kind.window, kind.stat)),
             std_ratio={resource: _stat(loads, resource, STD, places) for resource in LoadResource},
             recent_cpu_prediction_milli=added.cpu_prediction_milli,
             recent_requests=added.requests,
@@ -263,6 +267,21 @@ def _stat(loads: LoadSnapshot | None, resource: LoadResource, stat: int, places:
     if load is None or not load.stats.shape[-1]:
         return np.full(len(places), np.nan)
     return np.where(places >= 0, load.stats[0, stat][places], np.nan)
+
+
+def _usage(
+    loads: LoadSnapshot | None, places: NDArray[np.int64], number: Callable[[ResourceLoad, UsageKind], Floats]
+) -> dict[UsageName, Floats]:
+    """Return the use of each node by name; of each window at least that of the shorter ones."""
+    found: dict[UsageName, Floats] = {}
+    largest: dict[LoadResource, Floats] = {}
+    for name, kind in USAGE_KINDS.items():
+        load = loads.resources.get(kind.resource) if loads else None
+        column = np.full(len(places), np.nan)
+        if load is not None and load.stats.shape[-1] and kind.window < len(load.stats):
+            column = np.where(places >= 0, number(load, kind)[places], np.nan)
+        found[name] = largest[kind.resource] = np.fmax(column, largest.get(kind.resource, np.nan))
+    return found
 
 
 NO_ZONE: Final = -1

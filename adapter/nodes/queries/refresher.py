@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -27,12 +27,12 @@ from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_se
 from adapter.nodes.names.matching import naming_of
 from adapter.nodes.names.refused import RefusedSeries, measured_by, refused_series
 from adapter.nodes.queries.claiming import Claimants, ExporterRegister, claimants_of
+from adapter.nodes.queries.day_queries import DayAnswer, DayProgress, past_slots
 from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
 from adapter.nodes.queries.intervals import longest
 from adapter.nodes.queries.joining import MappedRows, answered_steps, joined, mapped_rows, without_nodes
 from adapter.nodes.queries.matrix import MatrixReader
 from adapter.nodes.queries.plan import (
-    MOST_POINTS,
     QueryPiece,
     in_order,
     pieces_lacking,
@@ -42,6 +42,7 @@ from adapter.nodes.queries.plan import (
     time_limit,
     wanted,
 )
+from adapter.nodes.queries.progress import ResourceProgress
 from adapter.nodes.queries.results import RefreshResult
 from adapter.nodes.queries.rows import SeriesLayout, layout_of, rows_of
 from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_query
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.foundation.sources.prometheus.client import PrometheusClient
     from adapter.nodes.exporters.claims import Owner, Past, Source
+    from adapter.nodes.model.day import LoadDay
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
     from adapter.nodes.queries.expressions import ResourceQuery
@@ -66,27 +68,6 @@ _LONGEST_SURVEY_SECONDS = 5.0
 _TIME_SHARE = 0.8
 _MOST_SECONDS = 25.0
 _LEAST_SECONDS = 3.0
-
-
-@dataclass(slots=True)
-class _Progress:
-    """The results of a resource's queries so far."""
-
-    covered: set[int] = field(default_factory=set)
-    """Steps that have been answered, Unix seconds."""
-    most_steps: int = MOST_POINTS
-    """Limit that follows from queries that were too large."""
-    asked: int = 0
-    judged_until: int = 0
-    """Unix seconds of the newest step whose exporters were judged."""
-    unmapped: tuple[Mapping[str, str], ...] = ()
-    refused: tuple[RefusedSeries, ...] = ()
-    register: ExporterRegister | None = None
-    """By whom nodes are measured; None before the first answer."""
-    layout: SeriesLayout | None = None
-    """Of the last answer."""
-    mapped: tuple[SeriesLayout, SeriesMapper, MappedRows, Claimants] | None = None
-    """The rows of the last answer, and what they follow from."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,20 +113,24 @@ class SampleRefresher:
         self._is_surveyed = False
         self._moved: dict[str, Source] = {}
         """Nodes that another source measures since this refresh, with the one that did before."""
-        self._progress: dict[LoadResource, _Progress] = {}
+        self._progress: dict[LoadResource, ResourceProgress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
         self._mapper: _Mapper | None = None
+        self._day = DayProgress()
 
-    def refresh(self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None) -> RefreshResult:
+    def refresh(
+        self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None, *, kept_queries: int = 0
+    ) -> RefreshResult:
         """Return the samples with the steps up to now (Unix seconds) that could be had.
 
         `samples` is what the refresh before returned, or what was read from the local file; None without either.
-        `nodes` is all Node objects, None where they are not known. Never raises because of Prometheus.
+        `nodes` is all Node objects, None where they are not known. `kept_queries` of those that are allowed are left
+        for `fill_day`. Never raises because of Prometheus.
         """
         began = self._monotonic()
         deadline = began + max(_LEAST_SECONDS, min(_MOST_SECONDS, _TIME_SHARE * self._refresh_seconds))
-        allowed = queries_allowed(self._refresh_seconds)
+        allowed = max(1, queries_allowed(self._refresh_seconds) - kept_queries)
         grids = self._begin(now, samples, nodes)
         asked = 0
         if began >= self._survey_due:
@@ -183,8 +168,41 @@ class SampleRefresher:
             asked,
             self._monotonic() - began,
             measured_by(self._owners()),
+            frozenset(self._moved),
             self._moves(),
         )
+
+    def fill_day(self, now: float, day: LoadDay, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> DayAnswer:
+        """Ask for the newest part of the last day that is lacking, for at most so many seconds.
+
+        To be called after `refresh`, with its nodes: only what the exporters of its answers have measured counts.
+        Never raises because of Prometheus.
+        """
+        query = self._day.next_query(day, now, self._settings, self._survey)
+        register = None if query is None else self._progress[query.resource].register
+        if query is None or register is None:
+            return DayAnswer()
+        reader = MatrixReader(query.expression, query.piece, LIMITS, self._pace)
+        piece = query.piece
+        try:
+            self._client.read_range(
+                reader,
+                query.expression,
+                start=piece.first,
+                end=piece.last,
+                step_seconds=piece.step_seconds,
+                timeout_seconds=seconds,
+                limits=LIMITS,
+            )
+            answer = reader.matrix()
+            if answer.warnings:
+                raise UnexpectedAnswerError(query.expression, f"the answer may be partial: {answer.warnings[0]}")
+            found = past_slots(query, answer, register, (self._mapper_of(nodes), nodes), self._pace)
+        except PrometheusError as e:
+            self._day.failed(query)
+            return DayAnswer(queries=1, failure=str(e))
+        self._day.succeeded(query)
+        return DayAnswer((found,), 1)
 
     def _owners(self) -> dict[LoadResource, Mapping[str, Owner]]:
         return {resource: p.register.owners for resource, p in self._progress.items() if p.register is not None}
@@ -217,7 +235,7 @@ class SampleRefresher:
         for resource in LoadResource:
             grid = grids.get(resource)
             if resource not in self._progress:
-                self._progress[resource] = _Progress(set() if grid is None else answered_steps(grid))
+                self._progress[resource] = ResourceProgress(set() if grid is None else answered_steps(grid))
             elif grid is None:
                 # The caller has dropped the samples, so they are asked for again.
                 self._progress[resource].covered.clear()

@@ -28,5 +28,7 @@ class RefreshResult:
     """How long it took."""
     measured_by: tuple[MeasuringJob, ...] = ()
     """From which jobs the load of nodes is taken."""
+    moved: frozenset[str] = frozenset()
+    """Nodes that another source measures since this refresh."""
     moves: frozenset[tuple[Source, Source]] = frozenset()
     """From which source to which nodes have moved in this refresh."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadResource
 
     Rows: TypeAlias = NDArray[np.intp]
+
+T = TypeVar("T")
 
 MAX_SCORE: Final = 100.0
 MIDDLE_SCORE: Final = 50.0
@@ -39,9 +41,9 @@ def taken(columns: Mapping[str, Floats], name: str, rows: Rows) -> Floats:
     return np.zeros(len(rows)) if column is None else column.take(rows)
 
 
-def load_taken(loads: Mapping[LoadResource, Floats], resource: LoadResource, rows: Rows) -> Floats:
-    """Return measured ratios for the rows; NaN if the resource is not measured."""
-    column = loads.get(resource)
+def load_taken(loads: Mapping[T, Floats], name: T, rows: Rows) -> Floats:
+    """Return measured ratios for the rows; NaN if what has this name (a resource, a use) is not measured."""
+    column = loads.get(name)
     return np.full(len(rows), np.nan) if column is None else column.take(rows)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import numpy as np
 
 from adapter.nodes.model.scheduling_settings import (
+    DailyPeaksArgs,
     GpuFragmentationArgs,
     GpuPackingArgs,
     LoadVariationRiskBalancingArgs,
@@ -20,6 +21,7 @@ from adapter.nodes.model.scheduling_settings import (
 )
 from adapter.nodes.scores import (
     best_fit,
+    daily_peaks,
     gpu_fragmentation,
     gpu_packing,
     load_variation_risk_balancing,
@@ -51,6 +53,7 @@ METRIC_POLICIES: Final = frozenset(
         PolicyName.LOAD_VARIATION_RISK_BALANCING,
         PolicyName.LOW_RISK_OVERCOMMITMENT,
         PolicyName.PEAKS,
+        PolicyName.DAILY_PEAKS,
     }
 )
 """Policies that score nothing without metrics; the others score requests and counts."""
@@ -131,6 +134,7 @@ POLICIES: Final[Mapping[PolicyName, PolicyFunction]] = {
     ),
     PolicyName.LOW_RISK_OVERCOMMITMENT: _by_columns(low_risk_overcommitment.score, LowRiskOverCommitmentArgs),
     PolicyName.PEAKS: _by_columns(peaks.score, PeaksArgs),
+    PolicyName.DAILY_PEAKS: _by_columns(daily_peaks.score, DailyPeaksArgs),
     PolicyName.SELECTOR_SPREAD: _selector_spread,
     PolicyName.MOST_ALLOCATED: _by_columns(most_allocated.score, MostAllocatedArgs),
     PolicyName.REQUESTED_TO_CAPACITY_RATIO: _by_columns(

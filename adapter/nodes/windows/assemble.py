@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.model.loads import WINDOWS_SECONDS, LoadSnapshot, ResourceLoad
+from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS, LoadSnapshot, ResourceLoad
 from adapter.nodes.windows.grid import aligned, column_times, kept_columns, not_after, regrid, span, without_repeats
 from adapter.nodes.windows.statistics import (
     MIN_COVERAGE,
@@ -61,7 +61,7 @@ def grid_fault(grid: SampleGrid) -> str | None:
 
 
 def resource_load(grid: SampleGrid, moment: JudgingTime, pod_changed_at: Floats) -> ResourceLoad:
-    """Return the windows of one resource, for the nodes of its grid. They end at `moment.window_end`.
+    """Return the windows of samples of one resource, for the nodes of its grid. They end at `moment.window_end`.
 
     A window is served if it has enough samples, and else from another one that has. Samples from 1 to 1.02 count as 1.
     """
@@ -75,7 +75,7 @@ def resource_load(grid: SampleGrid, moment: JudgingTime, pod_changed_at: Floats)
     newest = last_sample_at(grid)
     usable = (coverage >= MIN_COVERAGE) & is_served(verdicts)
     if moment.from_file:
-        usable &= moment.now - newest <= np.array(WINDOWS_SECONDS)[:, None]
+        usable &= moment.now - newest <= np.array(SAMPLE_WINDOWS_SECONDS)[:, None]
     taken_from = windows_served(usable)
     stats = window_statistics(np.clip(possible, 0.0, 1.0), step)
     return ResourceLoad(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.loads import AVG, MAX, P95, STATS, WINDOWS_SECONDS, bad_long_enough
+from adapter.nodes.model.loads import AVG, MAX, P95, SAMPLE_WINDOWS_SECONDS, STATS, bad_long_enough
 from adapter.nodes.windows.grid import rows_of, taken
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _for_nodes(history: ResourceHistory | None, rows: NDArray[np.intp]) -> Resou
     """Return the history for other nodes; new ones have none."""
     if history is None:
         unknown = np.full(len(rows), np.nan)
-        return ResourceHistory(unknown, unknown, np.full((len(WINDOWS_SECONDS), len(STATS), len(rows)), np.nan))
+        return ResourceHistory(unknown, unknown, np.full((len(SAMPLE_WINDOWS_SECONDS), len(STATS), len(rows)), np.nan))
     return ResourceHistory(
         taken(history.bad_since, rows), taken(history.measured_per_requested, rows), taken(history.spread, rows)
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.loads import WINDOWS_SECONDS
+from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +22,7 @@ in force at the window's start where a node is scraped more rarely than the grid
 
 def kept_columns(step_seconds: int) -> int:
     """Return how many columns of a grid are worth keeping."""
-    return -(-(WINDOWS_SECONDS[0] + MARGIN_SECONDS) // step_seconds)
+    return -(-(SAMPLE_WINDOWS_SECONDS[0] + MARGIN_SECONDS) // step_seconds)
 
 
 def column_times(grid: SampleGrid) -> Floats:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.loads import AVG, MAX, P95, STATS, STD, WINDOWS_SECONDS
+from adapter.nodes.model.loads import AVG, MAX, P95, SAMPLE_WINDOWS_SECONDS, STATS, STD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,8 +23,8 @@ _INTERVAL_TOLERANCE_STEPS: Final = 0.1
 
 
 def window_columns(step_seconds: int) -> tuple[int, ...]:
-    """Return how many columns each window has."""
-    return tuple(seconds // step_seconds for seconds in WINDOWS_SECONDS)
+    """Return how many columns each window of samples has."""
+    return tuple(seconds // step_seconds for seconds in SAMPLE_WINDOWS_SECONDS)
 
 
 def last_columns(values: Floats, columns: int) -> Floats:
@@ -95,7 +95,7 @@ def window_coverage(values: Floats, scrape_seconds: Floats, step_seconds: int) -
         reach = min(columns, values.shape[1])
         before = np.pad(seen, ((0, 0), (reach, 0)))[:, : values.shape[1]]
         covered[rows] = seen > before
-    shares = np.zeros((len(WINDOWS_SECONDS), len(values)))
+    shares = np.zeros((len(SAMPLE_WINDOWS_SECONDS), len(values)))
     for window, columns in enumerate(window_columns(step_seconds)):
         if columns:
             shares[window] = covered[:, -columns:].sum(axis=1) / columns

@@ -18,6 +18,7 @@ from adapter.nodes.board.keeper import BoardKeeper, KeeperParts
 from adapter.nodes.model.loads import AVG, LoadResource, UnmappedSeries
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.model.scheduling_settings import FilterSettings, HotspotSettings, SchedulingSettings
+from adapter.nodes.queries.day_queries import DayAnswer
 from adapter.nodes.queries.results import RefreshResult
 from adapter.nodes.windows.grid import kept_columns
 from tests.adapter.nodes.placement.objects import a_node, a_pod, resources
@@ -55,12 +56,16 @@ class Script:
         self.fails: Exception | None = None
         self.meanwhile: Callable[[], None] = lambda: None
 
-    def refresh(self, _now: float, samples: SampleSet | None, _nodes: object) -> RefreshResult:
+    def refresh(self, _now: float, samples: SampleSet | None, _nodes: object, *, kept_queries: int) -> RefreshResult:
+        assert kept_queries in {0, 1}
         self.asked_with.append(samples)
         self.meanwhile()
         if self.fails:
             raise self.fails
         return self.result
+
+    def fill_day(self, *_of: object) -> DayAnswer:
+        return DayAnswer()
 
     def read(self) -> SampleSet | None:
         return self.file
@@ -78,6 +83,7 @@ class Script:
             facts=lambda: self.facts,
             refresher=refresher,
             file=lambda _: cast("SampleFile", self),
+            day_file=lambda _: None,
             metrics=BoardMetrics(self.registry, "p"),
             refresh_seconds=30.0,
             node_metrics=(CPU,),

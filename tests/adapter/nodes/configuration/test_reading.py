@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from adapter.nodes.configuration.reading import SchedulingFileError, read_scheduling
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import (
+    DailyPeaksArgs,
     FilterSettings,
     GpuFragmentationArgs,
     GpuPackingArgs,
@@ -31,6 +32,7 @@ from adapter.nodes.model.scheduling_settings import (
     ShapePoint,
     TargetLoadPackingArgs,
 )
+from adapter.nodes.model.usage import UsageName
 
 HEAD = "apiVersion: tidewatch.io/v1alpha1\nkind: SchedulingConfiguration\n"
 
@@ -45,6 +47,10 @@ policies:
   args: {smoothingWindowSize: 1, riskLimitWeights: {cpu: 0.25}}
 - name: peaks
   args: {nodePowerModel: {node-1: {k0: 471.74, k1: -91.5, k2: -0.0718}}}
+- name: daily-peaks
+  args:
+    priority: [{name: cpu_usage_max_avg_1d, weight: 0.5}, {name: mem_usage_avg_5m, weight: "0.25"}]
+    predicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 0.65}, {name: cpu_usage_max_avg_1h, maxLimitPercent: 0.75}]
 - name: selector-spread
 - name: most-allocated
   args: {resources: [{name: cpu}, {name: nvidia.com/gpu, weight: 5}]}
@@ -90,6 +96,13 @@ def test_every_key_is_read() -> None:
                 PolicyName.LOW_RISK_OVERCOMMITMENT, 1, LowRiskOverCommitmentArgs(1, {"cpu": 0.25, "memory": 0.5})
             ),
             PolicySettings(PolicyName.PEAKS, 1, PeaksArgs({"node-1": PowerModel(471.74, -91.5, -0.0718)})),
+            PolicySettings(
+                PolicyName.DAILY_PEAKS,
+                1,
+                DailyPeaksArgs(
+                    {UsageName.CPU_1D: 0.5, UsageName.MEMORY_5M: 0.25}, {UsageName.CPU_5M: 0.65, UsageName.CPU_1H: 0.75}
+                ),
+            ),
             PolicySettings(PolicyName.SELECTOR_SPREAD, 1, SelectorSpreadArgs()),
             PolicySettings(
                 PolicyName.MOST_ALLOCATED,
@@ -161,6 +174,24 @@ def test_every_key_is_read() -> None:
             (
                 "s.yaml:3: the key 'watcherAddress' has no effect here: remove it: "
                 "scores are computed from this program's own windows"
+            ),
+        ),
+        (
+            "policies: [{name: daily-peaks, args: {priority: [{name: cpu_usage_avg_1d, weight: 1}]}}]",
+            "s.yaml:3: 'cpu_usage_avg_1d' is not a use of nodes: did you mean cpu_usage_max_avg_1d?",
+        ),
+        (
+            "policies: [{name: daily-peaks, args: {predicate: [{name: cpu_usage_avg_5m}]}}]",
+            (
+                "s.yaml:3: a limit has one of the keys `maxLimitPercent` and `maxLimitPecent`, as crane spells it: "
+                "write maxLimitPercent: 0.65"
+            ),
+        ),
+        (
+            "policies: [{name: daily-peaks, args: {hotValue: []}}]",
+            (
+                "s.yaml:3: the key 'hotValue' has no effect here: remove it: "
+                "the requests of recently bound pods are added to the use of their node"
             ),
         ),
         (

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from adapter.nodes.extender.filter import failed_nodes
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import FilterSettings
+from adapter.nodes.model.usage import UsageName
 from tests.adapter.nodes.extender.boards import GIB, NAN, board, load, pending
 
 CPU, MEMORY, DISK, GPU = LoadResource.CPU, LoadResource.MEMORY, LoadResource.DISK, LoadResource.GPU
@@ -30,6 +32,16 @@ CPU_80 = FilterSettings({CPU: 0.8})
 def test_a_node_fails_if_it_were_over_the_limit_with_the_pod(ratio: float, cpu_milli: int, reason: str) -> None:
     failed = failed_nodes(board({"cpu": [ratio]}), pending(cpu_milli), ["node-1"], CPU_80)
     assert failed == ({"node-1": reason} if reason else {})
+
+
+def test_a_peak_of_the_last_hour_is_a_limit_of_its_own() -> None:
+    busy = board({"cpu": [0.1, 0.1, 0.1]})
+    peaks = {UsageName.CPU_1H: np.array([0.74, 0.5, NAN])}
+    busy = dataclasses.replace(busy, columns=dataclasses.replace(busy.columns, measured_usage_ratio=peaks))
+    found = failed_nodes(busy, pending(400), ["node-1", "node-2", "node-3"], FilterSettings(), {UsageName.CPU_1H: 0.75})
+    assert found == {
+        "node-1": "cpu 1h peak of five minutes 74 percent and this pod 10 percent over the limit 75 percent"
+    }
 
 
 def test_recently_bound_pods_count_before_the_metrics_show_them() -> None:

@@ -160,7 +160,7 @@ def test_only_the_present_can_be_asked_for(time: str, status: int) -> None:
         f"{METRIC}{{}}",
         f'{METRIC}{{resource="cpu",window="15m"}}',
         f'{METRIC}{{resource="cpu",window="15m",stat="p99"}}',
-        f'{METRIC}{{resource="cpu",window="1h",stat="avg"}}',
+        f'{METRIC}{{resource="cpu",window="2h",stat="avg"}}',
         f'{METRIC}{{resource="storage",window="15m",stat="avg"}}',
         f'{METRIC}{{resource="cpu",window="15m",stat=~"avg"}}',
         f'{METRIC}{{resource="cpu",window="15m",stat!="avg"}}',

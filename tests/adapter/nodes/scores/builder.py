@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.usage import UsageName
     from adapter.nodes.scores.policy_scores import PolicyScores
 
 MIB: Final = 1024**2
@@ -37,6 +38,7 @@ class Node:
     limits: Mapping[str, float] = field(default_factory=dict)
     mean: Mapping[LoadResource, float] = field(default_factory=dict)
     std: Mapping[LoadResource, float] = field(default_factory=dict)
+    usage: Mapping[UsageName, float] = field(default_factory=dict)
     recent_cpu_prediction: float = 0.0
     recent_requests: Mapping[LoadResource, float] = field(default_factory=dict)
     zone: int = -1
@@ -64,6 +66,8 @@ def columns(*nodes: Node) -> NodeColumns:
         zone=np.array([node.zone for node in nodes], dtype=np.int32),
         pool=("",) * len(nodes),
         gpu_left_milli=tuple(node.gpu_left for node in nodes),
+        usage_ratio=_table([node.usage for node in nodes], np.nan),
+        measured_usage_ratio=_table([node.usage for node in nodes], np.nan),
     )
 
 

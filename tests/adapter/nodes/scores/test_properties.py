@@ -20,6 +20,7 @@ from adapter.nodes.model.scheduling_settings import (
     PolicySettings,
     PowerModel,
 )
+from adapter.nodes.model.usage import UsageName
 from adapter.nodes.scores.table import score_nodes
 from tests.adapter.nodes.scores.builder import CPU, MEMORY, Node, bound_pod, columns, listed
 
@@ -48,6 +49,7 @@ def some_node(draw: st.DrawFn, name: str) -> Node:
         limits={resource: amount + draw(AMOUNT) for resource, amount in requested.items()},
         mean={CPU: draw(RATIO), MEMORY: draw(RATIO)},
         std={CPU: draw(RATIO), MEMORY: draw(RATIO)},
+        usage={name: draw(RATIO) for name in UsageName},
         recent_cpu_prediction=draw(AMOUNT),
         recent_requests={CPU: draw(AMOUNT)},
         zone=draw(st.integers(-1, 2)),

@@ -1,0 +1,61 @@
+"""daily-peaks: avoid nodes that are busy, or that were within the last hour or day.
+
+The formula is that of gocrane/crane-scheduler (`pkg/plugins/dynamic/stats.go`): the weighted mean of what is free, over
+the average of five minutes and the largest such average of an hour and of a day. So a node that is quiet at night does
+not take what it cannot bear by day. Two things differ, since they are wrong there: a number that is missing counts as
+the largest of the shorter windows instead of as full use, and what recently bound pods request is added to the use
+instead of a fixed penalty for their number.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adapter.nodes.model.usage import USAGE_KINDS
+from adapter.nodes.scores.policy_scores import (
+    MAX_SCORE,
+    PolicyScores,
+    clamped,
+    load_taken,
+    percent_text,
+    recent_taken,
+    rounded,
+    share,
+    taken,
+)
+
+if TYPE_CHECKING:
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.model.scheduling_settings import DailyPeaksArgs
+    from adapter.nodes.model.usage import UsageName
+    from adapter.nodes.scores.policy_scores import Rows
+
+
+def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: DailyPeaksArgs) -> PolicyScores:
+    """Return 100 times the weighted mean of what stays free with the pod; NaN for nodes of which nothing is known."""
+    free = np.zeros(len(rows))
+    weights = np.zeros(len(rows))
+    used = {name: _use(pod, columns, rows, name) for name in args.weights}
+    for name, weight in args.weights.items():
+        is_known = ~np.isnan(used[name])
+        free += np.where(is_known, weight * (1.0 - clamped(used[name], 1.0)), 0.0)
+        weights += weight * is_known
+    shares = np.divide(free, weights, out=np.full(len(rows), np.nan), where=weights > 0.0)
+    values = rounded(MAX_SCORE * shares)
+
+    def reason(position: int) -> str:
+        if np.isnan(values[position]):
+            return "the node has no metrics of CPU and memory"
+        known = (f"{USAGE_KINDS[name]} {percent_text(use[position])}" for name, use in used.items())
+        return f"{', '.join(known)}, each with the requests of this and recent pods"
+
+    return PolicyScores(values, reason)
+
+
+def _use(pod: PendingPod, columns: NodeColumns, rows: Rows, name: UsageName) -> Floats:
+    resource = USAGE_KINDS[name].resource
+    added = recent_taken(columns, resource, rows) + max(0, pod.resources.requests.get(resource, 0))
+    return load_taken(columns.usage_ratio, name, rows) + share(added, taken(columns.allocatable, resource, rows))

@@ -1,0 +1,209 @@
+"""Windows of an hour and a day, from the means of slots of five minutes: samples to slots, slots to statistics (pure).
+
+A peak of a day is the largest mean of five minutes, as crane-scheduler's `cpu_usage_max_avg_1d` is: a single sample
+says little of what a node can bear for a while.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.model.day import DAY_RESOURCES, SLOT_SECONDS, SLOTS, LoadDay
+from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, SLOT_WINDOWS_SECONDS, STATS, WINDOWS_SECONDS
+from adapter.nodes.model.samples import SampleGrid, SampleSet
+from adapter.nodes.windows.grid import (
+    aligned,
+    column_times,
+    kept_columns,
+    regrid,
+    rows_of,
+    span,
+    taken,
+    without_repeats,
+)
+from adapter.nodes.windows.statistics import MIN_COVERAGE, last_columns, statistics_of, window_coverage
+from adapter.nodes.windows.verdicts import out_of_range
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.day import SlotMeans
+    from adapter.nodes.model.loads import LoadResource, LoadSnapshot
+
+SETTLED_SECONDS: Final = 60
+"""Time after the end of a slot until its mean is taken, so that late samples count."""
+_FIVE_MINUTES: Final = SAMPLE_WINDOWS_SECONDS.index(SLOT_SECONDS)
+_NODES_AT_ONCE: Final = 500
+"""Statistics are computed in double precision; in slices, so that not all nodes take that memory at once."""
+_SHAPE: Final = len(SLOT_WINDOWS_SECONDS), len(STATS)
+_SLOT_WINDOWS: Final = np.arange(len(SAMPLE_WINDOWS_SECONDS), len(WINDOWS_SECONDS), dtype=np.int8)[:, None]
+
+
+def complete_slots(samples: SampleSet, now: float) -> dict[LoadResource, SampleGrid]:
+    """Return the slots whose five minutes are in the samples, as grids with the step of a slot.
+
+    A node has a mean where at least 80 % of its samples are there. Values out of range do not count.
+    """
+    grids = (samples.grids[resource] for resource in DAY_RESOURCES if resource in samples.grids)
+    return {grid.resource: slots for grid in grids if (slots := _slots_of(grid, now)) is not None}
+
+
+def _slots_of(grid: SampleGrid, now: float) -> SampleGrid | None:
+    step = grid.step_seconds
+    if SLOT_SECONDS % step:
+        return None
+    columns = SLOT_SECONDS // step
+    newest = aligned(min(float(grid.end), now) - SETTLED_SECONDS, SLOT_SECONDS)
+    first = grid.end - (grid.values.shape[1] - 1) * step
+    ends = range(newest, first + SLOT_SECONDS - step - 1, -SLOT_SECONDS)[::-1]
+    if not ends:
+        return None
+    hold = np.fmax(grid.scrape_seconds, float(step))
+    values = without_repeats(grid.values, column_times(grid), grid.newest, hold)
+    possible = replace(grid, values=np.where(out_of_range(values), np.nan, np.clip(values, 0.0, 1.0)))
+    means = np.full((len(grid.nodes), len(ends)), np.nan)
+    for column, end in enumerate(ends):
+        until = span(possible, end, kept_columns(step)).values
+        has_enough = window_coverage(until, grid.scrape_seconds, step)[_FIVE_MINUTES] >= MIN_COVERAGE
+        means[has_enough, column] = statistics_of(last_columns(until, columns)[has_enough])[AVG]
+    return replace(grid, step_seconds=SLOT_SECONDS, end=ends[-1], values=means)
+
+
+def day_after(
+    day: LoadDay,
+    slots: Iterable[SampleGrid],
+    now: float,
+    nodes: tuple[str, ...] | None = None,
+    moved: Collection[str] = (),
+) -> LoadDay:
+    """Return the day until now with further slots. What was known of a slot stays; slots of the future are dropped.
+
+    `nodes` are the names of all Node objects, sorted; None where these are not known. Nodes that `moved` to another
+    exporter lose what the former one measured.
+    """
+    found = tuple(slots)
+    names = tuple(sorted({*day.nodes, *(name for grid in found for name in grid.nodes)})) if nodes is None else nodes
+    end = aligned(now, SLOT_SECONDS)
+    means = {resource: _shifted(day, resource, names, end, moved) for resource in day.means}
+    is_changed = end != day.end or names != day.nodes or bool(moved)
+    for grid in found:
+        values = span(regrid(grid, names), end, SLOTS).values.astype(np.float32)
+        before = means.get(grid.resource, np.full_like(values, np.nan))
+        news = np.isnan(before) & ~np.isnan(values)
+        if news.any():
+            is_changed = True
+            means[grid.resource] = np.where(news, values, before)
+    if not is_changed:
+        return day
+    if nodes is None:
+        names, means = _without_vanished(names, means)
+    return LoadDay(end, names, means, {resource: _statistics(values) for resource, values in means.items()})
+
+
+def known_slots(day: LoadDay, resource: LoadResource) -> set[int]:
+    """Return the ends of the slots of which the mean of any node is known, in Unix seconds."""
+    means = day.means.get(resource)
+    if means is None:
+        return set()
+    present = np.flatnonzero(~np.isnan(means).all(axis=0))
+    return {day.end - (SLOTS - 1 - column) * SLOT_SECONDS for column in present.tolist()}
+
+
+def with_day(snapshot: LoadSnapshot, day: LoadDay) -> LoadSnapshot:
+    """Return the snapshot, which has the windows of samples, with those of an hour and a day.
+
+    A resource of which no day is kept has no numbers there.
+    """
+    rows = rows_of(snapshot.nodes, day.nodes)
+    resources = {}
+    for resource, load in snapshot.resources.items():
+        long = taken(day.stats.get(resource, np.empty((*_SHAPE, 0))), rows)
+        taken_from = np.where(np.isnan(long[:, AVG]), np.int8(-1), _SLOT_WINDOWS)
+        resources[resource] = replace(
+            load,
+            stats=np.concatenate((load.stats, long)),
+            taken_from=np.concatenate((load.taken_from, taken_from)),
+        )
+    return replace(snapshot, resources=resources)
+
+
+def samples_of_day(day: LoadDay) -> SampleSet:
+    """Return the means as samples, as the local file keeps them."""
+    unknown = np.full(len(day.nodes), np.nan)
+    return SampleSet(
+        {
+            resource: SampleGrid(
+                resource=resource,
+                step_seconds=SLOT_SECONDS,
+                end=day.end,
+                nodes=day.nodes,
+                values=means.astype(np.float64),
+                newest=unknown,
+                scrape_seconds=unknown,
+                advancing=unknown,
+                reset_at=unknown,
+            )
+            for resource, means in day.means.items()
+        }
+    )
+
+
+def day_of_samples(samples: SampleSet, now: float) -> LoadDay:
+    """Return the day of a local file; what is not on slots of five minutes is left out."""
+    grids = (grid for resource, grid in samples.grids.items() if resource in DAY_RESOURCES)
+    return day_after(LoadDay(), [grid for grid in grids if _is_day(grid)], now)
+
+
+def _is_day(grid: SampleGrid) -> bool:
+    return grid.step_seconds == SLOT_SECONDS and not grid.end % SLOT_SECONDS and not out_of_range(grid.values).any()
+
+
+def _shifted(
+    day: LoadDay, resource: LoadResource, nodes: tuple[str, ...], end: int, moved: Collection[str]
+) -> SlotMeans:
+    """Return the means for other nodes and another end."""
+    values = day.means[resource]
+    if nodes != day.nodes:
+        rows = rows_of(nodes, day.nodes)
+        values = np.where((rows >= 0)[:, None], values[rows], np.float32(np.nan)) if len(values) else values
+        values = values if len(values) == len(nodes) else np.full((len(nodes), SLOTS), np.nan, dtype=np.float32)
+    by = (end - day.end) // SLOT_SECONDS
+    if by:
+        shifted = np.full_like(values, np.nan)
+        if 0 < by < SLOTS:
+            shifted[:, : SLOTS - by] = values[:, by:]
+        elif -SLOTS < by < 0:
+            shifted[:, -by:] = values[:, : SLOTS + by]
+        values = shifted
+    if moved:
+        values = np.where(np.isin(nodes, list(moved))[:, None], np.float32(np.nan), values)
+    return values
+
+
+def _without_vanished(
+    nodes: tuple[str, ...], means: Mapping[LoadResource, SlotMeans]
+) -> tuple[tuple[str, ...], dict[LoadResource, SlotMeans]]:
+    """Return the day without nodes that have no mean any more."""
+    present = np.zeros(len(nodes), dtype=np.bool_)
+    for values in means.values():
+        present |= ~np.isnan(values).all(axis=1)
+    if present.all():
+        return nodes, dict(means)
+    kept = tuple(name for name, is_there in zip(nodes, present.tolist(), strict=True) if is_there)
+    return kept, {resource: values[present] for resource, values in means.items()}
+
+
+def _statistics(means: SlotMeans) -> Floats:
+    found = np.full((*_SHAPE, len(means)), np.nan)
+    for start in range(0, len(means), _NODES_AT_ONCE):
+        part = means[start : start + _NODES_AT_ONCE].astype(np.float64)
+        for window, seconds in enumerate(SLOT_WINDOWS_SECONDS):
+            slots = last_columns(part, seconds // SLOT_SECONDS)
+            has_enough = (~np.isnan(slots)).mean(axis=1) >= MIN_COVERAGE
+            stats = np.where(has_enough, statistics_of(slots), np.nan)
+            found[window, :, start : start + _NODES_AT_ONCE] = stats
+    return found

@@ -1,0 +1,117 @@
+"""The load of the last day from Prometheus: which slots are asked for, and what a real one answers."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.nodes.model.day import SLOT_SECONDS, LoadDay
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.scheduling_settings import SchedulingSettings
+from adapter.nodes.queries.day_queries import DayProgress, newest_lacking
+from adapter.nodes.queries.refresher import SampleRefresher
+from adapter.nodes.queries.survey import Survey
+from adapter.nodes.windows.day import complete_slots, day_after, known_slots
+from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from adapter.nodes.queries.results import RefreshResult
+    from tests.support.prometheus import ScrapedPrometheus
+
+CPU, MEMORY = LoadResource.CPU, LoadResource.MEMORY
+SETTINGS = SchedulingSettings()
+AT = int(time.time() // SLOT_SECONDS) * SLOT_SECONDS - 3600
+START = AT - 7200.0
+SURVEY = Survey({CPU: 64, MEMORY: 2}, {CPU: 1, MEMORY: 1})
+
+
+@given(known=st.sets(st.integers(0, 30).map(lambda slot: slot * SLOT_SECONDS)), most=st.integers(1, 40))
+def test_the_newest_gap_is_asked_for_and_nothing_that_is_known(known: set[int], most: int) -> None:
+    steps = range(0, 30 * SLOT_SECONDS, SLOT_SECONDS)
+    piece = newest_lacking(steps, known, most)
+    lacking = [step for step in steps if step not in known]
+    if piece is None:
+        assert lacking == []
+        return
+    assert piece.last == lacking[-1]
+    assert not known.intersection(piece.times)
+    assert 1 <= piece.columns <= most
+
+
+def test_after_a_start_each_slot_is_asked_for_once_until_the_day_is_whole() -> None:
+    progress, seen = DayProgress(), dict[LoadResource, list[int]]()
+    while (query := progress.next_query(LoadDay(), AT + 10.0, SETTINGS, SURVEY)) is not None:
+        seen.setdefault(query.resource, []).extend(query.piece.times)
+        progress.succeeded(query)
+    assert {resource: len(times) for resource, times in seen.items()} == {CPU: 284, MEMORY: 284}
+    assert all(len(set(times)) == len(times) for times in seen.values())
+    # What the samples of the next minutes show is not asked for.
+    assert max(seen[CPU]) <= AT - 1020
+
+
+def test_a_query_that_fails_is_asked_again_in_smaller_parts() -> None:
+    progress = DayProgress()
+    columns = []
+    for _ in range(4):
+        query = progress.next_query(LoadDay(), AT + 10.0, SETTINGS, SURVEY)
+        assert query is not None
+        columns.append(query.piece.columns)
+        progress.failed(query)
+    assert columns == [284, 142, 71, 35]
+
+
+@pytest.mark.parametrize(
+    ("survey", "settings"),
+    [
+        pytest.param(Survey(), SETTINGS, id="no series"),
+        pytest.param(SURVEY, SchedulingSettings(queries={CPU: "a", MEMORY: "b"}), id="other queries"),
+    ],
+)
+def test_nothing_is_asked_for_that_cannot_be_answered(survey: Survey, settings: SchedulingSettings) -> None:
+    assert DayProgress().next_query(LoadDay(), AT + 10.0, settings, survey) is None
+
+
+@pytest.fixture(scope="module", name="client")
+def _client(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[PrometheusClient]:
+    exporters = (NodeExporter("plain:9100"), NodeExporter("late:9100", is_scraped=lambda at: at > AT - 3600))
+    stranger = NodeExporter(
+        "1.2.3.4:80", labels={"job": "tenant", "node": "plain"}, is_scraped=lambda at: at > AT - 2400
+    )
+    prometheus = start_prometheus(history=text_of((*exporters, stranger), START, AT))
+    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
+        yield client
+
+
+def filled(refresher: SampleRefresher, result: RefreshResult) -> LoadDay:
+    day = day_after(LoadDay(), complete_slots(result.samples, AT).values(), AT)
+    for _ in range(4):
+        day = day_after(day, refresher.fill_day(AT, day, None, 10.0).slots, AT)
+    return day
+
+
+def test_the_past_of_a_real_prometheus_becomes_the_day(client: PrometheusClient) -> None:
+    refresher = SampleRefresher(client, SETTINGS)
+    day = filled(refresher, refresher.refresh(AT, None, None))
+    row, late = (day.means[CPU][day.nodes.index(name)] for name in ("plain", "late"))
+    # The load switches between 10 and 90 % every two minutes, so five minutes have 42 or 58 %.
+    assert np.count_nonzero(~np.isnan(row)) >= 22
+    assert 0.38 <= np.nanmin(row) <= np.nanmax(row) <= 0.62
+    assert 10 <= np.count_nonzero(~np.isnan(late)) <= 13
+    assert len(known_slots(day, MEMORY)) >= 22
+    assert day.means[MEMORY][day.nodes.index("plain")][~np.isnan(row)] == pytest.approx(0.6, abs=0.01)
+
+
+def test_a_prometheus_that_is_away_costs_nothing_but_the_past() -> None:
+    with PrometheusClient(PrometheusSettings("http://127.0.0.1:9")) as client:
+        refresher = SampleRefresher(client, SETTINGS)
+        refresher.refresh(AT, None, None)
+        assert refresher.fill_day(AT, LoadDay(), None, 1.0).queries == 0
