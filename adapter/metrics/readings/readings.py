@@ -15,14 +15,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from adapter.foundation.time.clock import Clock
-from adapter.metrics.readings.answering import Answering
-from adapter.metrics.readings.asking.cross_check import CrossCheck
-from adapter.metrics.readings.asking.demand import DemandedRequest
-from adapter.metrics.readings.asking.first_answers import FirstAnswers
-from adapter.metrics.readings.asking.periods import long_refresh_warnings
+from adapter.metrics.readings.answering.first_answers import FirstAnswers
+from adapter.metrics.readings.answering.metric_answers import MetricAnswers
+from adapter.metrics.readings.answering.usage_answers import UsageAnswers
+from adapter.metrics.readings.asking.demand import DemandedRequest, long_refresh_warnings
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
-from adapter.metrics.readings.asking.refresher import Refresher
-from adapter.metrics.readings.asking.usage import UsageReadings
 from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
 from adapter.metrics.readings.catalogue.discovery import SeriesDiscovery
 from adapter.metrics.readings.catalogue.look_ups import LookUp
@@ -34,7 +31,9 @@ from adapter.metrics.readings.notices import notices, usage_notices
 from adapter.metrics.readings.overview import overview
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.readings.refresh_loop import RefreshLoop
+from adapter.metrics.readings.refreshing.cross_check import CrossCheck
+from adapter.metrics.readings.refreshing.refresh_loop import RefreshLoop
+from adapter.metrics.readings.refreshing.refresher import Refresher
 from adapter.metrics.readings.samples.shared_names import SharedNames
 from adapter.metrics.readings.samples.silent_series import SilentSeries
 
@@ -192,8 +191,8 @@ class Readings:
             launch_trial=lambda trial: submit(lambda: self._loop.try_wider(trial)),
         )
 
-    def _new_answering(self) -> Answering:
-        return Answering(
+    def _new_answering(self) -> MetricAnswers:
+        return MetricAnswers(
             objects=self._objects,
             settings=self._settings,
             clock=self._clock,
@@ -201,8 +200,8 @@ class Readings:
             listing=self._first_answers,
         )
 
-    def _new_usage(self) -> UsageReadings:
-        return UsageReadings(
+    def _new_usage(self) -> UsageAnswers:
+        return UsageAnswers(
             scheduler=self._scheduler,
             objects=self._objects,
             current=self._first_answers.current,

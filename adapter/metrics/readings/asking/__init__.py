@@ -1,1 +1,1 @@
-"""Decides which queries are sent, for which requests, when, and how widely."""
+"""Decides which queries are sent, for which requests, when, and how widely: the state behind one lock."""

@@ -1,19 +1,157 @@
-"""The requests in demand: each different request once, with a limit for each namespace."""
+"""The requests in demand: each different request once, how often it returns, and how often its query is refreshed."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from adapter.metrics.readings.asking.periods import Arrivals
 from adapter.metrics.readings.errors import TooMuchDemandError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from adapter.foundation.objects.selectors import Selector
     from adapter.metrics.readings.answers import ByName, BySelector
     from adapter.metrics.readings.asking.queries import QueryScope
     from adapter.metrics.readings.readings_settings import ReadingSettings
-    from adapter.metrics.rulebook.model import Metric
+    from adapter.metrics.rulebook.model import Metric, Rule
+
+
+SHORTEST_PERIOD_SECONDS = 1.0
+"""Shortest seconds between two refreshes of a query."""
+
+_INTERVALS_STANDING = 4
+"""Number of intervals after which a request is forgotten."""
+_BURST_SECONDS = 0.25
+"""Arrivals this close together are one: two replicas of an asker, or a retry, and not an asker with that period."""
+_REMEMBERED = 4
+"""How many intervals are remembered: a stray request between two regular ones is forgotten after that many more."""
+
+
+class Arrivals:
+    """The arrivals of one request.
+
+    Not guarded by a lock: it is noted with every request. Two threads that note the same moment may lose one
+    interval, which the next request brings again.
+    """
+
+    __slots__ = ("last", "recent")
+
+    def __init__(self, now: float) -> None:
+        self.last = now
+        self.recent: tuple[float, ...] = ()
+
+    def note(self, now: float) -> float:
+        """Count an arrival; return the seconds since the previous one, infinite within the same burst."""
+        interval = now - self.last
+        if interval < _BURST_SECONDS:
+            return math.inf
+        self.recent = (interval, *self.recent[: _REMEMBERED - 1])
+        self.last = now
+        return interval
+
+    def interval(self, now: float) -> float:
+        """Seconds after which the request comes back, infinite while it came once.
+
+        The shortest of the last few. The time since the last request counts, too: a client that asked each second and
+        stopped must not be served each second until its demand expires.
+        """
+        return max(min(self.recent, default=math.inf), now - self.last)
+
+    def stands_until(self, once_seconds: float, longest_seconds: float) -> float:
+        """Return when the request is to be forgotten unless it comes again, in monotonic seconds.
+
+        After four of its intervals, by the longest of the last few; while fewer are known, not before `once_seconds`;
+        and after `longest_seconds` at the latest.
+        """
+        seconds = _INTERVALS_STANDING * max(self.recent, default=0.0)
+        if len(self.recent) < _REMEMBERED:
+            seconds = max(seconds, once_seconds)
+        return self.last + min(seconds, longest_seconds)
+
+
+class Paces:
+    """The period of a query that answers many requests: half of the shortest interval at which one is repeated.
+
+    A request that came once has no interval, so it counts only while no interval is known.
+    """
+
+    __slots__ = ("_known", "_most", "_unknown")
+
+    def __init__(self) -> None:
+        self._known = self._unknown = self._most = math.inf
+
+    def add(self, metric: Metric, arrivals: Arrivals, now: float, settings: ReadingSettings) -> None:
+        """Add a request that is answered by the query."""
+        self._most = min(self._most, most_period(metric, settings))
+        if arrivals.recent:
+            self._known = min(self._known, period_of(metric, arrivals.interval(now), settings))
+        else:
+            self._unknown = min(self._unknown, longest_period(metric, settings))
+
+    @property
+    def known(self) -> bool:
+        """Whether the interval of any request is known."""
+        return self._known < math.inf
+
+    @property
+    def seconds(self) -> float:
+        """The seconds between two refreshes."""
+        return min(self._known if self.known else self._unknown, self._most)
+
+
+def period_for(interval: float, most: float) -> float:
+    """Return the seconds between refreshes for a request that comes back each `interval` seconds.
+
+    Half of it, so that an answer is never older than half of the asker's own period; never more than `most`.
+    """
+    return min(most, max(SHORTEST_PERIOD_SECONDS, interval / 2))
+
+
+def most_period(metric: Metric, settings: ReadingSettings) -> float:
+    """Return the most seconds that may lie between refreshes of a metric, however seldom it is asked for.
+
+    A rule's own `refresh`; never so long that answers grow too old between two refreshes that succeed, or that samples
+    do (`maxSampleAge`).
+    """
+    policy = metric.rule.policy
+    most = min(settings.longest_refresh_seconds, policy.refresh_seconds or math.inf)
+    if policy.max_sample_age_seconds is not None:
+        most = min(most, policy.max_sample_age_seconds / 2)
+    return max(SHORTEST_PERIOD_SECONDS, most)
+
+
+def longest_period(metric: Metric, settings: ReadingSettings) -> float:
+    """Return the seconds between refreshes of a metric while no client's interval is known.
+
+    A rule's own `refresh`, or else the refresh interval, within `most_period`.
+    """
+    own = metric.rule.policy.refresh_seconds or settings.refresh_interval_seconds
+    return max(SHORTEST_PERIOD_SECONDS, min(own, most_period(metric, settings)))
+
+
+def period_of(metric: Metric, interval: float, settings: ReadingSettings) -> float:
+    """Return the seconds between refreshes for a request for a metric that comes back each `interval` seconds.
+
+    Frequent requests shorten it, unless the rule sets `refresh`: its author knows what the query costs.
+    """
+    if metric.rule.policy.refresh_seconds is not None or math.isinf(interval):
+        return longest_period(metric, settings)
+    return period_for(interval, most_period(metric, settings))
+
+
+def long_refresh_warnings(rules: Iterable[Rule], settings: ReadingSettings) -> Iterator[str]:
+    """Yield a warning for each rule whose `refresh` is so long that its answers would grow too old in between."""
+    longest = settings.longest_refresh_seconds
+    for rule in rules:
+        wanted = rule.policy.refresh_seconds
+        if wanted is not None and wanted > longest:
+            yield (
+                f"{rule.id} ({rule.file}:{rule.line}): `refresh` is {wanted:g} s, but answers older than "
+                f"{settings.max_answer_age_seconds:g} s are not served (--max-answer-age): it is refreshed "
+                f"every {longest:g} s"
+            )
 
 
 class DemandedRequest(NamedTuple):

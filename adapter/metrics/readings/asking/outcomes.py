@@ -1,26 +1,38 @@
-"""Processes the end of a query: keeps its reading or failure, and schedules it again."""
+"""Processes the end of a query, and of a trial: keeps the reading or the failure, and schedules the query again.
+
+While a plan is suspended, the narrower queries are rationed: each request pays for one of them, or for a part of the
+trial that shows whether the wider plan works again.
+"""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
 
-from adapter.metrics.readings.asking.changes import Remark
-from adapter.metrics.readings.asking.holdings import TOO_MUCH_SECONDS, is_too_much
-from adapter.metrics.readings.errors import ReadingError
+from adapter.metrics.readings.asking.effects import Remark, Trial
+from adapter.metrics.readings.asking.held_values import size_of_reading
+from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.retries import retry_after
 from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.rendering import RenderError
 
 if TYPE_CHECKING:
-    from adapter.metrics.readings.asking.changes import Change
-    from adapter.metrics.readings.asking.holdings import Keeping
+    from collections.abc import Iterable
+
+    from adapter.metrics.readings.asking.demand import DemandEntry
+    from adapter.metrics.readings.asking.effects import Change
+    from adapter.metrics.readings.asking.held_values import HeldValues
     from adapter.metrics.readings.asking.lanes import Lanes
     from adapter.metrics.readings.asking.planning import Planner
     from adapter.metrics.readings.asking.queries import Query, Reading
-    from adapter.metrics.readings.asking.rationing import Rations
+    from adapter.metrics.readings.asking.setbacks import Place
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
+TOO_MUCH_SECONDS = 30.0
+"""Shortest time until a query whose answer was too large is sent again."""
+_MOST_TRIALS = 2
+"""Limit on concurrent trials, each of which occupies a thread."""
 
 
 class QueryOutcomes:
@@ -33,15 +45,15 @@ class QueryOutcomes:
         telemetry: ReadingsTelemetry,
         planner: Planner,
         lanes: Lanes,
-        keeping: Keeping,
-        rations: Rations,
+        holdings: HeldValues,
+        rationed: RationedQueries,
     ) -> None:
         self._settings = settings
         self._telemetry = telemetry
         self._planner = planner
         self._lanes = lanes
-        self._keeping = keeping
-        self._rations = rations
+        self._holdings = holdings
+        self._rationed = rationed
         self.source_failed = False
         """Whether queries fail because Prometheus itself cannot be asked."""
         self.last_success: dict[str, float] = {}
@@ -50,7 +62,7 @@ class QueryOutcomes:
     def enter(self, change: Change, query: Query, outcome: Reading | Failure, now: float) -> None:
         """Keep the result of a query, and schedule it again if it is still needed."""
         if not isinstance(outcome, Failure) and self._stands(query):
-            outcome = self._keeping.take_in(change, query, outcome, now)
+            outcome = self._take_in(change, query, outcome, now)
         if isinstance(outcome, Failure):
             self._fail(change, query, outcome, now)
         else:
@@ -59,6 +71,30 @@ class QueryOutcomes:
 
     def _stands(self, query: Query) -> bool:
         return self._planner.queries.get(query.key) is query
+
+    def _take_in(self, change: Change, query: Query, reading: Reading, now: float) -> Reading | Failure:
+        """Enter what a query's new reading holds and return it; a Failure where that would be too much."""
+        owner, shared = _owner_of(query)
+        size = size_of_reading(reading)
+        verdict = self._holdings.judge(query, size, owner, shared=shared)
+        if verdict.refusal is not None:
+            change.gone.append(reading)
+            return Failure(TooMuchDemandError, verdict.refusal)
+        self._drop_readings(change, verdict.shed, now)
+        self._holdings.hold(query, size, owner, shared=shared)
+        return reading
+
+    def _drop_readings(self, change: Change, queries: Iterable[Query], now: float) -> None:
+        for query in queries:
+            self._holdings.release(query)
+            # Set before the reading goes, so that a request that finds none also finds the reason.
+            query.failure = Failure(TooMuchDemandError, self._holdings.beyond_all())
+            query.failures += 1
+            if query.reading is not None:
+                change.gone.append(query.reading)
+                query.reading = None
+            if not self._lanes.runs(query):
+                self._lanes.set(query, now + TOO_MUCH_SECONDS)
 
     def _succeed(self, change: Change, query: Query, reading: Reading, now: float) -> None:
         if self.source_failed:
@@ -99,20 +135,20 @@ class QueryOutcomes:
         return min(query.period, self._settings.refresh_interval_seconds)
 
     def _narrow(self, change: Change, query: Query, failure: Failure, now: float) -> None:
-        self._keeping.holdings.release(query)
+        self._holdings.release(query)
         where = "" if query.kind is PlanKind.WIDE else f" of {query.key.namespace!r}"
         for group, kind in self._planner.narrow(query, now, lasting=failure.lasting):
             metric, rule = group.metric, group.metric.rule
             self._telemetry.narrowed(rule.id, query.kind)
             text = (
                 f"{metric.qualified} ({rule.id}): its {query.kind} query{where} fails; until it works again, the "
-                "metric "
-                f"is queried by the {kind} plan: {failure.message}"
+                "metric is "
+                f"queried by the {kind} plan: {failure.message}"
             )
             change.of_rules.append((rule, f"{query.kind} plan", text))
 
     def _reschedule(self, query: Query, due: float) -> None:
-        if self._stands(query) and not self._rations.puts_to_sleep(query):
+        if self._stands(query) and not self._rationed.puts_to_sleep(query):
             self._lanes.set(query, due)
 
     def _join(self, query: Query) -> None:
@@ -129,3 +165,72 @@ class QueryOutcomes:
                 scope.retired = True
             else:
                 query.joining.append(scope)
+
+
+class RationedQueries:
+    """Queries that are only sent after a request, and trials. Not thread-safe: the owner must lock."""
+
+    def __init__(self, planner: Planner, lanes: Lanes, max_answer_age_seconds: float) -> None:
+        self._planner = planner
+        self._lanes = lanes
+        self._longest_seconds = max_answer_age_seconds / 2
+        self._trials = 0
+
+    def pay(self, change: Change, entry: DemandEntry, now: float) -> None:
+        """Let a request pay for the trial of a plan that is due, or else wake the query that answers it."""
+        group, query = entry.scope.group, entry.scope.wanted
+        for place in self._planner.trial_places(group, entry.request.namespace):
+            if self._trials < _MOST_TRIALS and group.setbacks.pay(place, now):
+                if group.setbacks.begin(place):
+                    self._begin_trial(change, entry, place, now)
+                return
+        if query.asleep:
+            query.asleep = False
+            fails = query.failure is not None or query.reading is None
+            # Half of the asker's interval later: the answer is no older than that when the asker comes back.
+            self._lanes.set(query, now if fails else now + query.period)
+
+    def puts_to_sleep(self, query: Query) -> bool:
+        """Return whether a query that has ended is not due before the next request.
+
+        It is refreshed nevertheless if requests are so rare that its answer would be too old by then.
+        """
+        query.asleep = query.rationed and query.period <= self._longest_seconds
+        return query.asleep
+
+    def tried(self, change: Change, trial: Trial, failure: str | None, now: float, *, lasting: bool) -> None:
+        """Enter how a trial ended: why its plan is not to be used yet, or None where it is used again."""
+        self._trials -= 1
+        group, place = trial.group, trial.place
+        if group.retired or place not in group.setbacks:
+            return
+        if failure is not None:
+            group.setbacks.fail(place, now, lasting=lasting)
+            return
+        self._planner.restore(group, place, trial.entry.request.selector, now)
+        text = f"{group.metric.qualified} ({group.metric.rule.id}): its {place[0]} query works again and is used again"
+        change.remarks.append(Remark(logging.INFO, text))
+
+    def _begin_trial(self, change: Change, entry: DemandEntry, place: Place, now: float) -> None:
+        group = entry.scope.group
+        try:
+            wider = self._planner.trial(group, entry.request, place[0])
+        except RenderError:
+            group.setbacks.fail(place, now, lasting=True)
+            return
+        self._trials += 1
+        change.trials.append(Trial(entry, group, place, wider))
+
+
+def _owner_of(query: Query) -> tuple[str | None, bool]:
+    """Return for which namespace a query's values count, and whether it serves several, so that they count for none."""
+    if query.kind is not PlanKind.WIDE and query.key.namespace is not None:
+        return query.key.namespace, False
+    askers = query.askers()
+    first = next(askers, None)
+    return first, any(other != first for other in askers)
+
+
+def is_too_much(failure: Failure) -> bool:
+    """Return whether it is not the rule that fails: what is requested is more than may be held."""
+    return failure.error is TooMuchDemandError

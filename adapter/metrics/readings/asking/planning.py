@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.readings.answers import ByName, BySelector
-from adapter.metrics.readings.asking.changes import Remark
-from adapter.metrics.readings.asking.demand import DemandedRequest
-from adapter.metrics.readings.asking.periods import longest_period
-from adapter.metrics.readings.asking.queries import Query, QueryGroup, QueryKey, QueryScope
+from adapter.metrics.readings.asking.demand import DemandedRequest, longest_period
+from adapter.metrics.readings.asking.effects import Remark
+from adapter.metrics.readings.asking.queries import (
+    Query,
+    QueryGroup,
+    QueryKey,
+    QueryScope,
+    planned_with_times,
+)
 from adapter.metrics.readings.asking.setbacks import WIDE_PLACE, Setbacks
 from adapter.metrics.readings.errors import UnanswerableSelectorError
 from adapter.metrics.rulebook.model import Api, PlanKind
-from adapter.metrics.rulebook.plans import plan_of, planned_query
-from adapter.metrics.rulebook.plans.sample_age import times_of
+from adapter.metrics.rulebook.plans import plan_of
 from adapter.metrics.rulebook.rendering import RenderError, exact_query
 from adapter.metrics.rulebook.requests import Asked
 
@@ -33,7 +37,6 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.setbacks import Place
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.rulebook.model import Metric, Plan
-    from adapter.metrics.rulebook.requests import PlannedQuery
 
 _MOST_INDEXED = 16
 """Labels of external metrics that rows are indexed by; who selects by yet others costs more when asking."""
@@ -293,25 +296,6 @@ class Planner:
             query.payers.add(request.namespace)
         query.bound_at = now
         return query
-
-
-def render(query: Query, names: tuple[str, ...]) -> tuple[PlannedQuery, PlannedQuery | None]:
-    """Return what to send now: as planned, or for exactly these objects where the query is asked for names.
-
-    The second asks for the times of the samples; None where the rule does not limit their age. Raises RenderError.
-    """
-    if query.key.which is None:
-        return query.key.planned, query.key.times
-    return planned_with_times(query.metric, Asked(query.key.namespace, names, query.selector), PlanKind.EXACT)
-
-
-def planned_with_times(metric: Metric, asked: Asked, kind: PlanKind) -> tuple[PlannedQuery, PlannedQuery | None]:
-    """Return the query to send by this plan, and the one for the times of its samples where the rule limits their age.
-
-    Raises RenderError.
-    """
-    times = times_of(metric)
-    return planned_query(metric, asked, kind), None if times is None else planned_query(times, asked, kind)
 
 
 def _identity(metric: Metric) -> tuple[object, ...]:

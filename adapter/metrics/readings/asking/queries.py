@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from adapter.metrics.readings.asking.setbacks import WIDE_PLACE, Setbacks
 from adapter.metrics.rulebook.model import PlanKind
+from adapter.metrics.rulebook.plans import planned_query
+from adapter.metrics.rulebook.plans.sample_age import times_of
+from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.samples.object_reading import ObjectReading
     from adapter.metrics.rulebook.model import Metric, Plan
     from adapter.metrics.rulebook.requests import PlannedQuery
+
 
 Reading: TypeAlias = "ObjectReading | ExternalReading"
 
@@ -219,3 +223,22 @@ class QueryScope:
             self.query = query
         elif query is not self.query:
             query.joining.append(self)
+
+
+def render(query: Query, names: tuple[str, ...]) -> tuple[PlannedQuery, PlannedQuery | None]:
+    """Return what to send now: as planned, or for exactly these objects where the query is asked for names.
+
+    The second asks for the times of the samples; None where the rule does not limit their age. Raises RenderError.
+    """
+    if query.key.which is None:
+        return query.key.planned, query.key.times
+    return planned_with_times(query.metric, Asked(query.key.namespace, names, query.selector), PlanKind.EXACT)
+
+
+def planned_with_times(metric: Metric, asked: Asked, kind: PlanKind) -> tuple[PlannedQuery, PlannedQuery | None]:
+    """Return the query to send by this plan, and the one for the times of its samples where the rule limits their age.
+
+    Raises RenderError.
+    """
+    times = times_of(metric)
+    return planned_query(metric, asked, kind), None if times is None else planned_query(times, asked, kind)

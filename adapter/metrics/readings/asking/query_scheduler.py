@@ -13,14 +13,19 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from adapter.metrics.readings.asking.changes import Change, Remark
-from adapter.metrics.readings.asking.demand import Demand, DemandEntry
-from adapter.metrics.readings.asking.holdings import Keeping, is_too_much
+from adapter.metrics.readings.asking.demand import (
+    Demand,
+    DemandEntry,
+    Paces,
+    longest_period,
+    most_period,
+    period_of,
+)
+from adapter.metrics.readings.asking.effects import Change, Remark
+from adapter.metrics.readings.asking.held_values import HeldValues
 from adapter.metrics.readings.asking.lanes import Lanes
-from adapter.metrics.readings.asking.outcomes import QueryOutcomes
-from adapter.metrics.readings.asking.periods import Paces, longest_period, most_period, period_of
+from adapter.metrics.readings.asking.outcomes import QueryOutcomes, RationedQueries, is_too_much
 from adapter.metrics.readings.asking.planning import Planner
-from adapter.metrics.readings.asking.rationing import Rations
 from adapter.metrics.readings.catalogue.catalogue import same_metric
 from adapter.metrics.readings.catalogue.rule_health import query_trouble
 from adapter.metrics.readings.errors import UnanswerableSelectorError
@@ -31,9 +36,14 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.asking.changes import Trial
     from adapter.metrics.readings.asking.demand import DemandedRequest
-    from adapter.metrics.readings.asking.queries import Query, QueryGroup, QueryScope, Reading
+    from adapter.metrics.readings.asking.effects import Trial
+    from adapter.metrics.readings.asking.queries import (
+        Query,
+        QueryGroup,
+        QueryScope,
+        Reading,
+    )
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog, Trouble
     from adapter.metrics.readings.failure import Failure
@@ -69,16 +79,15 @@ class QueryScheduler:
         self._demand = Demand(settings)
         self._planner = Planner(settings)
         self._lanes = Lanes(settings)
-        keeping = Keeping(settings, self._lanes)
-        self._holdings = keeping.holdings
-        self._rations = Rations(self._planner, self._lanes, settings.max_answer_age_seconds)
+        self._holdings = HeldValues(settings.max_values, settings.max_values_per_namespace)
+        self._rationed = RationedQueries(self._planner, self._lanes, settings.max_answer_age_seconds)
         self._outcomes = QueryOutcomes(
             settings=settings,
             telemetry=telemetry,
             planner=self._planner,
             lanes=self._lanes,
-            keeping=keeping,
-            rations=self._rations,
+            holdings=self._holdings,
+            rationed=self._rationed,
         )
         self._states = states
 
@@ -97,7 +106,7 @@ class QueryScheduler:
             self.rebind(entry, metric)
         elif scope.wanted.asleep or scope.group.setbacks:
             with self._changing() as change:
-                self._rations.pay(change, entry, now)
+                self._rationed.pay(change, entry, now)
                 self._begin(change, now)
         if interval < math.inf:
             query, period = entry.scope.query, period_of(metric, interval, self._settings)
@@ -164,7 +173,7 @@ class QueryScheduler:
         """Enter how the trial of a wider plan ended: why it is not to be used yet, or None where it is used again."""
         with self._changing() as change:
             now = self._clock.monotonic()
-            self._rations.tried(change, trial, failure, now, lasting=lasting)
+            self._rationed.tried(change, trial, failure, now, lasting=lasting)
             self._begin(change, now)
 
     def sweep(self, pace: Pace) -> None:

@@ -17,6 +17,7 @@ from adapter.metrics.rulebook.model import PlanKind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
 Place: TypeAlias = "tuple[PlanKind, str | None]"
 """A plan, and the namespace in which it failed; None for the wide plan, which asks for all."""
 

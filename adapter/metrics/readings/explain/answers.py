@@ -1,7 +1,7 @@
 """The way from a metric to its answer, gone as a request goes it, for one explanation.
 
 The queries are those that a request would wait for, asked now (`asked_now`); what they bring is filed by `Refresher`,
-and made an answer by `Answering` and `UsageReadings`, as for the API. This module notes what it meets on the way.
+and made an answer by `MetricAnswers` and `UsageAnswers`, as for the API. This module notes what it meets on the way.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, cast
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.objects import ObjectsError
-from adapter.metrics.readings.answering import Answering
+from adapter.metrics.readings.answering.metric_answers import MetricAnswers
+from adapter.metrics.readings.answering.usage_answers import UsageAnswers
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.asking.demand import DemandedRequest
-from adapter.metrics.readings.asking.usage import UsageReadings
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import NoObjectsMatchError, ReadingError
 from adapter.metrics.readings.explain.asked_now import AskedNow, SeenObjects, Sources
@@ -66,8 +66,8 @@ class AnswerSteps:
         """Where no cluster is at hand."""
         objects, settings, clock = sources.objects, sources.settings, sources.clock
         self._now = now = AskedNow(sources, progress, metric)
-        self._answering = Answering(objects=objects, settings=settings, clock=clock, dropped=now.dropped)
-        self._usage = UsageReadings(scheduler=now, objects=objects, current=now.current, settings=settings, clock=clock)
+        self._answering = MetricAnswers(objects=objects, settings=settings, clock=clock, dropped=now.dropped)
+        self._usage = UsageAnswers(scheduler=now, objects=objects, current=now.current, settings=settings, clock=clock)
 
     def take(self, rules: ResourceRules) -> None:
         """Fill in the values of the way."""

@@ -13,13 +13,19 @@ from adapter.foundation.promql.tree import UnreadableQueryError
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.asking.demand import DemandEntry
-from adapter.metrics.readings.asking.planning import planned_with_times, render
-from adapter.metrics.readings.asking.queries import Query, QueryGroup, QueryKey, QueryScope
-from adapter.metrics.readings.asking.refresher import Refresher
+from adapter.metrics.readings.asking.queries import (
+    Query,
+    QueryGroup,
+    QueryKey,
+    QueryScope,
+    planned_with_times,
+    render,
+)
 from adapter.metrics.readings.errors import SourceSlowError, UnanswerableSelectorError
 from adapter.metrics.readings.explain.explanation import Outcome
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
+from adapter.metrics.readings.refreshing.refresher import Refresher
 from adapter.metrics.readings.samples.shared_names import SharedNames
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import plan_of

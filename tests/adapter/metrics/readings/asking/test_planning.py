@@ -12,11 +12,11 @@ from adapter.foundation.sources.prometheus.decoding import AnswerLimits
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
 from adapter.foundation.time.pace import Pace
 from adapter.metrics.readings.answers import ByName
-from adapter.metrics.readings.asking import planning
+from adapter.metrics.readings.asking import queries
 from adapter.metrics.readings.asking.demand import DemandedRequest
-from adapter.metrics.readings.asking.refresher import let_go
 from adapter.metrics.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError
 from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.readings.refreshing.refresher import let_go
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import planned_query
 from adapter.metrics.rulebook.templates.matchers import RenderError
@@ -240,7 +240,7 @@ def test_a_proven_plan_that_cannot_be_written_down_gives_way_to_the_next(monkeyp
             raise RenderError("no such query")
         return planned_query(metric, asked, kind)
 
-    monkeypatch.setattr(planning, "planned_query", no_wide_query)
+    monkeypatch.setattr(queries, "planned_query", no_wide_query)
     prometheus = ScriptedPrometheus(answer=answer_as_asked)
     house = make_house(prometheus, objects=OBJECTS)
 

@@ -12,8 +12,7 @@ import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.readings.answers import BySelector
-from adapter.metrics.readings.asking.planning import planned_with_times
-from adapter.metrics.readings.asking.queries import Query, QueryKey
+from adapter.metrics.readings.asking.queries import Query, QueryKey, planned_with_times
 from adapter.metrics.readings.errors import NoSampleError, ReadingError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.readings_settings import ReadingSettings
@@ -27,7 +26,7 @@ from tests.support.readings import RealAnswers, make_house
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.metrics.readings.asking.refresher import Refresher
+    from adapter.metrics.readings.refreshing.refresher import Refresher
     from adapter.metrics.rulebook.model import Metric
     from adapter.metrics.rulebook.requests import Asked
     from tests.support.plan_samples import AskedPrometheus

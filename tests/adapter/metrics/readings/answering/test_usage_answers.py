@@ -23,7 +23,7 @@ from adapter.metrics.readings.errors import (
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
-from tests.adapter.metrics.readings.asking.usage_world import (
+from tests.adapter.metrics.readings.answering.usage_world import (
     ALL,
     CPU,
     DOWN,

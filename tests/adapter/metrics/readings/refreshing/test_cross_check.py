@@ -11,8 +11,8 @@ import pytest
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.metrics.readings.answers import ByName, BySelector
-from adapter.metrics.readings.asking.cross_check import difference_of
 from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.readings.refreshing.cross_check import difference_of
 from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply, rulebook_of
 
 if TYPE_CHECKING:

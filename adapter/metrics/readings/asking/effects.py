@@ -1,4 +1,4 @@
-"""Effects of a change of the scheduler's state, noted under its lock and carried out after its release."""
+"""Effects of a change of the state behind the lock, noted while it is held and carried out after its release."""
 
 from __future__ import annotations
 
@@ -19,15 +19,6 @@ class Remark(NamedTuple):
     text: str
 
 
-class Trial(NamedTuple):
-    """A wider plan that was refused, to be compared with the exact query of one request."""
-
-    entry: DemandEntry
-    group: QueryGroup
-    place: Place
-    wider: Query
-
-
 @dataclass(slots=True)
 class Change:
     """The effects of one change."""
@@ -40,3 +31,12 @@ class Change:
     """Rule, kind of remark, and its text: logged once for each kind."""
     gone: list[Reading] = field(default_factory=list)
     """Readings that are no longer needed: the caller frees them."""
+
+
+class Trial(NamedTuple):
+    """A wider plan that was refused, to be compared with the exact query of one request."""
+
+    entry: DemandEntry
+    group: QueryGroup
+    place: Place
+    wider: Query

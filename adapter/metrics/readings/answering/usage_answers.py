@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.objects import ObjectsError
+from adapter.metrics.readings.answering.ended_containers import EndedContainers
 from adapter.metrics.readings.answers import ByName, BySelector, NamedBySelector, UsageAnswer, UsageItem
 from adapter.metrics.readings.asking.demand import DemandedRequest
-from adapter.metrics.readings.asking.ended_containers import EndedContainers
 from adapter.metrics.readings.errors import (
     FirstAnswerPendingError,
     NoSampleError,
@@ -98,7 +98,7 @@ class _Failures:
             yield f"in {first}{more}: {message}" if first else message
 
 
-class UsageReadings:
+class UsageAnswers:
     """Answers what objects use. Any thread may call it."""
 
     def __init__(

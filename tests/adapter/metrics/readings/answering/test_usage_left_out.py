@@ -15,7 +15,16 @@ from adapter.metrics.readings.errors import (
 )
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.parsing.resource_rules import NODES, PODS
-from tests.adapter.metrics.readings.asking.usage_world import ALL, DOWN, SHOP, answering, house_of, rule, sample, used
+from tests.adapter.metrics.readings.answering.usage_world import (
+    ALL,
+    DOWN,
+    SHOP,
+    answering,
+    house_of,
+    rule,
+    sample,
+    used,
+)
 from tests.support.readings import (
     MadeUpObjects,
     Reply,

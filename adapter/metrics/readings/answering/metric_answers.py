@@ -53,7 +53,7 @@ class AtOnce:
         return look()
 
 
-class Answering:
+class MetricAnswers:
     """Makes answers of readings. Any thread may call it."""
 
     def __init__(

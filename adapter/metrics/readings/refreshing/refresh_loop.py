@@ -10,25 +10,25 @@ import functools
 import logging
 from typing import TYPE_CHECKING
 
-from adapter.metrics.readings.asking.refresher import let_go
-from adapter.metrics.readings.asking.shared_answers import SharedAnswers
 from adapter.metrics.readings.catalogue.rule_health import look_up_troubles, unreachable
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.overview import last_answer, rules_in_force
+from adapter.metrics.readings.refreshing.refresher import let_go
+from adapter.metrics.readings.refreshing.shared_answers import SharedAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.asking.changes import Trial
-    from adapter.metrics.readings.asking.cross_check import CrossCheck
+    from adapter.metrics.readings.asking.effects import Trial
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
-    from adapter.metrics.readings.asking.refresher import Refresher
     from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
     from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
+    from adapter.metrics.readings.refreshing.cross_check import CrossCheck
+    from adapter.metrics.readings.refreshing.refresher import Refresher
 
 _log = logging.getLogger(__name__)
 

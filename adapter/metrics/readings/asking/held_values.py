@@ -14,25 +14,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.errors import TooMuchDemandError
-from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.samples.object_reading import ObjectReading
-from adapter.metrics.rulebook.model import PlanKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from adapter.metrics.readings.asking.changes import Change
-    from adapter.metrics.readings.asking.fairness import Payer
-    from adapter.metrics.readings.asking.lanes import Lanes
+    from adapter.metrics.readings.asking.lanes import Payer
     from adapter.metrics.readings.asking.queries import Query, Reading
-    from adapter.metrics.readings.readings_settings import ReadingSettings
 
 VALUES_OF_A_ROW = 8
 """Weight of a row of an external metric, which has its own labels, in values of objects."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class ReadingSize:
     """The size and identity of a reading's values."""
 
     key: int
@@ -61,22 +54,22 @@ _SHARED = "\0shared"
 """Stands for the owner of what serves several namespaces; no namespace has such a name."""
 
 
-def parcel_of(reading: Reading) -> Parcel:
+def size_of_reading(reading: Reading) -> ReadingSize:
     """Return how much a reading holds: values and faults of objects, times of samples, rows with their labels."""
     if isinstance(reading, ObjectReading):
         parts = (*reading.values.values(), *reading.faults.values(), *(reading.times or {}).values())
-        return Parcel(id(reading.values), sum(map(len, parts)))
-    return Parcel(id(reading), VALUES_OF_A_ROW * sum(map(len, reading.parts())))
+        return ReadingSize(id(reading.values), sum(map(len, parts)))
+    return ReadingSize(id(reading), VALUES_OF_A_ROW * sum(map(len, reading.parts())))
 
 
-class Holdings:
+class HeldValues:
     """The values held for all queries. Not thread-safe: its owner locks."""
 
     def __init__(self, most: int, most_per_namespace: int) -> None:
         self._most = most
         self._most_per_namespace = most_per_namespace
         self._held: dict[int, _Held] = {}
-        self._parcels: dict[Query, Parcel] = {}
+        self._sizes: dict[Query, ReadingSize] = {}
         self._owned: Counter[Payer] = Counter()
         self.total = 0
         """Total number of values."""
@@ -95,12 +88,12 @@ class Holdings:
         if self.total >= self._most and self._owned[namespace] >= self._heaviest()[1]:
             raise TooMuchDemandError(self.beyond_all())
 
-    def judge(self, query: Query, parcel: Parcel, owner: Payer, *, shared: bool) -> HoldingVerdict:
-        """Return whether a query may hold a parcel in place of what it holds, and what gives way.
+    def judge(self, query: Query, size: ReadingSize, owner: Payer, *, shared: bool) -> HoldingVerdict:
+        """Return whether a query may hold values of this size in place of what it holds, and what gives way.
 
         `shared`: the query serves several namespaces, and `owner` means nothing.
         """
-        growth = 0 if parcel.key in self._held else parcel.values
+        growth = 0 if size.key in self._held else size.values
         freed = self._freed_by(query)
         own = 0 if shared else self._owned[owner] + growth - freed
         if own > self._most_per_namespace and growth > freed:
@@ -114,40 +107,40 @@ class Holdings:
         shed = self._newest(heaviest, excess)
         return HoldingVerdict(shed=shed) if shed else HoldingVerdict(self.beyond_all())
 
-    def hold(self, query: Query, parcel: Parcel, owner: Payer, *, shared: bool) -> None:
+    def hold(self, query: Query, size: ReadingSize, owner: Payer, *, shared: bool) -> None:
         """Enter what a query holds from now on, in place of what it held."""
-        held = self._held.get(parcel.key)
+        held = self._held.get(size.key)
         if held is None:
-            held = self._held[parcel.key] = _Held(_SHARED if shared else owner, parcel.values)
+            held = self._held[size.key] = _Held(_SHARED if shared else owner, size.values)
             self.total += held.values
             self._owned[held.owner] += held.values
         held.holders += 1
-        former = self._parcels.get(query)
+        former = self._sizes.get(query)
         # One that is in already keeps its place in the order: the newest are the first to give way.
-        self._parcels[query] = parcel
+        self._sizes[query] = size
         self._let_go(former)
 
     def release(self, query: Query) -> None:
         """Forget the values of a query."""
-        self._let_go(self._parcels.pop(query, None))
+        self._let_go(self._sizes.pop(query, None))
 
-    def _let_go(self, parcel: Parcel | None) -> None:
-        if parcel is None:
+    def _let_go(self, size: ReadingSize | None) -> None:
+        if size is None:
             return
-        held = self._held[parcel.key]
+        held = self._held[size.key]
         held.holders -= 1
         if not held.holders:
-            del self._held[parcel.key]
+            del self._held[size.key]
             self.total -= held.values
             self._owned[held.owner] -= held.values
             if not self._owned[held.owner]:
                 del self._owned[held.owner]
 
     def _freed_by(self, query: Query) -> int:
-        parcel = self._parcels.get(query)
-        if parcel is None:
+        size = self._sizes.get(query)
+        if size is None:
             return 0
-        held = self._held[parcel.key]
+        held = self._held[size.key]
         return held.values if held.holders == 1 else 0
 
     def _heaviest(self) -> tuple[Payer, int]:
@@ -157,10 +150,10 @@ class Holdings:
     def _newest(self, namespace: Payer, excess: int) -> tuple[Query, ...]:
         """Return the newest queries of a namespace whose readings free enough; none if all together do not."""
         chosen: list[Query] = []
-        for query in reversed(self._parcels):
+        for query in reversed(self._sizes):
             if excess <= 0:
                 break
-            if self._held[self._parcels[query].key].owner == namespace and (freed := self._freed_by(query)):
+            if self._held[self._sizes[query].key].owner == namespace and (freed := self._freed_by(query)):
                 chosen.append(query)
                 excess -= freed
         return tuple(chosen) if excess <= 0 else ()
@@ -178,53 +171,3 @@ class Holdings:
             f"the answers to all requests would hold more than {self._most} values (--max-values), and no namespace "
             "holds more than this one: ask with fewer different selectors, or for fewer objects"
         )
-
-
-TOO_MUCH_SECONDS = 30.0
-"""Shortest time until a query whose answer was too large is sent again."""
-
-
-class Keeping:
-    """Takes readings in, and lets others go for them as `Holdings` decides. Not thread-safe: its owner holds a lock."""
-
-    def __init__(self, settings: ReadingSettings, lanes: Lanes) -> None:
-        self.holdings = Holdings(settings.max_values, settings.max_values_per_namespace)
-        self._lanes = lanes
-
-    def take_in(self, change: Change, query: Query, reading: Reading, now: float) -> Reading | Failure:
-        """Enter what a query's new reading holds and return it; a Failure where that would be too much."""
-        owner, shared = owner_of(query)
-        parcel = parcel_of(reading)
-        verdict = self.holdings.judge(query, parcel, owner, shared=shared)
-        if verdict.refusal is not None:
-            change.gone.append(reading)
-            return Failure(TooMuchDemandError, verdict.refusal)
-        self._drop_queries(change, verdict.shed, now)
-        self.holdings.hold(query, parcel, owner, shared=shared)
-        return reading
-
-    def _drop_queries(self, change: Change, queries: Iterable[Query], now: float) -> None:
-        for query in queries:
-            self.holdings.release(query)
-            # Set before the reading goes, so that a request that finds none also finds the reason.
-            query.failure = Failure(TooMuchDemandError, self.holdings.beyond_all())
-            query.failures += 1
-            if query.reading is not None:
-                change.gone.append(query.reading)
-                query.reading = None
-            if not self._lanes.runs(query):
-                self._lanes.set(query, now + TOO_MUCH_SECONDS)
-
-
-def owner_of(query: Query) -> tuple[str | None, bool]:
-    """Return for which namespace a query's values count, and whether it serves several, so that they count for none."""
-    if query.kind is not PlanKind.WIDE and query.key.namespace is not None:
-        return query.key.namespace, False
-    askers = query.askers()
-    first = next(askers, None)
-    return first, any(other != first for other in askers)
-
-
-def is_too_much(failure: Failure) -> bool:
-    """Return whether it is not the rule that fails: what is requested is more than may be held."""
-    return failure.error is TooMuchDemandError

@@ -19,7 +19,7 @@ from adapter.foundation.sources.prometheus.errors import (
     UnreadableForMatchersError,
     shortened,
 )
-from adapter.metrics.readings.asking.planning import render
+from adapter.metrics.readings.asking.queries import render
 from adapter.metrics.readings.errors import (
     ObjectsNotKnownError,
     PartialAnswerError,

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.metrics.readings.answers import ByName, BySelector
-from adapter.metrics.readings.asking.planning import planned_with_times
-from adapter.metrics.readings.asking.queries import Query, QueryKey
+from adapter.metrics.readings.asking.queries import Query, QueryKey, planned_with_times
 from adapter.metrics.readings.errors import ObjectsNotKnownError, UnanswerableSelectorError
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.samples.external_reading import ExternalReading
@@ -34,13 +33,13 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.asking.changes import Trial
     from adapter.metrics.readings.asking.demand import DemandEntry
+    from adapter.metrics.readings.asking.effects import Trial
     from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
-    from adapter.metrics.readings.asking.refresher import Refresher
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
+    from adapter.metrics.readings.refreshing.refresher import Refresher
     from adapter.metrics.readings.samples.object_reading import ObjectReading
     from adapter.metrics.rulebook.requests import Row
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.objects.selectors import EVERYTHING, Selector, parse_selector
 from adapter.metrics.readings.answers import ByName
-from adapter.metrics.readings.asking.holdings import Holdings, Parcel
+from adapter.metrics.readings.asking.held_values import HeldValues, ReadingSize
 from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import PlanKind
@@ -119,12 +119,12 @@ moves = st.tuples(st.integers(0, len(QUERIES) - 1), st.integers(0, 8), st.intege
 
 @given(st.lists(moves, max_size=60))
 def test_what_is_held_never_exceeds_a_bound_and_adds_up(steps: list[tuple[int, int, int]]) -> None:
-    holdings = Holdings(20, 14)
-    held: dict[Query, Parcel] = {}
+    holdings = HeldValues(20, 14)
+    held: dict[Query, ReadingSize] = {}
     for index, key, values in steps:
         asked, owner = QUERIES[index]
         # Equal parcels are of equal size, and of one namespace.
-        parcel = Parcel(1000 * (owner == "bank") + 13 * key + values, values)
+        parcel = ReadingSize(1000 * (owner == "bank") + 13 * key + values, values)
         verdict = holdings.judge(asked, parcel, owner, shared=False)
         if verdict.refusal is None:
             for other in verdict.shed:

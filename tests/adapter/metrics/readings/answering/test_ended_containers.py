@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.metrics.readings.asking.ended_containers import KEPT_SECONDS, SLACK_SECONDS, EndedContainers
+from adapter.metrics.readings.answering.ended_containers import KEPT_SECONDS, SLACK_SECONDS, EndedContainers
 
 RANGE = 120.0
 KEYS = ("web-0/app", "web-0/init", "web-1/app")
