@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.backtest.connections import with_connections, with_refusals
 from recommender.backtest.forecasting import run_models
 from recommender.backtest.hpa_actuator import through_hpa
 from recommender.backtest.hpa_rule import hpa_desired
@@ -18,11 +17,19 @@ from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, 
 from recommender.backtest.reports.verdict import verdict
 from recommender.kinds.predictive.choice.auto import run_auto
 from recommender.kinds.predictive.choice.blend import room_of
+from recommender.kinds.predictive.history import of_one_series
 from recommender.kinds.predictive.simulation.bill import above_load_ratio
+from recommender.kinds.predictive.simulation.connections import (
+    measure_connections,
+    open_connections,
+    replayed,
+    simulate_connections,
+)
 from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier, reaching
 from recommender.kinds.predictive.simulation.measures import measure
 from recommender.kinds.predictive.simulation.scale_down_limits import way_down
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
+from recommender.kinds.predictive.simulation.session_option import parse_sessions
 from recommender.kinds.predictive.tasks import task_for
 
 if TYPE_CHECKING:
@@ -37,6 +44,27 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.frontier import Act, FrontierPoint
     from recommender.kinds.predictive.simulation.scale_down_limits import ScaleDownLimits
     from recommender.kinds.predictive.simulation.serving import Ask, Fleet
+
+
+def with_connections(arrivals: LoadHistory, sessions: str) -> LoadHistory:
+    """Return the open connections as load; without sessions, the history as it is."""
+    if not sessions:
+        return arrivals
+    load = open_connections(arrivals.values[0], arrivals.step_seconds, parse_sessions(sessions, 1.0))
+    return of_one_series(arrivals.start_seconds, arrivals.step_seconds, load)
+
+
+def with_refusals(
+    results: Sequence[PolicyResult], arrivals: LoadHistory, judged: BoolArray, fleet: FleetSettings, sessions: str
+) -> tuple[PolicyResult, ...]:
+    """Return the policies with what became of the connections; a pod takes `load_per_replica` without a limit."""
+    settings = parse_sessions(sessions, fleet.load_per_replica)
+    found = []
+    for result in results:
+        run = simulate_connections(arrivals.values[0], replayed(np.ceil(result.fleet.asked)), fleet, settings)
+        found.append(replace(result, connections=measure_connections(run, judged, fleet)))
+    return tuple(found)
+
 
 _REPLICAS_AT_99TH_PERCENTILE: Final = 20
 _HPA_RATIOS: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 4.0)

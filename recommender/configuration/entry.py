@@ -1,4 +1,4 @@
-"""One entry of `recommendations`."""
+"""Reads one entry of `recommendations`, with its brakes: `paused`, `maxStep` and `maxChangesPerHour`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,30 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from adapter.foundation.documents.scalars import checked, one_of
+from adapter.foundation.documents.scalars import Bounds, checked, one_of, percentage, whole
 from adapter.foundation.documents.sections import Key, Section
-from adapter.foundation.documents.shapes import ListOf, read_each
-from adapter.foundation.documents.tree import DocumentError, MappingNode, ScalarNode, SequenceNode, problems_within
+from adapter.foundation.documents.shapes import ListOf, Scalar, WrongValueError, read_each
+from adapter.foundation.documents.tree import (
+    DocumentError,
+    MappingNode,
+    ScalarNode,
+    SequenceNode,
+    problems_within,
+    read_boolean,
+)
 from adapter.foundation.objects.names import is_namespace_name
-from recommender.configuration.brakes import BRAKES
 from recommender.configuration.configured_targets import TARGETS
 from recommender.configuration.recommender_configuration import RefusedRecommendation
-from recommender.decisions.policy_settings import Brakes, Output, Owners, RecommendationPolicy
+from recommender.decisions.pauses import read_pause
+from recommender.decisions.policy_settings import (
+    Brakes,
+    Direction,
+    MaxStep,
+    Output,
+    Owners,
+    Pause,
+    RecommendationPolicy,
+)
 from recommender.kinds.kind import Recommendation
 from recommender.kinds.table import KINDS, all_kinds, kind_named, kind_of
 
@@ -25,6 +40,47 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.tree import DocumentProblem, Node
     from recommender.decisions.record import TargetReference
     from recommender.kinds.kind import RecommendationKind
+
+
+_SHARE: Final = percentage(Bounds(0, above=True))
+_REPLICAS: Final = whole(1, 2**63 - 1)
+
+
+def _read_pause(text: str) -> Pause | None:
+    try:
+        return Pause(Direction.BOTH) if read_boolean(text) else None
+    except ValueError:
+        pass
+    try:
+        return read_pause(text)
+    except ValueError as error:
+        message, _, fix = str(error).partition(": ")
+        raise WrongValueError(message, fix) from None
+
+
+def _max_step(text: str) -> MaxStep:
+    return MaxStep(ratio=_SHARE.parse(text)) if text.endswith("%") else MaxStep(replicas=_REPLICAS.parse(text))
+
+
+_PAUSED: Final = Scalar(
+    "a pause", "write true, false, up, down, or a time", _read_pause, {"type": ["boolean", "string"]}
+)
+_STEP: Final = Scalar(
+    "a number of replicas or a percentage",
+    "write 1 or more, or a percentage such as 10%",
+    _max_step,
+    {"type": ["integer", "string"], "minimum": 1, "pattern": "^[0-9]{1,19}$|^[0-9]{1,6}([.][0-9]{1,6})?%$"},
+)
+BRAKES: Final = (
+    Key("paused", _PAUSED, "Stops changes: true, up, down, or the time until which both are stopped."),
+    Key("maxStep", _STEP, "Largest change at once, in replicas or as a percentage."),
+    Key(
+        "maxChangesPerHour",
+        whole(1, quoted=True, fix="write 1 or more; to stop all changes, write paused: true"),
+        "Most changes in an hour.",
+    ),
+)
+
 
 Entry: TypeAlias = "Recommendation | RefusedRecommendation"
 

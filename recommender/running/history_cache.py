@@ -1,4 +1,4 @@
-"""One day of decisions for the chart of the page, in a SQLite file that may be lost at any time.
+"""One day of decisions for the chart of the page, in a SQLite file with versioned tables that may be lost at any time.
 
     history = HistoryCache(folder / "history.sqlite", telemetry.history_failed)
     tasks.running("history", lambda stop: history.run(stop.event))
@@ -18,13 +18,12 @@ import sqlite3
 from collections import deque
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.backoff import Backoff
 from adapter.foundation.time.clock import Clock
 from recommender.running.history_points import INSERT, SELECT, HistoryPoint, point_of, points_of, row_of
-from recommender.running.history_schema import NewerHistoryError, migrate
 
 if TYPE_CHECKING:
     import threading
@@ -32,6 +31,48 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.decisions.record import Record
+
+
+MIGRATIONS: Final[tuple[str, ...]] = (
+    """
+    CREATE TABLE points (
+        name TEXT NOT NULL,
+        time REAL NOT NULL,
+        replicas INTEGER,
+        status TEXT NOT NULL,
+        binding TEXT,
+        current INTEGER,
+        PRIMARY KEY (name, time)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX points_by_time ON points (time)",
+    "ALTER TABLE points ADD COLUMN observed REAL",
+    "ALTER TABLE points ADD COLUMN median REAL",
+    "ALTER TABLE points ADD COLUMN upper REAL",
+    "ALTER TABLE points ADD COLUMN predicted_for REAL",
+)
+"""Each one leads from the version that is its index to the next. They are never changed, only added to."""
+
+
+class NewerHistoryError(Exception):
+    """The file was written by a newer version of this program."""
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables up to date, each step in a transaction of its own.
+
+    The connection must not begin transactions by itself. Raises NewerHistoryError and sqlite3.Error.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise NewerHistoryError(f"it has schema version {version}, and this program reads up to {len(MIGRATIONS)}")
+    for number in range(version, len(MIGRATIONS)):
+        connection.execute("BEGIN IMMEDIATE")
+        # Commits, or rolls back if the block raises.
+        with connection:
+            connection.execute(MIGRATIONS[number])
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+
 
 _log = logging.getLogger(__name__)
 

@@ -20,12 +20,17 @@ from adapter.commands.doctor.apiservices import (
     look_at_request,
 )
 from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
-from adapter.commands.doctor.callers import look_at_front_proxy
 from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
 from adapter.commands.doctor.prometheus import look_at_apiserver, look_at_prometheus
 from adapter.commands.doctor.removal import remove_if_left_behind
 from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, judge_resource_api
-from adapter.commands.doctor.rights import HPA_CONTROLLER, look_at_right, needs_of_adapter, needs_of_hpa_controller
+from adapter.commands.doctor.rights import (
+    HPA_CONTROLLER,
+    look_at_front_proxy,
+    look_at_right,
+    needs_of_adapter,
+    needs_of_hpa_controller,
+)
 from adapter.commands.doctor.tls import look_at_certificate
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import apiservice_name

@@ -29,11 +29,10 @@ from adapter.metrics.apis.status import REASONS, ApiError, status_response
 from adapter.metrics.apis.values.custom import CustomMetrics
 from adapter.metrics.apis.values.external import ExternalMetrics
 from adapter.metrics.apis.values.resource import ResourceMetrics
-from adapter.metrics.apis.warning_header import warning_headers
 from adapter.metrics.identity.callers import DeniedError, IdentityError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.web.http import RefusedRequestError, Request
@@ -44,6 +43,40 @@ if TYPE_CHECKING:
     from adapter.metrics.apis.slices import Slices
     from adapter.metrics.apis.values.answered import AnswerValues
     from adapter.metrics.identity.callers import Caller
+
+
+MOST_WARNINGS = 8
+LONGEST_WARNING = 240
+"""Longest text in characters, before quoting."""
+
+HPA_CONTROLLER = "kube-controller-manager"
+"""The prefix of its User-Agent. It would log every warning of every answer, ten thousand times in 15 seconds."""
+
+_ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "“": '"', "”": '"', "’": "'", "±": "+-"})  # noqa: RUF001 - likely ones
+
+
+def warning_headers(warnings: Iterable[str], user_agent: str) -> tuple[tuple[str, str], ...]:
+    """Return one header line for each distinct warning; none for the HPA controller."""
+    if user_agent.startswith(HPA_CONTROLLER):
+        return ()
+    texts = [text for text in dict.fromkeys(map(_text, warnings)) if text]
+    if len(texts) > MOST_WARNINGS:
+        left_out = len(texts) - MOST_WARNINGS + 1
+        texts[MOST_WARNINGS - 1 :] = [f"{left_out} further warnings are left out"]
+    return tuple(("Warning", f"299 - {_quote_text(text)}") for text in texts)
+
+
+def _text(warning: str) -> str:
+    """Return the warning in printable ASCII, on one line, and not too long."""
+    line = " ".join(warning.translate(_ASCII).split())
+    plain = "".join(char if " " <= char <= "~" else "?" for char in line)
+    return plain if len(plain) <= LONGEST_WARNING else f"{plain[: LONGEST_WARNING - 3]}..."
+
+
+def _quote_text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
 
 NOT_HERE = "the server could not find the requested resource"
 

@@ -1,4 +1,4 @@
-{{/* What cluster size recommendations may do. `recommender/kinds/cluster_size/rights.py` states the same rights; a test compares the two. */}}
+{{/* What cluster size recommendations may do. `recommender/kinds/cluster_size/kind.py` states the same rights; a test compares the two. */}}
 
 {{/* What the rights of one recommendation depend on, as YAML in the form of an item of recommender.rbac.clusterSizes. */}}
 {{- define "tidewatch.recommender.sizeNeeds" -}}

@@ -28,14 +28,12 @@ from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.configuration_file import configuration_or_exit
-from recommender.commands.doctor.apiserver import look_at_apiserver
 from recommender.commands.doctor.config_maps import look_at_memory, look_at_parameters
-from recommender.commands.doctor.leader import look_at_leader
+from recommender.commands.doctor.leader import look_at_apiserver, look_at_leader
 from recommender.commands.doctor.prometheus import look_at_clusters, look_at_queries
 from recommender.commands.doctor.rights import look_at_right
 from recommender.commands.doctor.scale_targets import judge_owners, judge_tolerances, look_at_target
-from recommender.commands.doctor.series import REPLICAS, look_at_series, metrics_of
-from recommender.commands.doctor.served_metric import look_at_metric
+from recommender.commands.doctor.series import REPLICAS, look_at_metric, look_at_series, metrics_of
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.run.run_settings import own_namespace

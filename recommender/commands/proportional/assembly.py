@@ -26,8 +26,8 @@ from adapter.foundation.time.clock import Clock
 from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.proportional.decisions import OneDecision
 from recommender.commands.proportional.poll_state import PollState
-from recommender.commands.proportional.target_notes import TargetNotes
 from recommender.commands.proportional.watches import ProportionalWatches
+from recommender.decisions.record import TargetAction
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.node_filter import VIRTUAL_LABELS
 from recommender.kinds.table import kind_of
@@ -62,7 +62,25 @@ if TYPE_CHECKING:
     from recommender.running.leadership import Leadership
     from recommender.running.runner import Effects
 
+
 _log = logging.getLogger(__name__)
+
+
+class TargetNotes:
+    """Logs the notes about targets, again only when they change. For one thread."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, str] = {}
+
+    def polled(self, records: Sequence[Record]) -> None:
+        """Take in the records of a poll. Refusals are logged with the decision."""
+        outcomes = [outcome for record in records for outcome in record.targets]
+        notes = {str(each.target): each.message for each in outcomes if each.action is not TargetAction.REFUSED}
+        for target, note in notes.items():
+            if note and self._said.get(target) != note:
+                _log.warning("%s: %s", target, note)
+        self._said |= notes
+
 
 READY_WITHOUT_LISTS_SECONDS: Final = 10.0
 _LOOK_UP_THREADS: Final = (2, 1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import msgspec
 
 from adapter.foundation.cluster.files.reading import ClusterFilesError
+from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
@@ -29,13 +30,12 @@ from adapter.foundation.time.pace import UNPACED
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
-from recommender.commands.recommend.defaults import with_defaults
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.load_inputs import QUERY_SECONDS, load_inputs
 from recommender.commands.recommend.what_if import WHAT_IF_FLAGS, what_if_of, with_assumptions
-from recommender.configuration.needs import queries_of
+from recommender.configuration.needs import needs_of_one, queries_of
 from recommender.decisions.failures import refused_record
-from recommender.decisions.inputs import Inputs
+from recommender.decisions.inputs import ConfigMapData, Inputs
 from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
 from recommender.running.memory.memories import Memories
@@ -47,10 +47,25 @@ from recommender.running.query_values import QueryValues
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adapter.foundation.cluster.values.state import Observed, Unknown
+    from adapter.foundation.cluster.values.state import Unknown
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import Record
+    from recommender.kinds.kind import Recommendation
+
+
+def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recommendation, Inputs]:
+    """Return both as they are once a missing ConfigMap has been created; a note says that it is missing now."""
+    for (namespace, name), default in needs_of_one(recommendation).config_maps.items():
+        found = inputs.config_maps.get((namespace, name))
+        if default is None or not isinstance(found, Observed) or found.value is not None:
+            continue
+        note = f"the ConfigMap {namespace}/{name} does not exist: these are the default parameters"
+        created: Observed[ConfigMapData | None] = Observed(ConfigMapData(default, ""), found.time)
+        recommendation = replace(recommendation, policy=replace(recommendation.policy, note=note))
+        inputs = replace(inputs, config_maps={**inputs.config_maps, (namespace, name): created})
+    return recommendation, inputs
+
 
 _QUERIES_AT_ONCE = 8
 

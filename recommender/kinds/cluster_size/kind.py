@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.values.state import ClusterNeeds
 from adapter.foundation.documents.tree import nearest
+from recommender.decisions.policy_settings import Output
 from recommender.kinds.cluster_size.decide import Sizing
 from recommender.kinds.cluster_size.future.buffers import buffer_kinds
 from recommender.kinds.cluster_size.future.quotas import QUOTAS
@@ -14,9 +15,9 @@ from recommender.kinds.cluster_size.model.answer import answer_of, sizes_text
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
 from recommender.kinds.cluster_size.node_groups.discover import object_kinds
+from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
 from recommender.kinds.cluster_size.reading.cluster_size_reader import CLUSTER_SIZE
 from recommender.kinds.cluster_size.reading.entry import BESIDE, check_entry
-from recommender.kinds.cluster_size.rights import rights_of_sizes
 from recommender.kinds.cluster_size.shown.document import size_keys
 from recommender.kinds.cluster_size.shown.events import events_of_sizes
 from recommender.kinds.cluster_size.shown.kept import kept_by_reason, listed
@@ -25,6 +26,7 @@ from recommender.kinds.cluster_size.shown.table import size_lines
 from recommender.kinds.kind import Logged, Needs, RecommendationKind, ScaleClaim
 from recommender.kinds.predictive.kind import PredictiveKind
 from recommender.kinds.predictive.predictive_settings import predictive_settings
+from recommender.kinds.role_rules import CREATE, GET, KEEP, WATCH, RoleRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,12 +36,11 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.shapes import ValueShape
     from adapter.foundation.documents.tree import DocumentProblem
     from recommender.decisions.calculation import Calculate
-    from recommender.decisions.policy_settings import Output
     from recommender.decisions.record import Record, TargetReference
     from recommender.kinds.kind import Paint, Recommendation
-    from recommender.kinds.role_rules import RoleRule
     from recommender.outputs.event_rules import TargetEvent
     from recommender.outputs.metric_text import Samples
+
 
 _SIZED_ONCE: Final = "give each its own namespaces or clusterName, or remove the output scale from one of them"
 _NODES: Final = "tidewatch_recommended_nodes"
@@ -170,3 +171,33 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
     def events(self, before: Record | None, after: Record) -> Iterable[TargetEvent]:
         """Yield the events for sizes that have changed, and for new pods that no group can hold."""
         return events_of_sizes(before, after)
+
+
+_INFRASTRUCTURE: Final = "infrastructure.cluster.x-k8s.io"
+"""The API group of the templates of machines with every provider of Cluster API; their kinds differ."""
+_BUFFERS: Final = "autoscaling.x-k8s.io"
+
+
+def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
+    """Yield the rights to write what the outputs name, and to watch the templates of machines."""
+    settings: ClusterSizeSettings = recommendation.subject
+    # Pods that no group can hold, and objects whose sizes are recommended, are anywhere.
+    yield RoleRule("", "", "events", "", CREATE)
+    groups = settings.node_groups.cluster_api
+    for namespace in groups.namespaces if groups is not None else ():
+        yield RoleRule(namespace, _INFRASTRUCTURE, "*", "", WATCH)
+        if groups is not None and Output.SCALE in recommendation.policy.outputs:
+            yield from _of_scaling(namespace, mark_machines=groups.mark_machines)
+    if settings.buffer is not None:
+        buffer = settings.buffer
+        yield RoleRule(buffer.namespace, _BUFFERS, "capacitybuffers", "", KEEP, (buffer.name,))
+
+
+def _of_scaling(namespace: str, *, mark_machines: bool) -> Iterator[RoleRule]:
+    """Yield the rights to write sizes; limits and pauses are read again right before."""
+    for resource in (*SCALABLE_RESOURCES.values(), "clusters"):
+        yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "", GET)
+    for resource in SCALABLE_RESOURCES.values():
+        yield RoleRule(namespace, CLUSTER_API_GROUP, resource, "scale", KEEP)
+    if mark_machines:
+        yield RoleRule(namespace, CLUSTER_API_GROUP, "machines", "", KEEP)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery
+from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.reports.terminal import printable
+from adapter.foundation.web.metric_text import label
 from recommender.decisions.texts.columns import GAP, wrapped
 from recommender.kinds.kind import Needs, RecommendationKind
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.kinds.proportional.parameters import DriverQuery, ProportionalSettings
-from recommender.kinds.proportional.resource_metrics import RESOURCE_FAMILIES, resource_samples
 from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
+from recommender.outputs.metric_text import of_recommendation, of_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.documents.shapes import ValueShape
@@ -24,6 +26,37 @@ if TYPE_CHECKING:
     from recommender.kinds.kind import Paint, Recommendation
     from recommender.kinds.proportional.parameters import ParametersConfigMap
     from recommender.outputs.metric_text import Samples
+
+
+_NANOS_PER_UNIT: Final = 10**9
+RESOURCE_FAMILIES: Final = {
+    "tidewatch_recommended_resources": "Size of a container by resource, in cores and bytes: bound=target is its "
+    "request, or its limit where only that is sized; bound=upper is its limit beside a request.",
+}
+"""Help by name."""
+
+
+def resource_samples(sized: Iterable[tuple[Record, ContainerResources]]) -> dict[str, Samples]:
+    """Return the samples of each family; `sized` are records that have a valid value, with their sizes."""
+    samples: Samples = {}
+    for record, resources in sized:
+        targets = [of_target(outcome.target) for outcome in record.targets] or [of_target(None)]
+        for container, kinds in resources.items():
+            for resource, bound, quantity in _bounds(kinds):
+                size = parse_quantity(quantity).nanos / _NANOS_PER_UNIT
+                about = f"{label('bound', bound)},{label('container', container)},{of_recommendation(record)}"
+                for target in targets:
+                    samples.setdefault(f"{about},{label('resource', resource)},{target}", size)
+    return {"tidewatch_recommended_resources": samples}
+
+
+def _bounds(kinds: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Yield resource, bound and quantity."""
+    requests, limits = kinds.get("requests", {}), kinds.get("limits", {})
+    for resource, quantity in requests.items():
+        yield resource, "target", quantity
+    for resource, quantity in limits.items():
+        yield resource, "upper" if resource in requests else "target", quantity
 
 
 def resources_of(record: Record) -> ContainerResources | None:

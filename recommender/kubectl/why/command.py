@@ -8,7 +8,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from adapter.commands.explain.server import SERVER_FLAGS
+from adapter.commands.explain.server import PATH_ON_SERVER, SERVER_FLAGS, server_client
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.options.clients import kubernetes_client
@@ -22,12 +22,13 @@ from adapter.foundation.sources.kubernetes.client import RequestDeadlines
 from adapter.foundation.sources.kubernetes.context_namespace import context_namespace
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.metrics.readings.explain.explanation import NoExplanationError, explanation_of
 from recommender.kubectl.program import PROGRAM
-from recommender.kubectl.reader import Reader
+from recommender.kubectl.reader import NotRead, Reader
 from recommender.kubectl.recommendations import RECOMMENDER_FLAG, recommendations
 from recommender.kubectl.report import OUTPUT_FLAG, as_text, document_text
 from recommender.kubectl.why.autoscaler import why_autoscaler
-from recommender.kubectl.why.explanations import explanation
+from recommender.kubectl.why.observed import EXTERNAL, RESOURCE
 from recommender.kubectl.why.pod import why_pod
 from recommender.kubectl.why.workload import why_workload
 
@@ -35,7 +36,31 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.foundation.service.flags.table import FlagValues
+    from adapter.metrics.readings.explain.explanation import Explanation
     from recommender.kubectl.report import Report
+    from recommender.kubectl.why.observed import AskedMetric
+
+
+_APIS: Final = {EXTERNAL: "external", RESOURCE: "resource"}
+
+
+def explanation(values: FlagValues, asked: AskedMetric, namespace: str) -> Explanation | NotRead:
+    """Return why the metric has, or lacks, a value, from the adapter that `--server` names."""
+    parameters = {
+        "metric": asked.metric,
+        "namespace": namespace,
+        "api": _APIS.get(asked.api, "custom"),
+        "object": asked.described,
+        "selector": asked.selector,
+    }
+    try:
+        answer = server_client(values).get(PATH_ON_SERVER, {name: text for name, text in parameters.items() if text})
+        return explanation_of(answer)
+    except (UsageError, KubernetesError) as error:
+        return NotRead(f"rule and query of {asked.metric}: {values.text('server')}: {error}")
+    except NoExplanationError:
+        return NotRead(f"rule and query of {asked.metric}: --server does not name a tidewatch-adapter")
+
 
 _DEADLINES: Final = RequestDeadlines(connect=5.0, silence=15.0, total=20.0)
 _HPA: Final = frozenset({"hpa", "horizontalpodautoscaler", "horizontalpodautoscalers"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.commands.proportional.target_notes import TargetNotes
+from recommender.commands.proportional.assembly import TargetNotes
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
 from tests.recommender.decisions.world import NOW, asks_for, autoscaler, inputs, manager, policy

@@ -12,9 +12,8 @@ import pytest
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
-from recommender.running.history_cache import KEPT_SECONDS, HistoryCache
+from recommender.running.history_cache import KEPT_SECONDS, MIGRATIONS, HistoryCache
 from recommender.running.history_points import HistoryPoint, LoadPoint
-from recommender.running.history_schema import MIGRATIONS
 from tests.support.waiting import until
 
 if TYPE_CHECKING:

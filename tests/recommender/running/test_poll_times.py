@@ -12,7 +12,12 @@ from recommender.decisions.loop import Decision
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status
 from recommender.running.decided import Decided
-from recommender.running.poll_times import LATER_SECONDS, LEAST_SECONDS_APART, next_decision_at, seconds_to_next_poll
+from recommender.running.runner import (
+    LATER_SECONDS,
+    LEAST_SECONDS_APART,
+    next_decision_at,
+    seconds_to_next_poll,
+)
 
 ANY = st.floats(-1e6, 1e6)
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.metrics.rulebook.lint.collisions import collisions
 from adapter.metrics.rulebook.lint.examples import example_of
-from adapter.metrics.rulebook.lint.patterns import open_patterns
-from adapter.metrics.rulebook.lint.policy_checks import long_refresh, rows_of_all_namespaces
 from adapter.metrics.rulebook.lint.queries import query_findings
+from adapter.metrics.rulebook.lint.rule_checks import collisions, long_refresh, rows_of_all_namespaces
 from adapter.metrics.rulebook.lint.rule_positions import Place, rule_nodes
-from adapter.metrics.rulebook.lint.selection import selects_everything
+from adapter.metrics.rulebook.lint.selection import open_patterns, selects_everything
 from adapter.metrics.rulebook.lint.sources import takes_anybodys_series
 
 if TYPE_CHECKING:

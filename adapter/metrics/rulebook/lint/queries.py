@@ -15,7 +15,7 @@ from adapter.foundation.promql.tree import (
 )
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.lint.labels import keeps_label
-from adapter.metrics.rulebook.lint.policy_checks import value_for_several
+from adapter.metrics.rulebook.lint.rule_checks import value_for_several
 from adapter.metrics.rulebook.lint.selection import spelled_out_name
 from adapter.metrics.rulebook.model import Api, PlanKind
 from adapter.metrics.rulebook.plans import plan_of

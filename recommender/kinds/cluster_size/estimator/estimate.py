@@ -10,22 +10,42 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL
+from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from recommender.kinds.cluster_size.estimator.candidates import Candidates
 from recommender.kinds.cluster_size.estimator.estimate_model import Estimate, NewNode
 from recommender.kinds.cluster_size.estimator.limiter import EstimateLimit
 from recommender.kinds.cluster_size.estimator.opened import add_new_node
-from recommender.kinds.cluster_size.estimator.order import ordered
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adapter.foundation.cluster.values.state import ClusterPod
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
     from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
     from recommender.kinds.cluster_size.model.groups import NodeTemplate
     from recommender.kinds.cluster_size.predicates.shapes import PodShape
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+
+
+def ordered(groups: Iterable[PodGroup], node: ClusterNode) -> tuple[PodGroup, ...]:
+    """Return the groups by the score of one pod on the node, highest first; equal ones stay in their order."""
+    allocatable = {
+        resource: units_of(resource, node.allocatable[resource])
+        for resource in (CPU, MEMORY)
+        if resource in node.allocatable
+    }
+    return tuple(sorted(groups, key=lambda group: -_score(group, allocatable)))
+
+
+def _score(group: PodGroup, allocatable: dict[str, int]) -> float:
+    """Return `cpu / allocatable cpu + memory / allocatable memory` of one pod.
+
+    The sum is that of Cluster Autoscaler's decreasing order; a resource that the node does not have adds nothing.
+    """
+    requests = group.shape.requests
+    return sum(requests.get(resource, 0) / amount for resource, amount in allocatable.items() if amount > 0)
+
 
 SPREAD_REFUSAL: Final = "node(s) didn't match pod topology spread constraints"
 

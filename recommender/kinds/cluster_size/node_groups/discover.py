@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
-from recommender.kinds.cluster_size.model.groups import NodeGroups
-from recommender.kinds.cluster_size.node_groups.autoscalers import autoscaler_kinds, cluster_autoscaler
-from recommender.kinds.cluster_size.node_groups.by_label import label_groups
+from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
+from recommender.kinds.cluster_size.node_groups.autoscalers import autoscaler_kinds, cluster_autoscaler, karpenter_of
 from recommender.kinds.cluster_size.node_groups.cluster_api.groups import cluster_api_groups, needed_kinds
-from recommender.kinds.cluster_size.node_groups.discovery_facts import world_of
+from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered, world_of
 from recommender.kinds.cluster_size.node_groups.plugin_groups import plugin_groups
 from recommender.kinds.cluster_size.node_groups.static import static_groups
 from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS
@@ -19,11 +18,41 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterState, ObjectKind
-    from recommender.kinds.cluster_size.model.groups import NodeGroup
-    from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources
+    from recommender.kinds.cluster_size.model.size_settings import LabelGroups, NodeGroupSources
     from recommender.kinds.cluster_size.model.taints import PassingTaints
-    from recommender.kinds.cluster_size.node_groups.discovery_facts import Discovered, DiscoveryFacts
+    from recommender.kinds.cluster_size.node_groups.autoscalers import SeenAutoscaler
+    from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
+
+
+_UNKNOWN_AUTOSCALER: Final = "the autoscaler of the cloud (byLabel)"
+
+
+def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
+    """Return a group for each value of the label. It is named after the value; its target size is its nodes."""
+    members: dict[str, list[str]] = {}
+    for name, node in world.nodes.items():
+        if value := node.labels.get(stated.key):
+            members.setdefault(value, []).append(name)
+    groups = []
+    for value, names in members.items():
+        template = world.template(value, names, None, "")
+        groups.append(
+            NodeGroup(
+                name=value,
+                min_size=stated.min_size,
+                max_size=stated.max_size,
+                target_size=len(names),
+                nodes=tuple(names),
+                template=template,
+                price=stated.prices.get(value),
+                autoscaler=karpenter_of(names, world.nodes) or (seen.name if seen else _UNKNOWN_AUTOSCALER),
+                deleting=tuple(name for name in names if world.nodes[name].is_terminating),
+                problem="" if template else NO_TEMPLATE,
+            )
+        )
+    without = f"byLabel: no node has the label {stated.key}, so there is no node group: check the key"
+    return Discovered(tuple(groups), () if groups else (without,))
 
 
 def object_kinds(sources: NodeGroupSources, cluster: ClusterState | None = None) -> frozenset[ObjectKind]:

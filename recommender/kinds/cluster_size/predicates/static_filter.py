@@ -1,9 +1,14 @@
-"""The filters that look at the node alone, whatever pods it has, with one verdict for all nodes that are alike."""
+"""The filters that look at the node alone, whatever pods it has: cordons, names, taints, affinity.
+
+There is one verdict for all nodes that are alike.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.cluster.values.constraints import TaintEffect
+from adapter.foundation.cluster.values.state import Taint
 from recommender.kinds.cluster_size.predicates.node_affinity import (
     affinity_refusals,
     mentioned_keys,
@@ -11,16 +16,26 @@ from recommender.kinds.cluster_size.predicates.node_affinity import (
     named_nodes,
     unnamed_refusals,
 )
-from recommender.kinds.cluster_size.predicates.node_unschedulable import unschedulable_refusals
-from recommender.kinds.cluster_size.predicates.taint_toleration import taint_refusals
+from recommender.kinds.cluster_size.predicates.shapes import Refusal
+from recommender.kinds.cluster_size.predicates.taint_toleration import is_tolerated, taint_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from adapter.foundation.cluster.values.constraints import PodScheduling
+    from adapter.foundation.cluster.values.constraints import PodScheduling, Toleration
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
-    from recommender.kinds.cluster_size.predicates.shapes import Refusal
+
+
+CORDON_TAINT: Final = Taint("node.kubernetes.io/unschedulable", "", TaintEffect.NO_SCHEDULE)
+"""What a pod must tolerate to run on a cordoned node, whether or not the node has the taint yet."""
+
+_CORDONED: Final = (Refusal("NodeUnschedulable", "node(s) were unschedulable"),)
+
+
+def unschedulable_refusals(node: ClusterNode, tolerations: tuple[Toleration, ...]) -> tuple[Refusal, ...]:
+    """Return why a node takes no new pods; empty if it does, or if the pod tolerates the taint of cordoned nodes."""
+    return _CORDONED if node.unschedulable and not is_tolerated(CORDON_TAINT, tolerations) else ()
 
 
 class StaticFilter:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recommender.kinds.cluster_size.estimator.bound import lower_bound, lower_cost_bound
+from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.limits.quotas import consume_quotas
-from recommender.kinds.cluster_size.model.answer import PodName, ScaleUp, SizeStep
+from recommender.kinds.cluster_size.model.answer import LowerBound, PodName, ScaleUp, SizeStep
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
-from recommender.kinds.cluster_size.scale_up.distance import optimum_bound
 from recommender.kinds.cluster_size.scale_up.exemplars import Exemplars
 from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes
 from recommender.kinds.cluster_size.scale_up.pending import (
@@ -31,12 +32,13 @@ from recommender.kinds.cluster_size.scale_up.state import MAX_PER_SCALE_UP, exce
 from recommender.kinds.cluster_size.scale_up.work_bound import NOT_LOOKED_AT, within_bound, without_a_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
-    from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+    from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
     from recommender.kinds.cluster_size.scale_up.preparation import ClusterHealth
     from recommender.kinds.cluster_size.scale_up.report import LeftPending
     from recommender.kinds.cluster_size.scale_up.state import SizingState
@@ -140,3 +142,29 @@ def _binding(state: SizingState, remaining: LeftPending) -> str | None:
     if remaining.limits:
         return remaining.limits[0]
     return state.steps[-1].step if state.steps else None
+
+
+def optimum_bound(
+    pods: Sequence[ClusterPod],
+    added: Sequence[NodeInfo],
+    used: Mapping[str, int],
+    groups: Mapping[str, NodeGroup],
+    snapshot: Snapshot,
+) -> LowerBound | None:
+    """Return how many new nodes there are, and how many the pending pods on them need at least; None without any.
+
+    `used` are the new nodes by group. Costs are per hour, and None unless all groups that hold pods have a price.
+    """
+    if not added:
+        return None
+    new = {key for info in added for key in info.pods}
+    helped = pod_groups([pod for pod in pods if (pod.namespace, pod.name) in new], snapshot)
+    options = list(groups.values())
+    prices = {name: price for name in used if (price := groups[name].price) is not None}
+    cost_bound = lower_cost_bound(helped, options, snapshot) if len(prices) == len(used) else None
+    return LowerBound(
+        nodes=len(added),
+        bound=lower_bound(helped, options, snapshot),
+        cost=None if cost_bound is None else sum(prices[name] * count for name, count in used.items()),
+        cost_bound=cost_bound,
+    )

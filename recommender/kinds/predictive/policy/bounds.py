@@ -1,18 +1,45 @@
-"""Bounds set by people and the calendar, whatever the forecast is."""
+"""Bounds set by people and by schedules, whatever the forecast is."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.decisions.limits import range_limits
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.predictive.policy.arithmetic import known
-from recommender.kinds.predictive.policy.schedules import scheduled_bound
+from recommender.reading.recurring import latest_start_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from recommender.kinds.predictive.policy.load_situation import LoadSituation
     from recommender.kinds.predictive.policy.trail import SizeTrail
-    from recommender.kinds.predictive.predictive_settings import Override, PredictiveSettings
+    from recommender.kinds.predictive.predictive_settings import Override, PredictiveSettings, Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledBound:
+    """A lower bound that holds at a moment."""
+
+    replicas: int
+    detail: str
+
+
+def scheduled_bound(schedules: Sequence[Schedule], now: float) -> ScheduledBound | None:
+    """Return the highest lower bound of the schedules, the first one of several; None while there is none.
+
+    Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have refused.
+    """
+    highest: ScheduledBound | None = None
+    for schedule in schedules:
+        if highest is None or schedule.min_replicas > highest.replicas:
+            start = latest_start_of(schedule.cron, schedule.timezone, schedule.duration_seconds, int(now // 60))
+            if start is not None and now < start + schedule.duration_seconds:
+                end = rfc3339(start + schedule.duration_seconds)
+                detail = f"at least {schedule.min_replicas} by {schedule.cron!r} ({schedule.timezone}), until {end}"
+                highest = ScheduledBound(schedule.min_replicas, detail)
+    return highest
 
 
 def freeze_reason(settings: PredictiveSettings, situation: LoadSituation) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.metrics.apis.warning_header import LONGEST_WARNING, MOST_WARNINGS, warning_headers
+from adapter.metrics.apis.handler import LONGEST_WARNING, MOST_WARNINGS, warning_headers
 from adapter.metrics.readings.answers import BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from tests.adapter.metrics.apis.fakes import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recommender.kinds.proportional.limits import Trail
+from recommender.kinds.proportional.calculate import Trail
 from recommender.kinds.proportional.modes.definition import ClusterSize, ModeDefinition, ParameterKind, Values
 from recommender.kinds.proportional.modes.registry import MODES, steps_of
 

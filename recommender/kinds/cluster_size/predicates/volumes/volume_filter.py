@@ -2,20 +2,92 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.predicates.shapes import Refusal
-from recommender.kinds.cluster_size.predicates.volumes.node_volume_limits import LimitsFilter
 from recommender.kinds.cluster_size.predicates.volumes.volume_binding import BindingFilter
 from recommender.kinds.cluster_size.predicates.volumes.volume_restrictions import RestrictionsFilter, missing_claim
-from recommender.kinds.cluster_size.predicates.volumes.volume_zone import ZoneFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from adapter.foundation.cluster.values.storage import Volume
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey
     from recommender.kinds.cluster_size.predicates.shapes import PodShape
     from recommender.kinds.cluster_size.predicates.volumes.storage_view import StorageView
+
+
+_ZONE_PLUGIN: Final = "VolumeZone"
+_ZONE_REASON: Final = "node(s) had no available volume zone"
+_SUCCESSORS: Final = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+_LABELS: Final = (*_SUCCESSORS, *_SUCCESSORS.values())
+_SEPARATOR: Final = "__"
+
+
+class ZoneFilter:
+    """The zones and regions of the volumes of one shape."""
+
+    def __init__(self, volumes: Iterable[Volume]) -> None:
+        self._demands = tuple(
+            (volume.name, label, zones)
+            for volume in volumes
+            for label in _LABELS
+            if (zones := _zones(volume.labels.get(label)))
+        )
+
+    def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
+        """Return the refusal by the first volume of another zone. A node without any zone or region label has none."""
+        labels = info.node.labels
+        if not self._demands or not any(label in labels for label in _LABELS):
+            return ()
+        for volume, label, zones in self._demands:
+            if _value(labels, label) not in zones:
+                return (Refusal(_ZONE_PLUGIN, _ZONE_REASON, f"volume {volume}: {label} in {', '.join(sorted(zones))}"),)
+        return ()
+
+
+def _value(labels: Mapping[str, str], label: str) -> str | None:
+    found = labels.get(label)
+    return labels.get(_SUCCESSORS.get(label, label)) if found is None else found
+
+
+def _zones(text: str | None) -> frozenset[str]:
+    """Return the zones of a label, which separates several by `__`; none if the label is absent or broken."""
+    zones = frozenset(zone.strip() for zone in text.split(_SEPARATOR)) if text is not None else frozenset()
+    return frozenset() if "" in zones else zones
+
+
+_LIMITS_PLUGIN: Final = "NodeVolumeLimits"
+_LIMITS_REASON: Final = "node(s) exceed max volume count"
+
+
+class LimitsFilter:
+    """The volumes of one shape against what a node can still attach."""
+
+    def __init__(self, storage: StorageView, shape: PodShape) -> None:
+        claims = [(shape.namespace, name) for name in shape.scheduling.claims]
+        self._storage = storage
+        self._wanted = {volume for volume in map(storage.attachment, claims) if volume is not None}
+
+    def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
+        """Return the refusal by the first driver of which the node would have too many volumes.
+
+        A volume that several pods of the node use counts once.
+        """
+        limits = self._storage.limits(info) if self._wanted else {}
+        if not limits:
+            return ()
+        attached = {volume for volume in map(self._storage.attachment, info.claims) if volume is not None}
+        counts = Counter(driver for driver, _ in attached)
+        for driver, count in sorted(Counter(driver for driver, _ in self._wanted - attached).items()):
+            if driver in limits and counts[driver] + count > limits[driver]:
+                detail = f"{driver}: {counts[driver]} of {limits[driver]} attached"
+                return (Refusal(_LIMITS_PLUGIN, _LIMITS_REASON, detail, needs_other_node=False),)
+        return ()
 
 
 class VolumeFilter:

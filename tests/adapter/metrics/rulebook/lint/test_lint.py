@@ -10,7 +10,7 @@ from adapter.foundation.documents.load import load_documents
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.lint import lint
-from adapter.metrics.rulebook.lint.policy_checks import LONGEST_REFRESH_SECONDS
+from adapter.metrics.rulebook.lint.rule_checks import LONGEST_REFRESH_SECONDS
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from adapter.foundation.cluster.values.constraints import (
 )
 from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
-from recommender.kinds.cluster_size.estimator.estimate import estimate
-from recommender.kinds.cluster_size.estimator.order import ordered
+from recommender.kinds.cluster_size.estimator.estimate import estimate, ordered
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from tests.recommender.kinds.cluster_size.builders import node, pod

@@ -1,19 +1,22 @@
-"""Warnings about the policy keys of a rule that cannot be satisfied, or that may hide missing data."""
+"""Warnings about policy keys that cannot be satisfied or may hide missing data, and about rules with the same names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.tree import Binary, SelectorNode, parts_of
+from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Api
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.promql.tree import Node
     from adapter.metrics.rulebook.lint.rule_positions import Place
     from adapter.metrics.rulebook.model import Finding, Rule
+
 
 LONGEST_REFRESH_SECONDS: Final = 49.0
 """Longest refresh with the default of `--max-answer-age` (60 s): less by the longest time of a query, and a second."""
@@ -71,3 +74,48 @@ def _names(node: Node) -> frozenset[str]:
         named = [matcher for matcher in node.matchers if matcher.label == _NAME]
         return frozenset(matcher.value if matcher.operator == "=" else str(matcher) for matcher in named)
     return frozenset().union(*map(_names, parts_of(node)))
+
+
+def collisions(rules: Sequence[Rule], places: Mapping[str, Place], resolve: ResolveResource) -> Iterator[Finding]:
+    """Yield a finding for each rule that certainly loses a metric to a later one: the last in the files wins."""
+    winners: dict[tuple[Api, str], Rule] = {}
+    makers: dict[tuple[object, ...], Rule] = {}
+    for rule in reversed(rules):
+        names = {metric.qualified for metric in static_metrics(rule, resolve)}
+        wanted = _without_by_products(names)
+        taken = {name: winner for name in wanted if (winner := winners.get((rule.api, name))) is not None}
+        same = makers.get(_making(rule))
+        if taken:
+            yield _collision_finding(places[rule.id], ", ".join(sorted(taken)), taken[max(taken)])
+        elif same is not None:
+            yield _collision_finding(places[rule.id], "every metric", same)
+        winners.update({(rule.api, name): rule for name in names - taken.keys()})
+        makers.setdefault(_making(rule), rule)
+
+
+def _without_by_products(names: set[str]) -> set[str]:
+    """Return the names without those on namespaces, if the rule also describes objects within namespaces.
+
+    Such a rule serves a metric on namespaces only because its series have a namespace. Rules for several kinds of
+    objects may well share a name, as `recommended_replicas` does, and nobody asks for it on the namespace.
+    """
+    return {name for name in names if not name.startswith("namespaces/")} or names
+
+
+def _collision_finding(place: Place, what: str, winner: Rule) -> Finding:
+    message = (
+        f"{what} of this rule is also provided by {winner.id} ({winner.file}:{winner.line}), which comes later and wins"
+    )
+    return place.warning(Code.NAME_COLLISION, (), message, "give one of them another name, or remove it")
+
+
+def _making(rule: Rule) -> tuple[object, ...]:
+    """Return the parts of a rule that determine which metrics it provides."""
+    return (
+        rule.api,
+        rule.series_query,
+        rule.series_filters,
+        rule.naming.pattern.text,
+        rule.naming.template,
+        rule.resources,
+    )
