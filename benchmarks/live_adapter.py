@@ -31,7 +31,7 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.foundation.time.pace import UNPACED
 from adapter.foundation.web.wsgi import wsgi_application
 from adapter.metrics.apis.apis_telemetry import Telemetry
-from adapter.metrics.apis.handler import Handler, Parts
+from adapter.metrics.apis.handler import Handler, HandlerServices
 from adapter.metrics.apis.routing import is_frequent
 from adapter.metrics.identity.gate import Gate
 from adapter.metrics.readings.answers import ByName, ExternalAnswer, ObjectsAnswer, UsageAnswer, UsageItem
@@ -144,7 +144,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     prometheus = PrometheusClient(settings.prometheus)
     context.on_stop(prometheus.close)
     handler = Handler(
-        Parts(
+        HandlerServices(
             authorizer=Gate(settings.identity.materials),
             provider=LiveReadings(catalogue, objects, prometheus),
             resolve=objects.resource,

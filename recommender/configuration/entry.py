@@ -126,7 +126,7 @@ class _Written:
     """Further keys of the kind."""
 
 
-def _written(
+def _entry_fields(
     *,
     name: str,
     subject: Any,  # noqa: ANN401 - the settings of any kind
@@ -183,14 +183,14 @@ def _check(given: Given, *, for_backtest: bool) -> Iterator[DocumentProblem]:
         yield given.node.problem(f"{keys[0]} is empty", "write its parameters")
     outputs = given.get("outputs") or frozenset({Output.METRIC})
     kind = kind_named(keys[0]) if keys else None
-    yield from _misplaced(given, kind, outputs)
+    yield from _misplacement_problems(given, kind, outputs)
     if kind is None or kind.has_targets:
         yield from _check_targets(given, outputs)
     if kind is not None:
         yield from kind.check(given, outputs, for_backtest=for_backtest)
 
 
-def _misplaced(
+def _misplacement_problems(
     given: Given, kind: RecommendationKind[Any] | None, outputs: frozenset[Output]
 ) -> Iterator[DocumentProblem]:
     """Yield keys and outputs that belong to another kind."""
@@ -230,7 +230,7 @@ def entry_section(keys: tuple[str, ...], *, for_backtest: bool = False) -> Secti
     kinds = [kind_of(key) for key in keys]
     return Section(
         "the recommendation",
-        _written,
+        _entry_fields,
         (
             Key("name", _NAME, "Name of the recommendation, which metrics carry.", "NAME"),
             *(Key(each.key, each.shape(for_backtest=for_backtest), each.doc, into="subject") for each in kinds),

@@ -113,17 +113,17 @@ def _decide_one(
     policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
 ) -> Decision:
     inputs = with_believed_owners(policy, inputs, memory.known)
-    decision = _calculated(policy, calculate, inputs, memory, now)
+    decision = _new_decision(policy, calculate, inputs, memory, now)
     known = with_known_owners(policy, inputs, decision.memory.known)
     if known is decision.memory.known:
         return decision
     return replace(decision, memory=replace(decision.memory, known=known))
 
 
-def _calculated(
+def _new_decision(
     policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
 ) -> Decision:
-    memory = _repaired(memory, now)
+    memory = _without_wrong_times(memory, now)
     try:
         calculation = calculate(_with_recent_sizes(inputs, policy, now), memory, now)
         _check(calculation, policy, now)
@@ -166,7 +166,7 @@ def _check(calculation: Calculation, policy: RecommendationPolicy, now: float) -
         raise CalculationError(f"{calculation.replicas} is not a number of replicas: correct the parameters")
 
 
-def _repaired(memory: Memory, now: float) -> Memory:
+def _without_wrong_times(memory: Memory, now: float) -> Memory:
     """Return the memory with the changes of the last hour, and without times of the future.
 
     A last value that no decision can have left, such as one that somebody has edited by hand, is forgotten.
@@ -191,7 +191,7 @@ def _without_inputs(
     if last is None or (last.replicas is None and kept is None):
         message, time = reason, now
     elif is_fresh(last.confirmed, now, policy.stale_after_seconds):
-        return _held(policy, inputs, last, now, error)
+        return _held_record(policy, inputs, last, now, error)
     else:
         was = kept.decided if kept is not None else f"the last value was {last.replicas}"
         message, time = f"{reason}; {was} at {rfc3339(last.decided)}", last.decided
@@ -200,7 +200,7 @@ def _without_inputs(
     return Record(policy.name, policy.type, time, status, message, targets=targets, each=policy.each)
 
 
-def _held(
+def _held_record(
     policy: RecommendationPolicy, inputs: Inputs, last: LastValue, now: float, error: InputMissingError
 ) -> Record:
     """Return the record of a last value that is kept while inputs are missing."""

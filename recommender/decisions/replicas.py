@@ -40,7 +40,7 @@ class Replicas:
         if largest is None or self.replicas is None or self.replicas >= largest.state.replicas:
             return self
         detail = f"not below {largest.state.replicas} until the rollout of {largest.reference} is complete"
-        return self._changed(ROLLOUT, largest.state.replicas, detail, detail)
+        return self._with_step(ROLLOUT, largest.state.replicas, detail, detail)
 
     def within_step(self, step: MaxStep, situation: Situation) -> Replicas:
         """Limit the distance from the present size, or from the last value where no present size is known."""
@@ -50,7 +50,7 @@ class Replicas:
             return self
         limited = base + limit if value > base else base - limit
         where = f"the current size of {present.reference}" if present else "the last value"
-        return self._changed(MAX_STEP, limited, f"{base} {'+' if value > base else '-'} {limit}, from {where}")
+        return self._with_step(MAX_STEP, limited, f"{base} {'+' if value > base else '-'} {limit}, from {where}")
 
     def would_change(self, situation: Situation) -> bool:
         """Return whether there is a last value, and this one differs from it."""
@@ -67,12 +67,12 @@ class Replicas:
         kept = min(value, held) if stop.up else value
         kept = max(kept, held) if stop.down else kept
         if stop.name == MAX_CHANGES:
-            return self._changed(stop.name, kept, stop.sentence, f"{stop.sentence}, until {stop.until}")
+            return self._with_step(stop.name, kept, stop.sentence, f"{stop.sentence}, until {stop.until}")
         if kept == value:
             holds = (*self.holds, f"{stop.sentence}: {held} is kept") if stop.up and stop.down else self.holds
             return replace(self, holds=holds)
         hold = f"{stop.sentence}: {held} is kept, and not changed to {value}"
-        return self._changed(stop.name, kept, stop.sentence, hold)
+        return self._with_step(stop.name, kept, stop.sentence, hold)
 
     def settled(self, question: DecisionContext) -> SettledValue:
         """Keep the bounds whatever the brakes wanted, and name the HPA that will ignore the value."""
@@ -108,7 +108,7 @@ class Replicas:
             details=calculation.details,
         )
 
-    def _changed(self, name: str, value: int, detail: str, hold: str = "") -> Replicas:
+    def _with_step(self, name: str, value: int, detail: str, hold: str = "") -> Replicas:
         holds = (*self.holds, hold) if hold else self.holds
         steps = self.steps if value == self.replicas else (*self.steps, Step(name, value, detail))
         return Replicas(value, steps, holds)

@@ -93,7 +93,7 @@ def _outcomes(records: Iterable[Record], shown: Record) -> tuple[TargetOutcome, 
     for record in records:
         differs = record.message != shown.message
         found += [
-            replace(each, message=_join_parts((each.message, record.message)) if differs else each.message)
+            replace(each, message=_join_texts((each.message, record.message)) if differs else each.message)
             for each in record.targets
         ]
     return tuple(found)
@@ -102,8 +102,8 @@ def _outcomes(records: Iterable[Record], shown: Record) -> tuple[TargetOutcome, 
 def _message(shown: Record, records: Iterable[Record]) -> str:
     """Return the message of the record that is shown, and of each target that is held or has no value."""
     held = [record.message for record in records if record.status is not Status.OK]
-    return _join_parts((shown.message, *held))
+    return _join_texts((shown.message, *held))
 
 
-def _join_parts(parts: Iterable[str]) -> str:
+def _join_texts(parts: Iterable[str]) -> str:
     return _JOINT.join(dict.fromkeys(part for part in parts if part))

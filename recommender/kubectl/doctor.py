@@ -70,7 +70,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
 def _of_adapter(client: KubernetesClient, values: FlagValues) -> list[Line]:
     settings = adapter_doctor.doctor_settings(_as_given_to(adapter_doctor.DOCTOR, values))
     lines = adapter_doctor.examined(ObjectClient(client, _CALL_SECONDS), settings)
-    return _named("adapter", lines)
+    return _lines_of_program("adapter", lines)
 
 
 def _of_recommender(client: KubernetesClient, values: FlagValues) -> list[Line]:
@@ -80,7 +80,7 @@ def _of_recommender(client: KubernetesClient, values: FlagValues) -> list[Line]:
     settings = recommender_doctor.doctor_settings(
         _as_given_to(recommender_doctor.DOCTOR, values, f"--config={values.path('config')}"), configuration
     )
-    return _named("recommender", recommender_doctor.examined(client, configuration, settings))
+    return _lines_of_program("recommender", recommender_doctor.examined(client, configuration, settings))
 
 
 def _as_given_to(command: CommandFlags, values: FlagValues, *more: str) -> FlagValues:
@@ -91,5 +91,5 @@ def _as_given_to(command: CommandFlags, values: FlagValues, *more: str) -> FlagV
     return replace(own, values={**own.values, **shared}, given=given)
 
 
-def _named(program: str, lines: Sequence[Line]) -> list[Line]:
+def _lines_of_program(program: str, lines: Sequence[Line]) -> list[Line]:
     return [replace(line, name=f"{program}/{line.name}") for line in lines]

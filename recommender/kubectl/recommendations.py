@@ -70,7 +70,7 @@ def unread_of(decided: Recommendations | NotRead) -> tuple[str, ...]:
 def recommendations(reader: Reader, service: str) -> Recommendations | NotRead:
     """Return the last decisions; `service` is the text of `--recommender`. Raises UsageError."""
     if service:
-        return _decided(reader, *_service_path(service))
+        return _recommendations_from(reader, *_service_path(service))
     pods = reader.items("/api/v1/pods", AccessRight("list", "pods"), {"labelSelector": _LABEL})
     if isinstance(pods, NotRead):
         return NotRead(f"the recommender's decisions: {pods.reason}, or name its Service with --recommender")
@@ -88,14 +88,16 @@ def recommendations(reader: Reader, service: str) -> Recommendations | NotRead:
             continue
         pod = f"http:{quote(metadata['name'], safe='')}:{port}"
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/proxy/{PATH}"
-        answers[namespace] = _decided(reader, path, AccessRight("get", "pods", "", namespace, subresource="proxy"))
+        answers[namespace] = _recommendations_from(
+            reader, path, AccessRight("get", "pods", "", namespace, subresource="proxy")
+        )
     return Recommendations(
         tuple(item for found in answers.values() if isinstance(found, Recommendations) for item in found.items),
         tuple(found.reason for found in answers.values() if isinstance(found, NotRead)),
     )
 
 
-def _decided(reader: Reader, path: str, right: AccessRight) -> Recommendations | NotRead:
+def _recommendations_from(reader: Reader, path: str, right: AccessRight) -> Recommendations | NotRead:
     found = reader.object(path, right)
     if isinstance(found, NotRead):
         hint = "" if "you lack the right" in found.reason else f": {_REPAIR}"

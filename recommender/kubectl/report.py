@@ -75,13 +75,13 @@ def as_text(report: Report, *, colour: bool) -> str:
     def paint(text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if colour else text
 
-    lines = [paint(line, _BOLD) for line in _wrapped(report.answer)]
+    lines = [paint(line, _BOLD) for line in _wrapped_lines(report.answer)]
     for section in report.sections:
         lines += ["", paint(printable(section.title), _BOLD)]
-        lines += [line for sentence in section.sentences for line in _wrapped(sentence, _INDENT)]
+        lines += [line for sentence in section.sentences for line in _wrapped_lines(sentence, _INDENT)]
     if report.missing:
         lines += ["", paint("Not known", f"{_BOLD};{_YELLOW}")]
-        lines += [line for sentence in report.missing for line in _wrapped(sentence, _INDENT)]
+        lines += [line for sentence in report.missing for line in _wrapped_lines(sentence, _INDENT)]
     return "\n".join(lines)
 
 
@@ -94,7 +94,7 @@ def document_text(document: object, form: str) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=COLUMNS).rstrip()
 
 
-def _wrapped(text: str, indent: str = "") -> Iterator[str]:
+def _wrapped_lines(text: str, indent: str = "") -> Iterator[str]:
     yield from textwrap.wrap(
         printable(text),
         COLUMNS,

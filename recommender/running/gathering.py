@@ -118,7 +118,7 @@ class Gatherer:
 
 
 @dataclass(slots=True)
-class _UnderWay(Generic[T]):
+class _PendingLookUp(Generic[T]):
     """A lookup that has been submitted."""
 
     done: threading.Event
@@ -141,13 +141,13 @@ class _Parallel(Generic[K, T]):
         self._threads = threads
         self._late = Unknown(late)
         self._clock = clock
-        self._under_way: dict[K, _UnderWay[T]] = {}
+        self._under_way: dict[K, _PendingLookUp[T]] = {}
         self._slow: frozenset[K] = frozenset()
 
     def start(self, keys: Collection[K]) -> None:
         for key in keys:
             if key not in self._under_way:
-                under_way = _UnderWay[T](threading.Event(), self._late)
+                under_way = _PendingLookUp[T](threading.Event(), self._late)
                 self._under_way[key] = under_way
                 submit = self._threads.submit_slow if key in self._slow else self._threads.submit
                 submit(partial(self._run, key, under_way))
@@ -166,7 +166,7 @@ class _Parallel(Generic[K, T]):
         self._under_way = {key: each for key, each in self._under_way.items() if key not in done}
         return found
 
-    def _run(self, key: K, under_way: _UnderWay[T]) -> None:
+    def _run(self, key: K, under_way: _PendingLookUp[T]) -> None:
         started = self._clock()
         try:
             under_way.result = self._look_up(key)

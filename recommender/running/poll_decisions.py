@@ -19,7 +19,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Output
 from recommender.running.decided import Decided
 from recommender.running.memory.store import MemoryUnavailableError
-from recommender.running.sizes.background import SizesAtOnce
+from recommender.running.sizes.background import ImmediateSizing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,7 +54,7 @@ class PollDecisions:
     ) -> None:
         """`slow` makes the decisions of kinds that are slow; without it they are made at once, without waiting."""
         self._memories = memories
-        self._slow = slow or SizesAtOnce()
+        self._slow = slow or ImmediateSizing()
         self._telemetry = telemetry
         self._clock = clock
         self._expansions: dict[str, Expansion] = {}
@@ -85,7 +85,7 @@ class PollDecisions:
             else:
                 others = rivals.get(name, {})
                 work = partial(self._one, plan, policy, inputs, memory, now, listed.get(name), others)
-            found[name] = supervised(policy, work, partial(_failed, policy, memory, now))
+            found[name] = supervised(policy, work, partial(_decision_after_fault, policy, memory, now))
         return [found[name] for name in policies]
 
     def forget(self) -> None:
@@ -138,7 +138,7 @@ class PollDecisions:
             self._telemetry.decided(policy.name, self._clock.monotonic() - started)
 
 
-def _failed(policy: RecommendationPolicy, memory: Memory, now: float, message: str) -> Decided:
+def _decision_after_fault(policy: RecommendationPolicy, memory: Memory, now: float, message: str) -> Decided:
     return Decided(policy.name, (failed_decision(policy, memory, now, Inputs(), message),), memory)
 
 

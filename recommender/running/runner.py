@@ -21,7 +21,7 @@ from recommender.decisions.summary import grouped, summary_of
 from recommender.decisions.texts.notes import note_of
 from recommender.decisions.texts.record_texts import log_fields
 from recommender.kinds.table import kind_named
-from recommender.running.target_turns import TargetTurns
+from recommender.running.due_targets import DueTargets
 
 if TYPE_CHECKING:
     import threading
@@ -113,7 +113,7 @@ class Latest:
 
 
 @dataclass(frozen=True, slots=True)
-class RunnerParts:
+class RunnerServices:
     """What the loop is made of."""
 
     plan: Callable[[], PollPlan]
@@ -134,9 +134,9 @@ class RunnerParts:
 class Runner:
     """Runs polls, in one thread."""
 
-    def __init__(self, parts: RunnerParts) -> None:
+    def __init__(self, parts: RunnerServices) -> None:
         self._parts = parts
-        self._turns = TargetTurns()
+        self._due_targets = DueTargets()
         self._last: dict[str, tuple[object, ...]] = {}
         """What was logged last of each recommendation."""
         self._decided = -math.inf
@@ -165,7 +165,7 @@ class Runner:
         inputs = parts.gatherer.gather(self._look_ups(plan), seconds)
         now = parts.clock.wall()
         fresh_seconds = plan.configuration.stale_after_seconds
-        inputs = replace(inputs, targets=self._turns.looked_up(inputs.targets, now, fresh_seconds))
+        inputs = replace(inputs, targets=self._due_targets.looked_up(inputs.targets, now, fresh_seconds))
         self._decided = parts.clock.monotonic()
         decided = parts.decisions.decided(plan, inputs, now)
         if parts.plan().configuration != plan.configuration:
@@ -194,7 +194,7 @@ class Runner:
             if each.memory is not None:
                 parts.memories.remember(each.name, each.memory)
         scaling = {each.policy.name for each in plan.configuration.recommendations if _scales(each)}
-        self._turns.decided(record for record in records if record.name in scaling)
+        self._due_targets.decided(record for record in records if record.name in scaling)
         parts.effects.act(plan.configuration, decisions, now)
         self._log_changes(records)
         failures = sum(record.status is Status.ERROR for record in records)
@@ -209,7 +209,7 @@ class Runner:
 
     def _look_ups(self, plan: PollPlan) -> LookUps:
         """Return what is looked up now: with forEach and the output scale, some of the targets of the last poll."""
-        return replace(plan.look_ups, targets=plan.look_ups.targets | self._turns.chosen())
+        return replace(plan.look_ups, targets=plan.look_ups.targets | self._due_targets.chosen())
 
     def _follow(self) -> None:
         """Publish that another process leads, and forget what it will change."""

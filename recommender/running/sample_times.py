@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.quoting import go_quoted, is_label_name, is_metric_name
 from adapter.foundation.promql.reach import LOOK_BACK_SECONDS, longest_range
-from adapter.foundation.promql.tree import SelectorNode, UnreadableQueryError, Wrapper, parse_query, parts_of
+from adapter.foundation.promql.tree import SelectorNode, UnreadableQueryError, Wrapper, operands_of, parse_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -116,7 +116,7 @@ def _selectors(node: Node) -> Iterator[SelectorNode]:
         return
     if isinstance(node, Wrapper) and _is_elsewhere(node.kind):
         return
-    for part in parts_of(node):
+    for part in operands_of(node):
         yield from _selectors(part)
 
 

@@ -18,7 +18,7 @@ from adapter.nodes.hotspots.query import METRIC, query_routes
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import FilterSettings, HotspotSettings, PolicyName, SchedulingSettings
-from adapter.nodes.watcher.document import NodePlaces
+from adapter.nodes.watcher.document import NodeTopology
 from adapter.nodes.watcher.prepared import prepare_watcher
 from tests.adapter.nodes.extender.boards import GIB, NAN, WINDOW_END, board
 from tests.adapter.nodes.hotspots.pods import MIB, pod
@@ -138,7 +138,7 @@ def test_all_readers_get_the_measured_number_whatever_pods_request__descheduler_
     current = board({"cpu": [0.42], "memory": [0.873]})
     assert current.loads is not None
     assert current.columns.requested["memory"].tolist() == [0.0]
-    prepared = prepare_watcher(current.loads, NodePlaces())
+    prepared = prepare_watcher(current.loads, NodeTopology())
     metrics = decoded_document(prepared.windows[0].whole.body).nodes["node-1"]
     for resource, kind, measured in (("cpu", "CPU", 0.42), ("memory", "Memory", 0.873)):
         assert queried(current, resource) == (200, {"node-1": measured})

@@ -9,7 +9,7 @@ import pytest
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.web.http import Request, Response
 from adapter.nodes.model.loads import LoadResource, LoadSnapshot, NodeVerdict, UnmappedSeries
-from adapter.nodes.watcher.document import NodePlaces
+from adapter.nodes.watcher.document import NodeTopology
 from adapter.nodes.watcher.handlers import watcher_routes
 from adapter.nodes.watcher.prepared import prepare_watcher
 from tests.adapter.nodes.watcher.snapshots import NAN, WINDOW_END, Measured, snapshot_of
@@ -20,7 +20,7 @@ EXPIRED = Measured(NAN, taken_from=(-1, -1, -1), verdict=NodeVerdict.STALE)
 
 
 def answer(snapshot: LoadSnapshot | None, path: str, query: str = "", age_seconds: float = 10.0) -> Response:
-    prepared = None if snapshot is None else prepare_watcher(snapshot, NodePlaces())
+    prepared = None if snapshot is None else prepare_watcher(snapshot, NodeTopology())
     routes = watcher_routes(lambda: prepared, Clock(wall=lambda: WINDOW_END + age_seconds))
     [route] = [route for route in routes if route.path == path]
     return route.handle(Request("GET", path, query))

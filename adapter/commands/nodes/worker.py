@@ -28,7 +28,7 @@ from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.http import Request
 from adapter.foundation.web.wsgi import wsgi_application
 from adapter.nodes.board.board_telemetry import BoardMetrics
-from adapter.nodes.board.keeper import BoardKeeper, KeeperParts
+from adapter.nodes.board.keeper import BoardKeeper, KeeperServices
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import SchedulingReloader
 from adapter.nodes.file.sample_file import SampleFile
@@ -130,7 +130,7 @@ def _keeper(
         path = settings.state_file.with_name(f"{settings.state_file.name}.day")
         return SampleFile(path, meaning_of(settings, scheduling), clock, metrics.file_failed)
 
-    parts = KeeperParts(
+    parts = KeeperServices(
         facts=source.facts,
         refresher=refresher,
         file=file,

@@ -36,7 +36,7 @@ from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetr
 from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.wsgi import wsgi_application
 from adapter.metrics.apis.apis_telemetry import Telemetry
-from adapter.metrics.apis.handler import Handler, Parts
+from adapter.metrics.apis.handler import Handler, HandlerServices
 from adapter.metrics.apis.routing import is_frequent
 from adapter.metrics.readings.readings import Readings
 from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
@@ -108,7 +108,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     _start_tasks(settings, context, configuration, readings)
     _be_ready_when_pods_are_known(context, objects)
     handler = Handler(
-        Parts(
+        HandlerServices(
             authorizer=gate,
             provider=readings,
             resolve=objects.resource,

@@ -107,7 +107,7 @@ class ListOf:
         values, problems = read_each((item, self.item, "") for item in node.items)
         if not node.items and self.empty[0]:
             problems.append(node.problem(*self.empty))
-        problems += self._repeated(node, values)
+        problems += self._repetition_problems(node, values)
         if problems:
             raise DocumentError(*problems)
         return made_of(node, self.make, list(values.values()))
@@ -117,7 +117,7 @@ class ListOf:
         """The JSON Schema of the list."""
         return {"type": "array", "items": self.item.schema} | ({"minItems": 1} if self.empty[0] else {})
 
-    def _repeated(self, node: SequenceNode, values: Mapping[int, Any]) -> Iterator[DocumentProblem]:
+    def _repetition_problems(self, node: SequenceNode, values: Mapping[int, Any]) -> Iterator[DocumentProblem]:
         lines: dict[object, int] = {}
         for position, value in values.items() if self.unique else ():
             name, line = self.unique(value) if self.unique else "", node.items[position].line

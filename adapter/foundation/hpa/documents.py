@@ -122,18 +122,18 @@ def _requests(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     Without a request of each container, the controller refuses to calculate the utilization of the pod.
     """
     sidecars = (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
-    containers = [_requested(one) for one in (*(spec.get("containers") or ()), *sidecars)]
+    containers = [_requests_of(one) for one in (*(spec.get("containers") or ()), *sidecars)]
     for name, amounts in containers:
         for resource, amount in amounts.items():
             yield f"{name}/{resource}", amount
-    whole = _requested(spec)[1]
+    whole = _requests_of(spec)[1]
     for resource in dict.fromkeys(key for _, amounts in containers for key in amounts):
         if all(resource in amounts for _, amounts in containers):
             yield resource, sum(amounts[resource] for _, amounts in containers)
     yield from whole.items()
 
 
-def _requested(found: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
+def _requests_of(found: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
     requests = (found.get("resources") or {}).get("requests") or {}
     return found.get("name", ""), {resource: milli(amount) for resource, amount in requests.items()}
 

@@ -46,7 +46,9 @@ def evaluate(
         past = history or HpaHistory()
         history = HpaHistory((PastRecommendation(current, now),), past.ups, past.downs)
     if current == 0 and spec.min_replicas != 0:
-        return _unchanged(current, ActiveReason.SCALING_DISABLED, "scaled to 0 by hand: autoscaling is off", history)
+        return _decision_to_stay(
+            current, ActiveReason.SCALING_DISABLED, "scaled to 0 by hand: autoscaling is off", history
+        )
     if not spec.min_replicas <= current <= spec.max_replicas:
         return _into_range(spec, current, history, now)
     proposals = tuple(
@@ -71,7 +73,7 @@ def largest_usable(proposals: Sequence[int | None], spec_replicas: int) -> int |
     return largest
 
 
-def _unchanged(current: int, reason: ActiveReason, message: str, history: HpaHistory) -> HpaDecision:
+def _decision_to_stay(current: int, reason: ActiveReason, message: str, history: HpaHistory) -> HpaDecision:
     return HpaDecision(
         current=current,
         desired=current,
@@ -102,7 +104,7 @@ def _into_range(spec: HPASpec, current: int, history: HpaHistory, now: float) ->
 def _metrics_failed(current: int, proposals: tuple[Proposal, ...], history: HpaHistory) -> HpaDecision:
     failed = [proposal for proposal in proposals if proposal.replicas is None]
     message = f"{len(failed)} of {len(proposals)} metrics failed, first {failed[0].metric.name}: {failed[0].detail}"
-    decision = _unchanged(current, _failure_reason(failed[0].metric), message, history)
+    decision = _decision_to_stay(current, _failure_reason(failed[0].metric), message, history)
     return replace(decision, proposals=proposals, steps=(*map(_metric_step, proposals), *decision.steps))
 
 

@@ -52,7 +52,7 @@ def with_recommendation(
     history: HpaHistory, recommendation: PastRecommendation, *, obsolete_before: float
 ) -> HpaHistory:
     """Return the history with the recommendation in it, in the place of one that no window reaches."""
-    return replace(history, recommendations=_stored(history.recommendations, recommendation, obsolete_before))
+    return replace(history, recommendations=_with_entry(history.recommendations, recommendation, obsolete_before))
 
 
 def with_change(
@@ -63,8 +63,8 @@ def with_change(
         return history
     event = ScaleEvent(abs(replicas - previous), now)
     if replicas > previous:
-        return replace(history, ups=_stored(history.ups, event, now - behaviour.scale_up.longest_period_seconds))
-    return replace(history, downs=_stored(history.downs, event, now - behaviour.scale_down.longest_period_seconds))
+        return replace(history, ups=_with_entry(history.ups, event, now - behaviour.scale_up.longest_period_seconds))
+    return replace(history, downs=_with_entry(history.downs, event, now - behaviour.scale_down.longest_period_seconds))
 
 
 def change_since(events: Sequence[ScaleEvent], start: float) -> int:
@@ -72,7 +72,7 @@ def change_since(events: Sequence[ScaleEvent], start: float) -> int:
     return sum(event.change for event in events if event.at > start)
 
 
-def _stored(entries: tuple[_D, ...], new: _D, obsolete_before: float) -> tuple[_D, ...]:
+def _with_entry(entries: tuple[_D, ...], new: _D, obsolete_before: float) -> tuple[_D, ...]:
     """Return the entries with the new one, which takes the place of the last obsolete one if there is any.
 
     One for one, as the controller does it, and not all obsolete ones at once: what is obsolete for one direction may

@@ -98,10 +98,10 @@ def _replicas(
         replicas = current if within else whole_replicas(usage.ratio * ready)
         detail = f"ratio {usage.ratio:.4g}" + (" is within tolerance" if within else f" x {ready} ready pods")
         return PodsProposal(replicas, usage.average, usage.utilization, detail)
-    assumed = _assumed(pods, usage.ratio, full_usage)
+    assumed = _with_assumed_usage(pods, usage.ratio, full_usage)
     counted = [*sampled, *assumed]
     assumed_ratio = measure(counted).ratio
-    replicas = _damped(current, usage.ratio, assumed_ratio, len(counted), tolerances)
+    replicas = _replicas_with_assumptions(current, usage.ratio, assumed_ratio, len(counted), tolerances)
     detail = f"ratio {usage.ratio:.4g}, {assumed_ratio:.4g} with {len(assumed)} pods assumed, {len(counted)} pods"
     return PodsProposal(replicas, usage.average, usage.utilization, detail)
 
@@ -110,7 +110,9 @@ def _needs_assumptions(pods: Sequence[PodUsage], ratio: float) -> bool:
     return any(pod.state is PodState.MISSING or (pod.state is PodState.UNREADY and ratio > 1.0) for pod in pods)
 
 
-def _assumed(pods: Sequence[PodUsage], ratio: float, full_usage: Callable[[PodUsage], int]) -> list[PodUsage]:
+def _with_assumed_usage(
+    pods: Sequence[PodUsage], ratio: float, full_usage: Callable[[PodUsage], int]
+) -> list[PodUsage]:
     """Return the pods without a usable sample, with the usage that makes a change smaller."""
     if ratio < 1.0:
         return [replace(pod, usage=full_usage(pod)) for pod in pods if pod.state is PodState.MISSING]
@@ -119,7 +121,9 @@ def _assumed(pods: Sequence[PodUsage], ratio: float, full_usage: Callable[[PodUs
     return []
 
 
-def _damped(current: int, ratio: float, assumed_ratio: float, counted: int, tolerances: Tolerances) -> int:
+def _replicas_with_assumptions(
+    current: int, ratio: float, assumed_ratio: float, counted: int, tolerances: Tolerances
+) -> int:
     """Return the replicas with assumptions in it: the current ones where they would turn the direction around."""
     turned = (ratio < 1.0 < assumed_ratio) or (assumed_ratio < 1.0 < ratio)
     if turned or tolerances.hold(assumed_ratio):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from adapter.foundation.promql.tree import Node, SelectorNode, Wrapper, parts_of
+from adapter.foundation.promql.tree import Node, SelectorNode, Wrapper, operands_of
 
 LOOK_BACK_SECONDS = 300.0
 """Prometheus's default `--query.lookback-delta`: a series keeps the value of its last sample for this long."""
@@ -32,7 +32,7 @@ def _longest(node: Node, bare: float) -> float:
         case Wrapper():
             return _own(node.kind)[1] + _longest(node.expression, bare)
         case _:
-            return max((_longest(part, bare) for part in parts_of(node)), default=0.0)
+            return max((_longest(part, bare) for part in operands_of(node)), default=0.0)
 
 
 def _own(timing: str) -> tuple[bool, float]:

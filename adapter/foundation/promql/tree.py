@@ -175,7 +175,7 @@ def unwrapped(node: Node) -> Node:
     return node
 
 
-def parts_of(node: Node) -> tuple[Node, ...]:
+def operands_of(node: Node) -> tuple[Node, ...]:
     """Return the expressions directly below the node, in the order of the query."""
     match node:
         case Call():

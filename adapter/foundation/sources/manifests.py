@@ -120,7 +120,7 @@ def read_manifests(body: bytes, *, is_json: bool, pace: Pace) -> Iterator[list[M
 
     A part should be processed before the next, as that belongs to the slice of the pace in which it was read.
     """
-    for part in _guard_parts(_json(body, pace) if is_json else _yaml(body, {}, pace)):
+    for part in _checked_batches(_json(body, pace) if is_json else _yaml(body, {}, pace)):
         yield [found.manifest for found in part]
 
 
@@ -133,8 +133,8 @@ def read_objects(
     """
     reader = _ObjectReader(forms, leave_out)
     if is_json:
-        return _guard_parts(_whole_json(body, reader, pace), leave_out)
-    return _guard_parts(_yaml(bytes(body), forms, pace, leave_out), leave_out)
+        return _checked_batches(_whole_json(body, reader, pace), leave_out)
+    return _checked_batches(_yaml(bytes(body), forms, pace, leave_out), leave_out)
 
 
 def group_kind(manifest: Manifest) -> GroupKind:
@@ -147,7 +147,9 @@ def _group_kind(api_version: str, kind: str) -> GroupKind:
     return GroupKind(sys.intern(api_version.rpartition("/")[0]), sys.intern(kind))
 
 
-def _guard_parts(parts: Iterator[list[FileObject]], leave_out: LeaveOut | None = None) -> Iterator[list[FileObject]]:
+def _checked_batches(
+    parts: Iterator[list[FileObject]], leave_out: LeaveOut | None = None
+) -> Iterator[list[FileObject]]:
     try:
         for part in parts:
             if leave_out is None:
@@ -202,7 +204,7 @@ def _json(body: bytes, pace: Pace) -> Iterator[list[FileObject]]:
         return
     listed = JsonList(body, Manifest)
     prefix = listed.prefix
-    for part in listed.parts(pace):
+    for part in listed.batches(pace):
         for manifest in part:
             _complete(manifest, prefix.kind, prefix.api_version)
         yield [FileObject(manifest, None) for manifest in part]
@@ -216,7 +218,7 @@ def _whole_json(body: Document, reader: _ObjectReader, pace: Pace) -> Iterator[l
         return
     listed = JsonList(body, msgspec.Raw)
     prefix = listed.prefix
-    for part in listed.parts(pace):
+    for part in listed.batches(pace):
         yield [found for content in part if (found := reader.read(content, prefix)) is not None]
 
 

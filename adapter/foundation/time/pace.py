@@ -72,7 +72,7 @@ class Pace:
     @contextmanager
     def slice(self) -> Iterator[Slice]:
         """Wait for the next turn; the body of the `with` statement is one slice of work and must not wait."""
-        delay = self._book()
+        delay = self._reserve_turn()
         if delay > 0:
             self._sleep(delay)
         with self._lane:
@@ -124,7 +124,7 @@ class Pace:
         """Return a separate lane with a shorter pause, for work that a caller waits for."""
         return Pace(min(seconds, self._pause_seconds), self._sleep, self._clock)
 
-    def _book(self) -> float:
+    def _reserve_turn(self) -> float:
         """Take the next free turn and return the time until it starts. Turns make the order fair, unlike a lock."""
         with self._booking:
             now = self._clock()

@@ -90,8 +90,8 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """The parts of a handler."""
+class HandlerServices:
+    """The services of a handler."""
 
     authorizer: RequestAuthorizer
     provider: MetricsProvider
@@ -118,38 +118,38 @@ class Parts:
 class Handler:
     """Answers requests; safe to call from many threads at once."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        provider = parts.provider
+    def __init__(self, services: HandlerServices) -> None:
+        self._parts = services
+        provider = services.provider
         catalogue = provider.catalogue
-        self._hints = Hints(catalogue, provider.look_ups, parts.wall, provider.refused)
-        self._askers = Askers(wall=parts.wall)
+        self._hints = Hints(catalogue, provider.look_ups, services.wall, provider.refused)
+        self._askers = Askers(wall=services.wall)
         self._explanations = Explanations(
-            parts.authorizer, provider, parts.resolve, self._hints, self._askers, parts.wall
+            services.authorizer, provider, services.resolve, self._hints, self._askers, services.wall
         )
         self._documents: dict[routing.Document, bytes] = {
             routing.Index(): json_line({"paths": routing.PATHS}),
-            routing.Version(): json_line({"gitVersion": parts.version}),
+            routing.Version(): json_line({"gitVersion": services.version}),
         }
         self._documents |= {routing.GroupPath(group): api_group(group) for group in routing.VERSIONS}
         self._lists = ResourceLists(catalogue)
         self._custom = CustomMetrics(
             provider,
-            parts.resolve,
+            services.resolve,
             self._hints,
-            explain_command=parts.explain_command,
-            empty_is_error=parts.empty_is_error,
-            compatibility=parts.compatibility,
-            wall=parts.wall,
+            explain_command=services.explain_command,
+            empty_is_error=services.empty_is_error,
+            compatibility=services.compatibility,
+            wall=services.wall,
         )
         self._external = ExternalMetrics(
             provider,
             self._hints,
-            explain_command=parts.explain_command,
-            empty_is_error=parts.empty_is_error,
-            compatibility=parts.compatibility,
+            explain_command=services.explain_command,
+            empty_is_error=services.empty_is_error,
+            compatibility=services.compatibility,
         )
-        self._resource = ResourceMetrics(provider, parts.wall)
+        self._resource = ResourceMetrics(provider, services.wall)
 
     def prepare(self, slices: Slices) -> None:
         """Rebuild the lists and hints if the catalogue has changed; call it often, in the background.

@@ -50,14 +50,14 @@ class Anchored:
     @property
     def common_names(self) -> list[str]:
         """The leaf's common names; a usable certificate has exactly one."""
-        return self._parts(NameOID.COMMON_NAME)
+        return self._subject_values(NameOID.COMMON_NAME)
 
     @property
     def organizations(self) -> list[str]:
         """The leaf's organizations, in order."""
-        return self._parts(NameOID.ORGANIZATION_NAME)
+        return self._subject_values(NameOID.ORGANIZATION_NAME)
 
-    def _parts(self, oid: x509.ObjectIdentifier) -> list[str]:
+    def _subject_values(self, oid: x509.ObjectIdentifier) -> list[str]:
         return [str(part.value) for part in self.leaf.subject.get_attributes_for_oid(oid)]
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, Observed
-from adapter.nodes.watcher.document import NodePlaces
+from adapter.nodes.watcher.document import NodeTopology
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,12 +49,12 @@ def needs_of(settings: SchedulingSettings) -> ClusterNeeds:
     return ClusterNeeds(nodes=True, pods=True, pod_selectors=True, gpu_annotation=settings.gpu.allocation_annotation)
 
 
-def node_places(nodes: Iterable[ClusterNode] | None, pool_label: str) -> NodePlaces:
+def node_topology(nodes: Iterable[ClusterNode] | None, pool_label: str) -> NodeTopology:
     """Return the zone of each node, and the value of the pool label."""
     listed = () if nodes is None else tuple(nodes)
     zones = {node.name: next(filter(None, (node.labels.get(key) for key in ZONE_LABELS)), "") for node in listed}
     pools = {node.name: node.labels.get(pool_label, "") for node in listed} if pool_label else {}
-    return NodePlaces(zones, pools)
+    return NodeTopology(zones, pools)
 
 
 def _by_name(nodes: tuple[ClusterNode, ...]) -> tuple[ClusterNode, ...]:

@@ -14,7 +14,7 @@ from adapter.foundation.cluster.values.placed_pods import PlacedPods
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.board.board_telemetry import hot_text
-from adapter.nodes.board.cluster_facts import NodeFacts, node_places
+from adapter.nodes.board.cluster_facts import NodeFacts, node_topology
 from adapter.nodes.board.day_keeper import DayKeeper
 from adapter.nodes.board.reports import RefreshReports
 from adapter.nodes.hotspots.debounce import HeatState, advance
@@ -58,7 +58,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeeperParts:
+class KeeperServices:
     """The parts of the keeper."""
 
     facts: Callable[[], NodeFacts]
@@ -79,7 +79,7 @@ class KeeperParts:
 class BoardKeeper:
     """Assembles and swaps what is published. `refresh`, `rebuild` and `use` may be called from different tasks."""
 
-    def __init__(self, parts: KeeperParts, settings: SchedulingSettings) -> None:
+    def __init__(self, parts: KeeperServices, settings: SchedulingSettings) -> None:
         self._parts = parts
         self._lock = threading.Lock()
         self._reports = RefreshReports()
@@ -195,7 +195,7 @@ class BoardKeeper:
             # Estimates stand in for samples of minutes; what was measured over a day is what it is.
             loads = with_day(loads, self._day.day)
         # What is written about thousands of nodes takes seconds, in slices: it must not hold up changes of pods.
-        places = node_places(facts.nodes, settings.pool_label)
+        places = node_topology(facts.nodes, settings.pool_label)
         pace = self._parts.pace
         before = self._published.watcher
         watcher = prepare_watcher(loads, places, before, estimates=settings.watcher_estimates, pace=pace)

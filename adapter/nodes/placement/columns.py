@@ -93,7 +93,7 @@ class ColumnsBuilder:
         They are in the order of `nodes`, which is that of names. Without Node objects, they are those of the loads.
         """
         known, rows = self._current(nodes, loads, pods, now)
-        places = _places(known.names, loads)
+        places = _rows_in_loads(known.names, loads)
         added = additions(rows.bound, loads, places, now)
         return NodeColumns(
             names=known.names,
@@ -243,7 +243,7 @@ def _amounts(columns: Iterable[str], nodes: Sequence[Mapping[str, Quantity]], si
     return found
 
 
-def _places(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.int64]:
+def _rows_in_loads(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.int64]:
     """Return the index of each node in the loads; -1 where it has none."""
     if loads is None:
         return np.full(len(names), -1, dtype=np.int64)

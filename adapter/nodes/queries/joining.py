@@ -50,7 +50,7 @@ def mapped_rows(
     names = [mapper.node_of(one) for one in labels]
     known = tuple(sorted({name for name in names if name} if nodes is None else {node.name for node in nodes}))
     unmapped = tuple(one for one, name in zip(labels, names, strict=True) if not name)
-    return MappedRows(known, _places(names, known), unmapped, nodes is not None)
+    return MappedRows(known, _rows_of(names, known), unmapped, nodes is not None)
 
 
 def joined(
@@ -83,7 +83,7 @@ def without_nodes(grid: SampleGrid, moved: Container[str]) -> SampleGrid:
     )
 
 
-def _places(names: Sequence[str], nodes: tuple[str, ...]) -> NDArray[np.intp]:
+def _rows_of(names: Sequence[str], nodes: tuple[str, ...]) -> NDArray[np.intp]:
     index = {name: row for row, name in enumerate(nodes)}
     return np.fromiter((index.get(name, -1) for name in names), dtype=np.intp, count=len(names))
 
@@ -104,7 +104,7 @@ def _counted_from_first_sight(grid: SampleGrid, rows: AnswerRows, mapped: Mapped
     node_of = mapped.node_of
     if grid.nodes is not mapped.nodes:
         # Behind the last place is that of rows without a node.
-        node_of = np.append(_places(mapped.nodes, grid.nodes), -1)[node_of]
+        node_of = np.append(_rows_of(mapped.nodes, grid.nodes), -1)[node_of]
     first = np.full(len(grid.nodes), np.nan)
     is_known = node_of >= 0
     np.fmin.at(first, node_of[is_known], rows.first_known[is_known])

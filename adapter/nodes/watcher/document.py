@@ -41,7 +41,7 @@ _NO_TEXT: Final = "%.0s"
 
 
 @dataclass(frozen=True, slots=True)
-class NodePlaces:
+class NodeTopology:
     """Where nodes are, by their names; a node that is absent has an empty text."""
 
     zones: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def document_ends(snapshot: LoadSnapshot, window: int) -> tuple[bytes, bytes]:
 
 
 def node_entries(
-    snapshot: LoadSnapshot, window: int, places: NodePlaces, *, estimates: bool
+    snapshot: LoadSnapshot, window: int, places: NodeTopology, *, estimates: bool
 ) -> Iterator[tuple[NDArray[np.intp], list[bytes]]]:
     """Yield the indexes and the entries (`"name":{…}`) of nodes that are served, some at a time.
 

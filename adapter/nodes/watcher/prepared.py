@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from adapter.foundation.web.http import Response
     from adapter.nodes.model.loads import LoadSnapshot
-    from adapter.nodes.watcher.document import NodePlaces
+    from adapter.nodes.watcher.document import NodeTopology
 
 DEFAULT_WINDOW: Final = 0
 """The window that `/watcher` answers with by default; an index of `WINDOWS_SECONDS`."""
@@ -93,7 +93,7 @@ class PreparedWatcher:
 
 def prepare_watcher(
     snapshot: LoadSnapshot,
-    places: NodePlaces,
+    places: NodeTopology,
     before: PreparedWatcher | None = None,
     *,
     estimates: bool = False,
@@ -113,7 +113,7 @@ def prepare_watcher(
 
 
 def _prepared_window(
-    snapshot: LoadSnapshot, window: int, places: NodePlaces, *, estimates: bool, pace: Pace
+    snapshot: LoadSnapshot, window: int, places: NodeTopology, *, estimates: bool, pace: Pace
 ) -> PreparedWindow:
     head, tail = document_ends(snapshot, window)
     where = np.full((len(snapshot.nodes), 2), -1, dtype=np.int64)

@@ -45,7 +45,7 @@ from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
 from recommender.running.plans import PollPlan
-from recommender.running.runner import Latest, Runner, RunnerParts
+from recommender.running.runner import Latest, Runner, RunnerServices
 from recommender.running.writes import Writes
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class NoHistory:
 _NO_HISTORY: Final = NoHistory()
 
 
-class _Parts:
+class _SharedObjects:
     """The objects that several parts share."""
 
     def __init__(self, options: ProportionalOptions, process: OneProcess) -> None:
@@ -148,7 +148,7 @@ def start(
     history: RecordHistory = _NO_HISTORY,
 ) -> Running:
     """Start everything; raises StartError."""
-    parts = _Parts(options, process)
+    parts = _SharedObjects(options, process)
     [entry] = configuration.recommendations
     subject: ProportionalSettings = entry.subject
     config_map: ParametersConfigMap = subject.config_map  # type: ignore[assignment]  # likewise
@@ -169,7 +169,7 @@ def start(
     latest = Latest(metrics.publish)
     threads = LookUpThreads(DaemonThreads("ConfigMap", 1).submit, DaemonThreads("slow ConfigMap", 1).submit)
     runner = Runner(
-        RunnerParts(
+        RunnerServices(
             plan=_fixed_plan(configuration, config_map, calculate_proportional(subject)),
             gatherer=Gatherer(
                 InputSources(watches.state, _no_query, config_maps.read, parts.lookups.look), threads, threads
@@ -197,7 +197,7 @@ def start(
     return Running(latest, leadership, parts.clock)
 
 
-def _leadership(options: ProportionalOptions, configuration: Configuration, parts: _Parts) -> Leadership:
+def _leadership(options: ProportionalOptions, configuration: Configuration, parts: _SharedObjects) -> Leadership:
     election = configuration.leader_election
     metrics = LeaseMetrics(parts.process.registry, METRICS_PREFIX)
     leadership: Leadership = WithoutLease()
@@ -215,7 +215,7 @@ def _leadership(options: ProportionalOptions, configuration: Configuration, part
     return leadership
 
 
-def _effects(parts: _Parts, leadership: Leadership, history: RecordHistory, recommendation: str) -> Effects:
+def _effects(parts: _SharedObjects, leadership: Leadership, history: RecordHistory, recommendation: str) -> Effects:
     """Start what writes: scale calls and events."""
     fence = Fence(longest_fenced_write_seconds(LeaseTiming()), leadership.may_write)
     events = EventWriter(parts.writes, parts.lookups.uid, parts.telemetry.event, clock=parts.clock)

@@ -29,7 +29,9 @@ class Port:
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
         self._answer: Callable[[str, str], PlainAnswer | None] = _while_starting
-        self._server = PlainServer(listener, self._answered, paths=lambda: ("/healthz", LAST_POLL, *HEALTH_AND_METRICS))
+        self._server = PlainServer(
+            listener, self._answer_of_page, paths=lambda: ("/healthz", LAST_POLL, *HEALTH_AND_METRICS)
+        )
 
     def start(self) -> None:
         """Start to serve."""
@@ -45,7 +47,7 @@ class Port:
         self._server.stop()
         self._listener.close()
 
-    def _answered(self, path: str, query: str) -> PlainAnswer | None:
+    def _answer_of_page(self, path: str, query: str) -> PlainAnswer | None:
         # As of the peer: a process that answers is healthy.
         return PlainAnswer(200, b"ok\n") if path == "/healthz" else self._answer(path, query)
 

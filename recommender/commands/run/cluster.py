@@ -1,4 +1,4 @@
-"""The world of a cluster: watches, the Lease, memories in ConfigMaps, scale calls and events."""
+"""The environment of a cluster: watches, the Lease, memories in ConfigMaps, scale calls and events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
-from recommender.commands.run.environment import World
+from recommender.commands.run.environment import RunEnvironment
 from recommender.commands.run.leading import TIMING, Candidate, begin_election
 from recommender.configuration.needs import needs_of_one
 from recommender.outputs.event_rules import event_of_scale_call
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> World:
-    """Return the world of a cluster, and start its tasks; raises StartError."""
+def cluster_environment(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> RunEnvironment:
+    """Return the environment of a cluster, and start its tasks; raises StartError."""
     try:
         client = kubernetes_client(settings.objects.cluster)
     except KubernetesError as error:
@@ -84,7 +84,7 @@ def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedSe
         if writing is not None:
             writing.reconfigured(plan.configuration)
 
-    return World(
+    return RunEnvironment(
         cluster=watch.state,
         config_map=config_maps.read,
         targets=lookups.look,

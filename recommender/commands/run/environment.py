@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class RunEnvironment:
     """Where inputs come from, and where decisions go."""
 
     cluster: ReadCluster

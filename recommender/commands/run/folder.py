@@ -1,4 +1,4 @@
-"""The world of `--objects DIR`: no cluster, no Lease, nothing written but this process's own memory."""
+"""The environment of `--objects DIR`: no cluster, no Lease, nothing written but this process's own memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import fields
-from recommender.commands.run.environment import World
+from recommender.commands.run.environment import RunEnvironment
 from recommender.decisions.policy_settings import Output
 from recommender.running.effects import HistoryAlone
 from recommender.running.leadership import WithoutLease
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def folder_world(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> World:
-    """Return the world of a folder; raises StartError if it cannot be read."""
+def folder_environment(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> RunEnvironment:
+    """Return the environment of a folder; raises StartError if it cannot be read."""
     directory = settings.objects.files
     if directory is None:
         raise AssertionError("made only where --objects is given")
@@ -53,7 +53,7 @@ def folder_world(settings: RunSettings, context: WorkerContext, parts: SharedSer
         _warn_of_scaling(plan.configuration)
 
     store = FolderMemoryStore(parts.plan().configuration.state, parts.telemetry.memory_write)
-    return World(
+    return RunEnvironment(
         cluster=lambda: folder.state(folder.needs),
         config_map=_no_config_map,
         targets=lambda wanted: {target: target_input(folder.target(target)) for target in wanted},

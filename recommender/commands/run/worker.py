@@ -22,8 +22,8 @@ from adapter.foundation.web.hosts import only_hosts
 from adapter.foundation.web.wsgi import wsgi_application
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
-from recommender.commands.run.cluster import cluster_world
-from recommender.commands.run.folder import folder_world
+from recommender.commands.run.cluster import cluster_environment
+from recommender.commands.run.folder import folder_environment
 from recommender.commands.run.shared_services import SharedServices
 from recommender.configuration.reading import ConfigurationFileError
 from recommender.decisions.policy_settings import Output
@@ -38,8 +38,8 @@ from recommender.running.loads.load_service import LoadService
 from recommender.running.plans import plan_of
 from recommender.running.poll_decisions import PollDecisions
 from recommender.running.query_values import QueryValues
-from recommender.running.runner import Latest, Runner, RunnerParts
-from recommender.running.sizes.background import SizesInBackground, SizingParts
+from recommender.running.runner import Latest, Runner, RunnerServices
+from recommender.running.sizes.background import SizesInBackground, SizingServices
 from recommender.running.sizes.needs import FollowedNeeds
 from recommender.running.sizes.plugins import PluginHosts
 from recommender.running.sizes.write_results import WriteResults
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
-    from recommender.commands.run.environment import World
+    from recommender.commands.run.environment import RunEnvironment
     from recommender.commands.run.run_settings import RunSettings
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.running.configuration_sources import ConfigurationSource
@@ -70,25 +70,31 @@ READY_WITHOUT_LISTS_SECONDS = 10.0
 def make_worker(settings: RunSettings, source: ConfigurationSource, context: WorkerContext) -> WsgiApp:
     """Build the worker and start its tasks; raises StartError."""
     plans = Plans(source.current)
-    world, parts = _surroundings(settings, context, plans)
+    environment, parts = _surroundings(settings, context, plans)
     queries = _queries(source.current, context, parts.pace)
-    metrics = RecommendationMetrics(world.leadership.is_leader, all_kinds())
+    metrics = RecommendationMetrics(environment.leadership.is_leader, all_kinds())
     latest = Latest(metrics.publish)
     children = Children(context.registry, METRICS_PREFIX, most=1)
     context.on_stopping(children.close)
     loads = LoadService(queries, source.current.state, context.registry, parts.clock, children.run)
     loads.use(source.current)
     sources = InputSources(
-        FollowedNeeds(plans.current, world).cluster, queries.value, world.config_map, world.targets, loads.load
+        FollowedNeeds(plans.current, environment).cluster,
+        queries.value,
+        environment.config_map,
+        environment.targets,
+        loads.load,
     )
     runner = Runner(
-        RunnerParts(
+        RunnerServices(
             plan=plans.current,
             gatherer=Gatherer(sources, _threads("query"), _threads("ConfigMap"), load_threads=_threads("load")),
-            leadership=world.leadership,
-            decisions=PollDecisions(world.memories, parts.telemetry, parts.clock, _sizes(settings, context, parts)),
-            memories=world.memories,
-            effects=world.effects,
+            leadership=environment.leadership,
+            decisions=PollDecisions(
+                environment.memories, parts.telemetry, parts.clock, _sizes(settings, context, parts)
+            ),
+            memories=environment.memories,
+            effects=environment.effects,
             latest=latest,
             telemetry=parts.telemetry,
             clock=parts.clock,
@@ -106,26 +112,26 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         _show_scale_calls(configuration, parts.telemetry)
         queries.use(configuration.prometheus)
         loads.use(configuration)
-        world.change(plans.current())
+        environment.change(plans.current())
         parts.wake.set()
 
     source.on_change(replace)
     context.add_metrics(metrics.text)
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
-    _be_ready(context, world)
+    _be_ready(context, environment)
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))
     context.tasks.running("loads", lambda stop: loads.keep_histories(stop.event))
     context.tasks.running("models", lambda stop: loads.learn(stop.event))
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
-    return _page(settings, context, world, parts, latest)
+    return _page(settings, context, environment, parts, latest)
 
 
 def _sizes(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> SizesInBackground:
     plugins = PluginHosts()
     context.on_stop(plugins.close)
     return SizesInBackground(
-        SizingParts(
+        SizingServices(
             submit=DaemonThreads("cluster size", SIZE_THREADS).submit,
             plugins=plugins,
             wake=parts.wake.set,
@@ -137,10 +143,10 @@ def _sizes(settings: RunSettings, context: WorkerContext, parts: SharedServices)
 
 
 def _page(
-    settings: RunSettings, context: WorkerContext, world: World, parts: SharedServices, latest: Latest
+    settings: RunSettings, context: WorkerContext, environment: RunEnvironment, parts: SharedServices, latest: Latest
 ) -> WsgiApp:
     page = PageHandler(
-        lambda: latest.get().as_of(parts.clock.wall(), leads=world.leadership.is_leader()),
+        lambda: latest.get().as_of(parts.clock.wall(), leads=environment.leadership.is_leader()),
         parts.history,
         context.options.version,
     )
@@ -148,7 +154,7 @@ def _page(
     return only_hosts(application, settings.page_hosts, _ALLOW_HOST)
 
 
-def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -> tuple[World, SharedServices]:
+def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -> tuple[RunEnvironment, SharedServices]:
     telemetry = RecommenderTelemetry(context.registry)
     state = plans.current().configuration.state
     parts = SharedServices(
@@ -162,10 +168,10 @@ def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -
         clock=Clock(),
         size_writes=WriteResults(),
     )
-    make = cluster_world if settings.objects.files is None else folder_world
-    world = make(settings, context, parts)
-    parts.lease_metrics.show(world.leadership.is_leader)
-    return world, parts
+    make = cluster_environment if settings.objects.files is None else folder_environment
+    environment = make(settings, context, parts)
+    parts.lease_metrics.show(environment.leadership.is_leader)
+    return environment, parts
 
 
 class Plans:
@@ -225,11 +231,11 @@ def _show_scale_calls(configuration: Configuration, telemetry: RecommenderTeleme
             telemetry.scale_output_added(recommendation.policy.name)
 
 
-def _be_ready(context: WorkerContext, world: World) -> None:
+def _be_ready(context: WorkerContext, environment: RunEnvironment) -> None:
     started = time.monotonic()
 
     def probe() -> str | None:
-        if world.has_tried_lists() or time.monotonic() - started >= READY_WITHOUT_LISTS_SECONDS:
+        if environment.has_tried_lists() or time.monotonic() - started >= READY_WITHOUT_LISTS_SECONDS:
             return None
         return "the first lists of objects have not arrived yet"
 

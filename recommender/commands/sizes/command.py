@@ -85,7 +85,7 @@ def _sizes(values: FlagValues) -> Sizes:
             step_seconds=resolution.step_seconds,
             rate_seconds=resolution.rate_seconds,
         )
-        found = read_sizes(reader, reader.history(), options, resolution, _wanted(name))
+        found = read_sizes(reader, reader.history(), options, resolution, _filter_for(name))
         if plot is not None and found.records:
             from recommender.commands.sizes.size_plot import write_size_plot  # noqa: PLC0415 - takes a second to load
 
@@ -109,7 +109,7 @@ def _selection(values: FlagValues) -> tuple[str, str]:
     return namespace or of_workload, name
 
 
-def _wanted(name: str) -> Callable[[SizedWorkload], bool]:
+def _filter_for(name: str) -> Callable[[SizedWorkload], bool]:
     return lambda workload: not name or workload.name == name
 
 

@@ -79,7 +79,7 @@ def scrapes_in_an_hour(where: str) -> str:
 
 def clusters(metric: str, labels: Collection[str], where: str) -> str:
     """Return the query of all values of labels that name clusters."""
-    return f"group by ({', '.join(labels)}) ({metric}{{{_selected(where)}}})"
+    return f"group by ({', '.join(labels)}) ({metric}{{{_matchers(where)}}})"
 
 
 def owners(metric: str, name: str, where: str, seconds: int | None = None) -> str:
@@ -135,7 +135,7 @@ def pods_matcher(pods: Collection[str]) -> str:
     return f",pod=~{go_quoted('|'.join(map(quote_pattern, sorted(pods))))}"
 
 
-def _selected(where: str) -> str:
+def _matchers(where: str) -> str:
     return f'namespace!=""{where}'
 
 

@@ -52,15 +52,15 @@ def settled_writes(
         outcome = _outcome_of(one, group, outcomes)
         result = None if outcome is None else outcome.result
         if result in _WRITTEN or (group is not None and group.target_size == one.size):
-            memory = _written(memory, name, one)
+            memory = _with_written_size(memory, name, one)
             del asked[name]
             continue
         if group is not None and one.removes and group.target_size < one.before:
             # Nodes go one after the other; some have gone already.
-            memory = _written(memory, name, one)
+            memory = _with_written_size(memory, name, one)
         known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
         if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
-            memory = _failed(memory, name, one, outcome.message, now)
+            memory = _with_failure(memory, name, one, outcome.message, now)
         if result is ScaleResult.REFUSED or now - one.since > valid_seconds:
             del asked[name]
     return replace(memory, asked=asked)
@@ -81,7 +81,7 @@ def _outcome_of(
     return outcome if outcome is not None and outcome.wish.replicas == asked.size else None
 
 
-def _written(memory: ClusterSizeMemory, name: str, asked: AskedSize) -> ClusterSizeMemory:
+def _with_written_size(memory: ClusterSizeMemory, name: str, asked: AskedSize) -> ClusterSizeMemory:
     if asked.size > asked.before:
         known = memory.requested.get(name)
         request = known if known is not None and known.size == asked.size else RequestedNodes(asked.size, asked.since)
@@ -92,7 +92,9 @@ def _written(memory: ClusterSizeMemory, name: str, asked: AskedSize) -> ClusterS
     return memory
 
 
-def _failed(memory: ClusterSizeMemory, name: str, asked: AskedSize, message: str, now: float) -> ClusterSizeMemory:
+def _with_failure(
+    memory: ClusterSizeMemory, name: str, asked: AskedSize, message: str, now: float
+) -> ClusterSizeMemory:
     if asked.size > asked.before:
         back_off = after_failure(memory.back_offs.get(name), now, f"its size could not be written: {message}")
         return replace(memory, back_offs={**memory.back_offs, name: back_off})

@@ -15,7 +15,7 @@ from adapter.foundation.cluster.values.constraints import PodTerm
 from adapter.foundation.objects.selectors import EVERYTHING
 from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.fair_shares import beyond_shares
-from recommender.kinds.cluster_size.predicates.label_index import places_of
+from recommender.kinds.cluster_size.predicates.label_index import index_keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,7 +66,7 @@ def within_term_bound(pods: tuple[ClusterPod, ...], nodes: Iterable[ClusterNode]
         "terms than one decision looks at: they count as against every pod that they can concern, and their nodes stay"
         for namespace, count in counted.most_common(_MOST_NAMED)
     )
-    return BoundTerms(tuple(_counted(pod, wider) for pod in pods), notes)
+    return BoundTerms(tuple(_with_wider_terms(pod, wider) for pod in pods), notes)
 
 
 def _owner(pod: ClusterPod) -> _Owner | None:
@@ -75,7 +75,7 @@ def _owner(pod: ClusterPod) -> _Owner | None:
     return pod.namespace, pod.facts.scheduling.anti_affinity
 
 
-def _counted(pod: ClusterPod, wider: Mapping[_Owner, tuple[PodTerm, ...]]) -> ClusterPod:
+def _with_wider_terms(pod: ClusterPod, wider: Mapping[_Owner, tuple[PodTerm, ...]]) -> ClusterPod:
     owner = _owner(pod)
     if owner is None or owner not in wider or pod.facts is None:
         return pod
@@ -101,7 +101,7 @@ def _is_found(namespace: str, term: PodTerm, crowds: defaultdict[object, set[Pod
     """Whether a label finds the term, together with few others."""
     if term.selector is None:
         return True
-    for place in places_of(term.selector, term.namespaces if term.namespace_selector is None else None):
+    for place in index_keys_of(term.selector, term.namespaces if term.namespace_selector is None else None):
         crowd = crowds[namespace, place]
         crowd.add(term)
         if place[1] is None or len(crowd) > _MOST_BY_LABEL:

@@ -47,7 +47,7 @@ def check_target_flag(text: str) -> None:
     """Check the prefix of each target, in any case; raises FlagError."""
     if not text:
         raise FlagError(f"--target is empty: {_TARGET_FIX}")
-    for target in _parts(lower_case(text)):
+    for target in _split_at_commas(lower_case(text)):
         kind, slash, _ = target.partition("/")
         if not slash or kind not in _KINDS:
             raise FlagError(f"--target has {shortened(target)!r}: {_TARGET_FIX}")
@@ -55,7 +55,7 @@ def check_target_flag(text: str) -> None:
 
 def parse_targets(text: str) -> tuple[NamedTarget, ...]:
     """Return the targets that a lower-case text names, of any kind; raises FlagError."""
-    return tuple(_named_target(part) for part in _parts(text))
+    return tuple(_named_target(part) for part in _split_at_commas(text))
 
 
 def lower_case(text: str) -> str:
@@ -98,7 +98,7 @@ def read_default_params(text: str) -> dict[str, str]:
     raise FlagError(f"--default-params is not an object: {_PARAMS_FIX}")
 
 
-def _parts(text: str) -> Sequence[str]:
+def _split_at_commas(text: str) -> Sequence[str]:
     return [part.strip(_WHITE_SPACE) for part in text.split(",")]
 
 

@@ -128,7 +128,7 @@ def _record(
 ) -> SizeRecord:
     seconds, samples = history
     problem = _problem(bounds, seconds, samples)
-    held = "" if options.also_with_hpa else _held(facts, name.workload)
+    held = "" if options.also_with_hpa else _reason_to_hold(facts, name.workload)
     sizes = {} if problem else {
         resource: _size(resource, found, row, facts, pods, saves=not held)
         for resource, (found, row) in bounds.items()
@@ -159,7 +159,7 @@ def _problem(bounds: Mapping[str, tuple[RequestBounds, int]], seconds: float, sa
     return ""
 
 
-def _held(facts: ClusterFacts, workload: SizedWorkload) -> str:
+def _reason_to_hold(facts: ClusterFacts, workload: SizedWorkload) -> str:
     """Return why the requests stay; empty if they may change."""
     autoscaler = facts.autoscalers.get(workload)
     if autoscaler is None:
@@ -184,7 +184,7 @@ def _message(facts: ClusterFacts, pods: _PodsOfRow) -> str:
 def _size(
     resource: str, bounds: RequestBounds, row: int, facts: ClusterFacts, pods: _PodsOfRow, *, saves: bool
 ) -> ResourceSize:
-    request, limit = (_stated(resource, stated, pods.pods) for stated in (facts.requests, facts.limits))
+    request, limit = (_stated_request(resource, stated, pods.pods) for stated in (facts.requests, facts.limits))
     target = _rounded_up(resource, bounds.target[row])
     # Without a request, nothing is reserved now; without the metric, nobody knows.
     reserved = request or 0
@@ -201,7 +201,7 @@ def _size(
     )
 
 
-def _stated(
+def _stated_request(
     resource: str, stated: Mapping[str, Mapping[PodContainer, float]], pods: Iterable[PodContainer]
 ) -> int | None:
     found = stated.get(resource, {})

@@ -93,7 +93,7 @@ def why(arguments: Sequence[str]) -> NoReturn:
     values = flags_or_exit(WHY, arguments, os.environ)
     configure_quiet_logs_by(values)
     try:
-        report = _answered(values)
+        report = _report_for(values)
     except (UsageError, KubernetesError, UnknownResourceError) as error:
         exit_for_usage(PROGRAM, printable(str(error)))
     form = values.text("output")
@@ -102,7 +102,7 @@ def why(arguments: Sequence[str]) -> NoReturn:
     sys.exit(0 if report.is_complete else 1)
 
 
-def _answered(values: FlagValues) -> Report:
+def _report_for(values: FlagValues) -> Report:
     kind, slash, name = values.arguments[0].partition("/")
     if not slash or not is_object_name(name):
         raise UsageError(f"{values.arguments[0]!r} is not KIND/NAME: write hpa/web, deployment/web or pod/web-0")

@@ -83,7 +83,7 @@ class MetricsApis:
             path = namespaced(f"{EXTERNAL}/v1beta1", self._namespace, quote(name, safe=""))
             right = AccessRight("list", name, EXTERNAL, self._namespace)
             query = {"labelSelector": selector} if selector else {}
-            return self._asked(EXTERNAL, name, path, query, right, selector=selector)
+            return self._ask_metric(EXTERNAL, name, path, query, right, selector=selector)
         narrowed = {"metricLabelSelector": selector} if selector else {}
         if kind == "Pods":
             query = {"labelSelector": self._pods} | narrowed
@@ -107,7 +107,7 @@ class MetricsApis:
         else:
             path = f"{namespaced(base, self._namespace, plural, of)}/{quote(name, safe='')}"
         described = "" if of == "*" else f"{plural}/{of}"
-        return self._asked(CUSTOM, f"{plural}/{name}", path, query, right, described=described, selector=selector)
+        return self._ask_metric(CUSTOM, f"{plural}/{name}", path, query, right, described=described, selector=selector)
 
     def _custom_version(self) -> str:
         if not self._version:
@@ -131,7 +131,7 @@ class MetricsApis:
         newest = max(sample.timestamp for sample in samples.values())
         return AskedMetric(RESOURCE, name, path, query, "", "", PodSamples(samples), values, newest)
 
-    def _asked(
+    def _ask_metric(
         self,
         api: str,
         metric: str,

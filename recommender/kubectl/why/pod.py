@@ -30,11 +30,13 @@ def why_pod(
     right = AccessRight("get", "pods", "", namespace, name)
     pod = reader.required(namespaced("v1", namespace, "pods", name), right)
     if not (pod.get("spec") or {}).get("nodeName"):
-        return _unplaced(reader, pod, decided(), now)
-    return _placed(reader, pod, now)
+        return _unscheduled_report(reader, pod, decided(), now)
+    return _scheduled_report(reader, pod, now)
 
 
-def _unplaced(reader: Reader, pod: Mapping[str, Any], decided: Recommendations | NotRead, now: float) -> Report:
+def _unscheduled_report(
+    reader: Reader, pod: Mapping[str, Any], decided: Recommendations | NotRead, now: float
+) -> Report:
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     conditions = (pod.get("status") or {}).get("conditions") or ()
     scheduled = next((one for one in conditions if one["type"] == "PodScheduled"), None)
@@ -107,7 +109,7 @@ def _size_sentences(item: Mapping[str, Any], pod: str) -> Iterator[str]:
             yield f"{group['name']}: {group['current']} nodes, {group['recommended']} recommended{reason}"
 
 
-def _placed(reader: Reader, pod: Mapping[str, Any], now: float) -> Report:
+def _scheduled_report(reader: Reader, pod: Mapping[str, Any], now: float) -> Report:
     namespace, name, node = pod["metadata"]["namespace"], pod["metadata"]["name"], pod["spec"]["nodeName"]
     used = _resource_metrics(reader, namespace, name)
     custom, lacking = _custom_metrics(reader, namespace, name)

@@ -40,7 +40,7 @@ def why_workload(
     pods, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
     owners = [*_owners([] if isinstance(scalers, NotRead) else scalers), *_recommending(items, writers)]
     sections = [
-        ReportSection("Size", (f"{_known(replicas)} wanted, {pods} pods, {ready} ready.",)),
+        ReportSection("Size", (f"{_text_or_unknown(replicas)} wanted, {pods} pods, {ready} ready.",)),
         ReportSection("Who sets it", tuple(_owner_sentences(owners, writers, now))),
         *(_recommendation_section(item, target) for item, target in items),
     ]
@@ -124,10 +124,10 @@ def _recommendation_section(item: Mapping[str, Any], target: Mapping[str, Any]) 
     if recommended is None:
         lines.append("It has no value.")
     else:
-        lines.append(f"It recommends {recommended}; now {_known(target['current_replicas'])}.")
+        lines.append(f"It recommends {recommended}; now {_text_or_unknown(target['current_replicas'])}.")
     for step in item.get("steps") or ():
         mark = " <- decides" if step["step"] == item["binding"] else ""
-        lines.append(f"{step['step']}: {_known(step['value'])} ({step['detail']}){mark}")
+        lines.append(f"{step['step']}: {_text_or_unknown(step['value'])} ({step['detail']}){mark}")
     lines.append(f"Action: {target['action']}" + (f", {target['message']}" if target["message"] else "") + ".")
     if target["owner"]:
         lines.append(f"Owner: {target['owner']}.")
@@ -138,11 +138,11 @@ def _answer(
     subject: str, replicas: int | None, owners: list[str], writers: list[dict[str, str | None]], *, is_certain: bool
 ) -> str:
     if owners:
-        return f"{subject} wants {_known(replicas)} replicas: {' and '.join(owners)} sets its size."
+        return f"{subject} wants {_text_or_unknown(replicas)} replicas: {' and '.join(owners)} sets its size."
     last = f", and {writers[-1]['manager']} wrote it last" if writers else ""
     nothing = "nothing sets its size by itself" if is_certain else "nothing that can be read sets its size"
-    return f"{subject} wants {_known(replicas)} replicas: {nothing}{last}."
+    return f"{subject} wants {_text_or_unknown(replicas)} replicas: {nothing}{last}."
 
 
-def _known(value: object) -> str:
+def _text_or_unknown(value: object) -> str:
     return "unknown" if value is None else str(value)

@@ -43,11 +43,11 @@ class LoadService:
         """Follow a configuration, at the start and when it has changed."""
         needs = load_needs_of(configuration)
         if needs or self._working is not None:
-            self._parts().use(needs)
+            self._running_service().use(needs)
 
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return the loads of a recommendation's targets now."""
-        return self._parts().source.load(need)
+        return self._running_service().source.load(need)
 
     def keep_histories(self, stop: threading.Event) -> None:
         """Download and store histories until the stop."""
@@ -66,7 +66,7 @@ class LoadService:
                 return None
         return self._working
 
-    def _parts(self) -> RunningLoadService:
+    def _running_service(self) -> RunningLoadService:
         # It loads numpy, which takes 20 MiB that other recommendations have no use for.
         from recommender.running.loads.working import RunningLoadService  # noqa: PLC0415
 

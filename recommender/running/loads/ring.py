@@ -70,7 +70,7 @@ class SampleRing:
         gone = min(newest - self.newest, self.steps)
         if gone <= 0:
             return
-        for start, end in self._parts(newest - gone + 1, newest):
+        for start, end in self._column_spans(newest - gone + 1, newest):
             for block in self._blocks:
                 block[:, start:end] = np.nan
             self._asked[start:end] = False
@@ -120,7 +120,7 @@ class SampleRing:
         """Note that the grid times have been asked for, so that what is unknown of them does not exist."""
         if self.newest is None:
             return
-        for start, end in self._parts(max(first, self.oldest), min(last, self.newest)):
+        for start, end in self._column_spans(max(first, self.oldest), min(last, self.newest)):
             self._asked[start:end] = True
 
     def lacking(self, first: int, last: int, doubted_from: int) -> list[Span]:
@@ -147,7 +147,7 @@ class SampleRing:
         for place, row in enumerate(rows):
             block, at = divmod(row, self._rows_a_block)
             filled = low - first
-            for start, end in self._parts(low, high):
+            for start, end in self._column_spans(low, high):
                 found[place, filled : filled + end - start] = self._blocks[block][at, start:end]
                 filled += end - start
         return found
@@ -165,7 +165,7 @@ class SampleRing:
         """Return which of the grid times have been asked for; all of them must be in the ring."""
         return self._asked[np.arange(first, last + 1, dtype=np.int64) % self.steps]
 
-    def _parts(self, first: int, last: int) -> list[tuple[int, int]]:
+    def _column_spans(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the columns of a span as one or two slices, in the order of time."""
         if last < first:
             return []

@@ -140,11 +140,11 @@ class ConfigMapMemoryStore:
         """Return what the ConfigMap holds; content that cannot be used is written to the log and then replaced."""
         key = MemoryKey(name)
         content = self._content(key)
-        return None if content is None else self._decoded(key, content, decode_memory)
+        return None if content is None else self._decode_value(key, content, decode_memory)
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
         """Store the memory at once, or with the next writes that the limits allow."""
-        return self._saved(MemoryKey(name), encode_memory(name, memory), urgent=urgent)
+        return self._save_text(MemoryKey(name), encode_memory(name, memory), urgent=urgent)
 
     def needs_load(self, name: str) -> bool:
         """Whether the ConfigMap was changed by another client, or was never loaded."""
@@ -154,14 +154,14 @@ class ConfigMapMemoryStore:
         """Return what the ConfigMap of a shard holds, as `load`."""
         key = MemoryKey(name, number)
         content = self._content(key)
-        return None if content is None else self._decoded(key, content, _decode_shard)
+        return None if content is None else self._decode_value(key, content, _decode_shard)
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
         """Store a shard, as `save`; raises ShardTooLargeError."""
         text = base64.b64encode(encode_shard(name, shard)).decode()
         if len(text) > MOST_SHARD_BYTES:
             raise ShardTooLargeError(f"shard {number} of {shard.count} takes {len(text)} bytes")
-        return self._saved(MemoryKey(name, number), text, urgent=urgent)
+        return self._save_text(MemoryKey(name, number), text, urgent=urgent)
 
     def shard_needs_load(self, name: str, number: int) -> bool:
         """Whether the ConfigMap of a shard was changed by another client, or was never loaded."""
@@ -207,7 +207,7 @@ class ConfigMapMemoryStore:
             stored.lock.release()
         return stored.ours
 
-    def _saved(self, key: MemoryKey, text: str, *, urgent: bool) -> bool:
+    def _save_text(self, key: MemoryKey, text: str, *, urgent: bool) -> bool:
         stored = self._of(key)
         if not urgent:
             # Without the lock, which is held during requests: no decision waits for a write.
@@ -315,7 +315,7 @@ class ConfigMapMemoryStore:
         self._states.recovered(key.object_name, "the ConfigMap can be used now", recommendation=key.recommendation)
         stored.document, stored.is_known = found, True
 
-    def _decoded(self, key: MemoryKey, content: str, decode: Callable[[str, str], T]) -> T | None:
+    def _decode_value(self, key: MemoryKey, content: str, decode: Callable[[str, str], T]) -> T | None:
         try:
             return decode(key.recommendation, content)
         except MemoryDocumentError as error:

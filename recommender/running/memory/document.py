@@ -98,10 +98,10 @@ def encode_shard(recommendation: str, shard: StoredShard) -> bytes:
 
 def _encode(recommendation: str, memory: Memory, *, shards: int) -> bytes:
     targets = [
-        _Target(target.api_version, target.kind, target.namespace, target.name, _Memory(*_parts(each)))
+        _Target(target.api_version, target.kind, target.namespace, target.name, _Memory(*_stored_fields(each)))
         for target, each in sorted(memory.by_target.items(), key=lambda item: (item[0].namespace, item[0].name))
     ]
-    content = msgspec.json.encode(_Whole(*_parts(memory), targets=targets), order="deterministic")
+    content = msgspec.json.encode(_Whole(*_stored_fields(memory), targets=targets), order="deterministic")
     if b"null" in content:
         # Without a number that is not finite, only texts have the word.
         _raise_unless_finite(recommendation, content)
@@ -111,7 +111,7 @@ def _encode(recommendation: str, memory: Memory, *, shards: int) -> bytes:
     return msgspec.json.encode(document)
 
 
-def _parts(memory: Memory) -> tuple[_Last | None, list[float], KindMemory | None, dict[str, int]]:
+def _stored_fields(memory: Memory) -> tuple[_Last | None, list[float], KindMemory | None, dict[str, int]]:
     last = memory.last
     return (
         None if last is None else _Last(last.decided, last.confirmed, last.replicas),
@@ -130,7 +130,7 @@ def _raise_unless_finite(recommendation: str, content: bytes) -> None:
 
 def decode_memory(recommendation: str, text: str) -> StoredMemory:
     """Return the memory that a document holds. Raises MemoryDocumentError, and NewerMemoryError."""
-    memory, _, is_current = _decoded(recommendation, text)
+    memory, _, is_current = _decode_document(recommendation, text)
     return StoredMemory(memory, is_current)
 
 
@@ -140,13 +140,13 @@ def decode_shard(recommendation: str, content: bytes) -> StoredShard:
         text = gunzipped(content, _MOST_BYTES)
     except GzipError as error:
         raise MemoryDocumentError(str(error)) from error
-    memory, count, is_current = _decoded(recommendation, text)
+    memory, count, is_current = _decode_document(recommendation, text)
     if count < 1:
         raise MemoryDocumentError("it does not say how many shards there are")
     return StoredShard(count, memory, is_current)
 
 
-def _decoded(recommendation: str, text: str | bytes) -> tuple[Memory, int, bool]:
+def _decode_document(recommendation: str, text: str | bytes) -> tuple[Memory, int, bool]:
     try:
         version = _VERSION.decode(text)
         if (version.api_version, version.kind) != (API_VERSION, KIND):

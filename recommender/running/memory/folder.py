@@ -49,11 +49,11 @@ class FolderMemoryStore:
 
     def load(self, name: str) -> StoredMemory | None:
         """Return what is stored; a file that cannot be used is renamed to `….broken`."""
-        return self._loaded(MemoryKey(name), lambda content: decode_memory(name, content.decode()))
+        return self._load_value(MemoryKey(name), lambda content: decode_memory(name, content.decode()))
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:  # noqa: ARG002 - a file is always written at once
         """Write the file if its content changes; returns whether it holds the memory now."""
-        return self._saved(MemoryKey(name), encode_memory(name, memory).encode())
+        return self._save_text(MemoryKey(name), encode_memory(name, memory).encode())
 
     def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
         """Return False."""
@@ -61,17 +61,17 @@ class FolderMemoryStore:
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
         """Return what is stored of a shard, as `load`."""
-        return self._loaded(MemoryKey(name, number), lambda content: decode_shard(name, content))
+        return self._load_value(MemoryKey(name, number), lambda content: decode_shard(name, content))
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:  # noqa: ARG002 - likewise
         """Write the file of a shard, as `save`. A file has no limit, so no shard is too large."""
-        return self._saved(MemoryKey(name, number), encode_shard(name, shard))
+        return self._save_text(MemoryKey(name, number), encode_shard(name, shard))
 
     def shard_needs_load(self, name: str, number: int) -> bool:  # noqa: ARG002 - nobody else writes
         """Return False."""
         return False
 
-    def _loaded(self, key: MemoryKey, decode: Callable[[bytes], T]) -> T | None:
+    def _load_value(self, key: MemoryKey, decode: Callable[[bytes], T]) -> T | None:
         path = self._path(key)
         with self._lock:
             try:
@@ -87,7 +87,7 @@ class FolderMemoryStore:
             self._stored[key] = content
             return found
 
-    def _saved(self, key: MemoryKey, content: bytes) -> bool:
+    def _save_text(self, key: MemoryKey, content: bytes) -> bool:
         with self._lock:
             if self._stored.get(key) == content:
                 return True

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from recommender.decisions.memory import Memory
-from recommender.running.memory.significant_changes import is_worth_a_write
+from recommender.running.memory.significant_changes import changed_enough_to_write
 from recommender.running.memory.store import MemoryStore, MemoryUnavailableError, ShardStore, StoredMemory
 from recommender.running.memory.target_memories import TargetMemories
 
@@ -81,7 +81,7 @@ class Memories:
             return
         self._memories[name] = memory
         saved = self._saved[name]
-        if (saved is None or is_worth_a_write(saved, memory)) and self._store.save(name, memory, urgent=False):
+        if (saved is None or changed_enough_to_write(saved, memory)) and self._store.save(name, memory, urgent=False):
             self._saved[name] = memory
 
     def store_now(self, name: str, target: TargetReference) -> bool:

@@ -16,12 +16,12 @@ _LEAST_CHANGE_RATIO: Final = 0.05
 _SAME_SECONDS: Final = 1.0
 
 
-def is_worth_a_write(stored: Memory, newest: Memory) -> bool:
+def changed_enough_to_write(stored: Memory, newest: Memory) -> bool:
     """Return whether the next leader would decide otherwise by the newest memory than by the stored one."""
     if _facts(stored) != _facts(newest) or is_urgent(stored, newest) or _has_moved(stored, newest):
         return True
     return stored.by_target.keys() != newest.by_target.keys() or any(
-        is_worth_a_write(stored.by_target[target], memory) for target, memory in newest.by_target.items()
+        changed_enough_to_write(stored.by_target[target], memory) for target, memory in newest.by_target.items()
     )
 
 

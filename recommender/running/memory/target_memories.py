@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.decisions.memory import Memory
-from recommender.running.memory.significant_changes import is_urgent, is_worth_a_write
+from recommender.running.memory.significant_changes import changed_enough_to_write, is_urgent
 from recommender.running.memory.store import MemoryUnavailableError, ShardTooLargeError, StoredShard
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class TargetMemories:
             return Memory(by_target=known.by_target)
         for number in range(known.count):
             if self._store.shard_needs_load(name, number):
-                shard = self._loaded(name, number, read_until)
+                shard = self._load_shard(name, number, read_until)
                 known.stale.add(number)
                 if shard is not None:
                     known.by_target = _later(known.by_target, shard.memory.by_target)
@@ -110,7 +110,7 @@ class TargetMemories:
         due = _due(known, now)
         for number in sorted(due, key=lambda number: known.handed_at.get(number, -math.inf))[:SHARDS_A_POLL]:
             shard = known.shard(number)
-            if self._saved(name, number, shard):
+            if self._save_shard(name, number, shard):
                 known.handed_at[number] = now
                 known.stale.discard(number)
                 gone = [each for each in known.handed if each not in known.by_target]
@@ -149,7 +149,7 @@ class TargetMemories:
         number = 0
         while number < stored:
             if number not in read or self._store.shard_needs_load(name, number):
-                read[number] = self._loaded(name, number, read_until)
+                read[number] = self._load_shard(name, number, read_until)
             shard = read[number]
             stored = max(stored, shard.count if shard else 0)
             number += 1
@@ -177,12 +177,12 @@ class TargetMemories:
             if not is_stored:
                 raise MemoryUnavailableError("its memory is being written in another number of shards")
 
-    def _loaded(self, name: str, number: int, read_until: float) -> StoredShard | None:
+    def _load_shard(self, name: str, number: int, read_until: float) -> StoredShard | None:
         if self._clock() >= read_until:
             raise MemoryUnavailableError("its memory has not been read yet: reading memories takes too long")
         return self._store.load_shard(name, number)
 
-    def _saved(self, name: str, number: int, shard: StoredShard) -> bool:
+    def _save_shard(self, name: str, number: int, shard: StoredShard) -> bool:
         try:
             is_saved = self._store.save_shard(name, number, shard, urgent=False)
         except ShardTooLargeError as error:
@@ -208,7 +208,7 @@ def _due(known: _Shards, now: float) -> set[int]:
             continue
         if before is not None and is_urgent(before, memory):
             due.add(number)
-        elif number not in waiting and (before is None or is_worth_a_write(before, memory)):
+        elif number not in waiting and (before is None or changed_enough_to_write(before, memory)):
             waiting.add(number)
     waiting |= {known.number(target) for target in known.handed if target not in known.by_target}
     return due | {number for number in waiting if now - known.handed_at.get(number, -math.inf) >= EACH_SECONDS}

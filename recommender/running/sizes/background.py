@@ -58,7 +58,7 @@ class SlowDecisions(Protocol):
         ...
 
 
-class SizesAtOnce:
+class ImmediateSizing:
     """Decides in the caller's thread, without waiting for timers, as `recommend` does."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class _State:
 
 
 @dataclass(frozen=True, slots=True)
-class SizingParts:
+class SizingServices:
     """What decisions in other threads are made with."""
 
     submit: Submit
@@ -138,7 +138,7 @@ class SizesInBackground:
 
     def __init__(
         self,
-        parts: SizingParts,
+        parts: SizingServices,
         *,
         writes: bool,
         wait_seconds: float = WAIT_SECONDS,
@@ -160,13 +160,13 @@ class SizesInBackground:
     ) -> Decision:
         """Return the decision that has ended now or before, and let another one begin."""
         state = self._states.setdefault(recommendation.policy.name, _State())
-        late = self._collected(state, recommendation, memory)
+        late = self._finished_decision(state, recommendation, memory)
         if late is not None:
             return late
         if state.work is None and self._clock() >= state.rests_until:
             self._begin(state, recommendation, calculate, inputs, memory, now)
         if state.work is not None and state.work.done.wait(self._wait_seconds):
-            found = self._collected(state, recommendation, memory)
+            found = self._finished_decision(state, recommendation, memory)
             if found is not None:
                 state.rests_until = 0.0
                 return found
@@ -220,7 +220,7 @@ class SizesInBackground:
         inputs = with_facts(work.recommendation, inputs, facts)
         return decide(work.recommendation.policy, work.calculate, inputs, work.memory, now)
 
-    def _collected(self, state: _State, recommendation: Recommendation, memory: Memory) -> Decision | None:
+    def _finished_decision(self, state: _State, recommendation: Recommendation, memory: Memory) -> Decision | None:
         """Return the decision that has ended, if it still answers the question."""
         work = state.work
         if work is None or not work.done.is_set():

@@ -46,7 +46,7 @@ class CapacityBufferAttempt:
         except (UnknownResourceError, KubernetesError) as error:
             return failed(missing, error)
         found = ScaleOutcome(wish, ScaleResult.UNCHANGED, whole(buffer, "spec", "replicas"), uid_of(buffer))
-        document = _withdrawn(buffer) if wish.withdraws else _sized(buffer, wish.replicas)
+        document = _withdrawn(buffer) if wish.withdraws else _with_replicas(buffer, wish.replicas)
         if document == buffer:
             return found
         stored = stored_first(found, terms)
@@ -55,12 +55,12 @@ class CapacityBufferAttempt:
         return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
 
 
-def _sized(buffer: dict[str, Any], replicas: int) -> dict[str, Any]:
+def _with_replicas(buffer: dict[str, Any], replicas: int) -> dict[str, Any]:
     annotations = texts(buffer, "metadata", "annotations")
     if FORMER_REPLICAS not in annotations:
         before = whole(buffer, "spec", "replicas")
         annotations = {**annotations, FORMER_REPLICAS: "" if before is None else str(before)}
-    return _changed(buffer, annotations, {**section(buffer, "spec"), "replicas": replicas})
+    return _with_spec(buffer, annotations, {**section(buffer, "spec"), "replicas": replicas})
 
 
 def _withdrawn(buffer: dict[str, Any]) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def _withdrawn(buffer: dict[str, Any]) -> dict[str, Any]:
         spec["replicas"] = int(before)
     elif spec.get("percentage") is None and not spec.get("limits"):
         spec["replicas"] = 0
-    return _changed(buffer, annotations, spec)
+    return _with_spec(buffer, annotations, spec)
 
 
-def _changed(buffer: dict[str, Any], annotations: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
+def _with_spec(buffer: dict[str, Any], annotations: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
     return {**buffer, "metadata": {**section(buffer, "metadata"), "annotations": annotations}, "spec": spec}

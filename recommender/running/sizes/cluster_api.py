@@ -102,13 +102,15 @@ class ClusterApiAttempt:
             marked = self._mark(found, removal, terms)
             if marked.result is not ScaleResult.OK:
                 return marked
-            outcome, scale = self._lowered(found, f"{group.path}/scale", rescaled(scale, size - 1), removal, terms)
+            outcome, scale = self._lower_replicas(
+                found, f"{group.path}/scale", rescaled(scale, size - 1), removal, terms
+            )
             if outcome.result is not ScaleResult.OK:
                 return outcome
             size -= 1
         return replace(found, result=ScaleResult.OK)
 
-    def _lowered(
+    def _lower_replicas(
         self, found: ScaleOutcome, path: str, document: dict[str, Any], removal: MachineRemoval, terms: SendingTerms
     ) -> tuple[ScaleOutcome, dict[str, Any]]:
         answers: list[dict[str, Any]] = [document]
@@ -150,7 +152,7 @@ class ClusterApiAttempt:
         present = text(machine, "metadata", "annotations", DELETE_MARK)
         if bool(present) == mark or (not mark and present != _MARK_VALUE):
             return replace(found, result=ScaleResult.OK)
-        document = _annotated(machine, mark=mark)
+        document = _annotations_of(machine, mark=mark)
         return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
 
 
@@ -188,7 +190,7 @@ def _node_of(machine: Mapping[str, Any]) -> str:
     return text(machine, "status", "nodeRef", "name")
 
 
-def _annotated(machine: dict[str, Any], *, mark: bool) -> dict[str, Any]:
+def _annotations_of(machine: dict[str, Any], *, mark: bool) -> dict[str, Any]:
     metadata = machine["metadata"]
     annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != DELETE_MARK}
     if mark:

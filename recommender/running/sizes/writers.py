@@ -45,7 +45,7 @@ class SizeWriters:
         """Begin to carry out the decisions of `now`, in seconds since the Unix epoch; returns at once."""
         self._withdrawals.follow(configuration)
         withdrawn, sized = self._withdrawals.due(), buffers_of(configuration)
-        scaled = _scaled(configuration)
+        scaled = _names_that_scale(configuration)
         self._groups.retain(scaled)
         self._buffers.retain({*sized, *withdrawn})
         made = {each.record.name: each.writes for each in decisions if isinstance(each.writes, SizeWrites)}
@@ -61,7 +61,7 @@ class SizeWriters:
     def reconfigured(self, configuration: Configuration) -> None:
         """Send nothing any more for recommendations without the output. May be called from any thread."""
         self._withdrawals.follow(configuration)
-        self._groups.retain(_scaled(configuration))
+        self._groups.retain(_names_that_scale(configuration))
         self._buffers.retain(buffers_of(configuration))
 
     def clear(self) -> None:
@@ -89,5 +89,5 @@ class SizeWriters:
             return []
 
 
-def _scaled(configuration: Configuration) -> set[str]:
+def _names_that_scale(configuration: Configuration) -> set[str]:
     return {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}

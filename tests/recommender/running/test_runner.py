@@ -27,7 +27,7 @@ from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import MemoryUnavailableError, StoredMemory, StoredShard
 from recommender.running.plans import plan_of
 from recommender.running.poll_decisions import PollDecisions
-from recommender.running.runner import Latest, Runner, RunnerParts
+from recommender.running.runner import Latest, Runner, RunnerServices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -170,7 +170,7 @@ class World:
         nothing = InputSources(cluster, lambda _: None, lambda *_: None, targets)  # type: ignore[arg-type, return-value]
         latest, at_once = Latest(), LookUpThreads(lambda work: work(), lambda work: work())
         memories, clock = Memories(self), Clock(wall=lambda: self.now)
-        parts = RunnerParts(
+        parts = RunnerServices(
             plan=self.plan,
             gatherer=_WithLoads(Gatherer(nothing, at_once, at_once), self.loads),  # type: ignore[arg-type]
             leadership=self,

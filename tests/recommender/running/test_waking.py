@@ -21,8 +21,8 @@ from recommender.running.gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.memory.memories import Memories
 from recommender.running.plans import plan_of
 from recommender.running.poll_decisions import PollDecisions
-from recommender.running.runner import Latest, Runner, RunnerParts
-from recommender.running.sizes.background import SizesInBackground, SizingParts
+from recommender.running.runner import Latest, Runner, RunnerServices
+from recommender.running.sizes.background import SizesInBackground, SizingServices
 from recommender.running.sizes.write_results import WriteResults
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.kinds.cluster_size.builders import pod
@@ -137,10 +137,10 @@ def lived_through(arrivals: Sequence[float], delay: float, poll_seconds: float, 
 
     nothing = InputSources(seen, lambda _: None, lambda *_: None, lambda _: {})  # type: ignore[arg-type, return-value]
     at_once, memories = LookUpThreads(lambda work: work(), lambda work: work()), Memories(world, clock.monotonic)
-    parts = SizingParts(lambda work: work(), NoPlugins(), time.wake.set, lambda *_: None, WriteResults())
+    parts = SizingServices(lambda work: work(), NoPlugins(), time.wake.set, lambda *_: None, WriteResults())
     slow = SizesInBackground(parts, writes=False, clock=clock.monotonic)
     runner = Runner(
-        RunnerParts(
+        RunnerServices(
             plan=lambda: plan,
             gatherer=Gatherer(nothing, at_once, at_once, clock.monotonic),
             decisions=PollDecisions(memories, world, clock, slow),

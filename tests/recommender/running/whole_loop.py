@@ -18,7 +18,7 @@ from recommender.running.memory.document import decode_memory, encode_memory
 from recommender.running.memory.memories import Memories
 from recommender.running.plans import plan_of
 from recommender.running.poll_decisions import PollDecisions
-from recommender.running.runner import Latest, Runner, RunnerParts
+from recommender.running.runner import Latest, Runner, RunnerServices
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -98,7 +98,7 @@ class Loop:
         sources = InputSources(
             self._cluster, self._query, lambda *_: Observed(None, self._now.now), self._look, self._load
         )
-        parts = RunnerParts(
+        parts = RunnerServices(
             plan=lambda: plan,
             gatherer=Gatherer(sources, at_once, at_once, clock.monotonic),
             decisions=PollDecisions(memories, self, clock),

@@ -76,7 +76,7 @@ class StoreWatch(Generic[S]):
 
 def values_in(watch: StoreWatch[ValueStore[F, V]]) -> Observed[tuple[V, ...]] | Unknown:
     """Return the values of a store."""
-    return _missing(watch.running) or _observed_value(watch.running, lambda: watch.store.snapshot)
+    return _missing(watch.running) or _observation(watch.running, lambda: watch.store.snapshot)
 
 
 def nodes_in(watch: StoreWatch[NodeStore]) -> Observed[tuple[ClusterNode, ...]] | Unknown:
@@ -94,17 +94,17 @@ def owners_in(watch: StoreWatch[AutoscalerStore]) -> Observed[tuple[Autoscaler, 
 
 def count_in(watch: StoreWatch[CountStore], namespace: str) -> Observed[int] | Unknown:
     """Return how many objects of a namespace are counted; of all of them if it is empty."""
-    return _missing(watch.running) or _observed_value(watch.running, lambda: watch.store.count(namespace))
+    return _missing(watch.running) or _observation(watch.running, lambda: watch.store.count(namespace))
 
 
 def pods_in(watch: StoreWatch[PodStore]) -> Observed[tuple[ClusterPod, ...]] | Unknown:
     """Return the pods that have not ended, also those that are not bound."""
-    return _missing(watch.running) or _observed_value(watch.running, lambda: watch.store.snapshot)
+    return _missing(watch.running) or _observation(watch.running, lambda: watch.store.snapshot)
 
 
 def placed_in(watch: StoreWatch[PodStore]) -> Observed[PlacedPods] | Unknown:
     """Return the bound pods by place."""
-    return _missing(watch.running) or _observed_value(watch.running, lambda: watch.store.view)
+    return _missing(watch.running) or _observation(watch.running, lambda: watch.store.view)
 
 
 def selectors_in(watches: Iterable[StoreWatch[SelectorStore]]) -> Observed[tuple[PodSelector, ...]] | Unknown:
@@ -134,7 +134,7 @@ def unconfirmed(running: RunningWatch) -> tuple[str, ...]:
     return (f"{number} {what} are not in the last list, and are kept until a second list agrees",) if number else ()
 
 
-def _observed_value(running: RunningWatch, value: Callable[[], V]) -> Observed[V]:
+def _observation(running: RunningWatch, value: Callable[[], V]) -> Observed[V]:
     # Looked at before the value: the doubt ends after another list has been stored.
     time, began_empty = running.record.heard_at or 0.0, running.reflector.began_empty
     return Observed(value(), time, began_empty)

@@ -90,8 +90,8 @@ class FollowedConfiguration(Generic[T]):
             load,
             unusable=unusable,
             settled_after=LOOKS_UNTIL_SETTLED,
-            on_success=self._changed,
-            on_failure=self._refused,
+            on_success=self._apply,
+            on_failure=self._report_refusal,
         )
 
     @property
@@ -103,7 +103,7 @@ class FollowedConfiguration(Generic[T]):
         """Look whether the files have changed; the body of a periodic task."""
         self._files.check()
 
-    def _changed(self, loaded: T) -> None:
+    def _apply(self, loaded: T) -> None:
         self.is_refused = is_whole = False
         try:
             is_whole = self._change(loaded)
@@ -111,7 +111,7 @@ class FollowedConfiguration(Generic[T]):
             self._metrics.state(is_whole=is_whole)
         self._metrics.count("success" if is_whole else "partial")
 
-    def _refused(self, error: Exception) -> None:
+    def _report_refusal(self, error: Exception) -> None:
         self.is_refused = True
         self._metrics.state(is_whole=False)
         self._metrics.count("failure")

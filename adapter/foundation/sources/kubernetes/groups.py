@@ -119,7 +119,7 @@ def _discover_root(client: KubernetesClient, root: str, pace: Pace) -> Iterator[
         yield from _legacy(client, root, _decode_document(body, _LegacyRoot, root), pace)
         return
     try:
-        for groups in JsonList(body, _DiscoveredGroup).parts(pace):
+        for groups in JsonList(body, _DiscoveredGroup).batches(pace):
             for group in groups:
                 yield from _group_versions(group)
     except ItemsError as error:

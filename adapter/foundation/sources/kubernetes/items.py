@@ -110,7 +110,7 @@ class JsonList(Generic[T]):
             raise RuntimeError("the items were not read to their end")
         return self._head
 
-    def parts(self, pace: Pace) -> Iterator[list[T]]:
+    def batches(self, pace: Pace) -> Iterator[list[T]]:
         """Yield the items in order, a part at a time, each decoded in a slice of the pace. Raises ItemsError.
 
         As with `Pace.slices`, the processing of a part belongs to the slice in which it was decoded.

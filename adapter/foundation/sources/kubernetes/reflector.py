@@ -284,7 +284,7 @@ class Reflector(Generic[T]):
 
     def _items_of(self, page: JsonList[T]) -> Iterator[T]:
         try:
-            for items in page.parts(self._settings.pace):
+            for items in page.batches(self._settings.pace):
                 yield from items
         except ItemsError as error:
             raise UnexpectedResponseError(f"GET {self._path}: not a list of objects: {error}") from error

@@ -99,7 +99,7 @@ class ObjectClient:
             raise ValueError(
                 f"PUT {path}: metadata.resourceVersion is missing: read the object first, and replace that version"
             )
-        request, sending = self._once("PUT", path, document, fence)
+        request, sending = self._request_with_time_limit("PUT", path, document, fence)
         return self._write_object(request, sending)
 
     def delete(
@@ -115,13 +115,13 @@ class ObjectClient:
         if not preconditions:
             raise ValueError(f"DELETE {path}: name the UID or the resourceVersion of the object")
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
-        request, sending = self._once("DELETE", path, options, fence)
+        request, sending = self._request_with_time_limit("DELETE", path, options, fence)
         return self._write_object(request, sending)
 
     def _sending(self, request: KubernetesRequest, seconds: float | None) -> Sending:
         return Sending(request.what, Deadline(self._seconds if seconds is None else seconds))
 
-    def _once(
+    def _request_with_time_limit(
         self, method: str, path: str, document: Mapping[str, Any], fence: Fence | None
     ) -> tuple[KubernetesRequest, Sending]:
         """Return a request that states its time limit, so that the server does not process it later."""

@@ -33,7 +33,7 @@ from adapter.foundation.sources.prometheus.ranges import (
     RangeJoiner,
     RangeLimits,
     RangeReader,
-    parts_of,
+    range_parts,
 )
 from adapter.foundation.sources.prometheus.requests import ApiRequest
 from adapter.foundation.sources.prometheus.runtime import Started, ask_started
@@ -164,7 +164,7 @@ class PrometheusClient:
         limits: RangeLimits = RANGE_LIMITS,
     ) -> None:
         """Ask as `range` does, and let `reader` read the answers; it holds to the limits itself."""
-        parts = parts_of(start, end, step_seconds)
+        parts = range_parts(start, end, step_seconds)
         deadline = Deadline(timeout_seconds)
         for part in parts:
             try:

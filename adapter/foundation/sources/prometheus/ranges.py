@@ -75,7 +75,7 @@ class RangePart:
     step: int
 
 
-def parts_of(start: float, end: float, step_seconds: float) -> tuple[RangePart, ...]:
+def range_parts(start: float, end: float, step_seconds: float) -> tuple[RangePart, ...]:
     """Cut a range into parts of at most `MOST_POINTS` steps; the last step is the last that is not after `end`.
 
     Raises ValueError for a step that is not a whole number of milliseconds, and for an end before the start.

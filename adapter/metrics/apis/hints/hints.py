@@ -114,10 +114,10 @@ class Hints:
     def _clause(self, name: str) -> str:
         index = self._index
         if places := index.places.get(name):
-            return f"a metric of this name is served {_joined_places(places)}"
+            return f"a metric of this name is served {_joined_in_words(places)}"
         if renamed := index.renamed.get(name):
             places = index.places[renamed]
-            return f"the series of this name is served as the metric {renamed}, {_joined_places(places)}"
+            return f"the series of this name is served as the metric {renamed}, {_joined_in_words(places)}"
         return cut(self._of_rules(name) or self._of_look_ups(name))
 
     def _of_rules(self, name: str) -> str | None:
@@ -246,7 +246,7 @@ def _place(metric: Metric) -> str:
     return f"for {metric.resource.qualified} ({scope})"
 
 
-def _joined_places(places: tuple[str, ...]) -> str:
+def _joined_in_words(places: tuple[str, ...]) -> str:
     if len(places) > MOST_NAMED:
         return f"{', '.join(places[:MOST_NAMED])} and {len(places) - MOST_NAMED} more"
     *first, last = places

@@ -45,7 +45,7 @@ class Listing(Protocol):
         ...
 
 
-class AtOnce:
+class ReadsWithoutWaiting:
     """Reads without waiting."""
 
     def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:  # noqa: ARG002 - see Listing
@@ -69,7 +69,7 @@ class MetricAnswers:
 
         `listing` waits for the first list of a kind; with None, no caller waits.
         """
-        self._listing = listing or AtOnce()
+        self._listing = listing or ReadsWithoutWaiting()
         self._objects = objects
         self._settings = settings
         self._clock = clock

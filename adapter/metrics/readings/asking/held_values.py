@@ -59,7 +59,7 @@ def size_of_reading(reading: Reading) -> ReadingSize:
     if isinstance(reading, ObjectReading):
         parts = (*reading.values.values(), *reading.faults.values(), *(reading.times or {}).values())
         return ReadingSize(id(reading.values), sum(map(len, parts)))
-    return ReadingSize(id(reading), VALUES_OF_A_ROW * sum(map(len, reading.parts())))
+    return ReadingSize(id(reading), VALUES_OF_A_ROW * sum(map(len, reading.pieces())))
 
 
 class HeldValues:

@@ -179,7 +179,7 @@ class RationedQueries:
     def pay(self, change: Change, entry: DemandEntry, now: float) -> None:
         """Let a request pay for the trial of a plan that is due, or else wake the query that answers it."""
         group, query = entry.scope.group, entry.scope.wanted
-        for place in self._planner.trial_places(group, entry.request.namespace):
+        for place in self._planner.suspended_plans(group, entry.request.namespace):
             if self._trials < _MOST_TRIALS and group.setbacks.pay(place, now):
                 if group.setbacks.begin(place):
                     self._begin_trial(change, entry, place, now)

@@ -104,7 +104,7 @@ class Planner:
                 _retire(group, [namespace])
         return [(group, group.kind_in(namespace)) for group in fallen]
 
-    def trial_places(self, group: QueryGroup, namespace: str | None) -> Iterator[Place]:
+    def suspended_plans(self, group: QueryGroup, namespace: str | None) -> Iterator[Place]:
         """Yield the plans, the widest first, that would answer a namespace if Prometheus had not refused them."""
         if group.wanted_kind(self._namespace_limit(group)) is PlanKind.WIDE and WIDE_PLACE in group.setbacks:
             yield WIDE_PLACE

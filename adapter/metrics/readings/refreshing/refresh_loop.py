@@ -93,7 +93,7 @@ class RefreshLoop:
         # Nothing here may keep a reading alive, or it would be freed all at once.
         del outcome
         while gone:
-            parts = gone.pop().parts()
+            parts = gone.pop().pieces()
             let_go(parts, self._pace)
 
     def try_wider(self, trial: Trial) -> None:

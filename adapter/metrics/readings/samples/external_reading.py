@@ -158,10 +158,10 @@ class ExternalReading:
         """Return all rows that came, those of every asker."""
         return self._rows
 
-    def parts(self) -> list[Sized]:
+    def pieces(self) -> list[Sized]:
         """Return what it is made of, for freeing it piece by piece."""
         own: list[Sized] = [self._rows[start : start + _PART] for start in range(0, len(self._rows), _PART)]
-        return own if self.times is None else own + self.times.parts()
+        return own if self.times is None else own + self.times.pieces()
 
     def _make(
         self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]

@@ -231,7 +231,7 @@ class ObjectReading:
                 age = self.sample_age(namespace, name)
                 yield age is None or age > limit_seconds
 
-    def parts(self) -> list[Sized]:
+    def pieces(self) -> list[Sized]:
         """Return what it is made of, for freeing it piece by piece."""
         more = (self.containers or {}, self.times or {})
         own = (*self.values.values(), *self.faults.values(), self.foreign)

@@ -10,8 +10,8 @@ from adapter.foundation.promql.tree import (
     Call,
     SelectorNode,
     UnreadableQueryError,
+    operands_of,
     parse_query,
-    parts_of,
 )
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.lint.labels import keeps_label
@@ -98,14 +98,14 @@ def _uses_raw(node: Node, is_counter: Callable[[str], bool]) -> bool:
     """Return whether a counter is used outside a function for counters."""
     if isinstance(node, SelectorNode):
         return any(matcher.label == "__name__" and is_counter(matcher.value) for matcher in node.matchers)
-    return not _suits_counters(node) and any(_uses_raw(part, is_counter) for part in parts_of(node))
+    return not _suits_counters(node) and any(_uses_raw(part, is_counter) for part in operands_of(node))
 
 
 def _has_nameless(node: Node) -> bool:
     """Return whether a selector below the node selects series of any name."""
     if isinstance(node, SelectorNode):
         return not node.alternatives and all(matcher.label != "__name__" for matcher in node.matchers)
-    return any(_has_nameless(part) for part in parts_of(node))
+    return any(_has_nameless(part) for part in operands_of(node))
 
 
 def _suits_counters(node: Node) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.promql.tree import Binary, SelectorNode, parts_of
+from adapter.foundation.promql.tree import Binary, SelectorNode, operands_of
 from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Api
@@ -65,7 +65,7 @@ def _joined_series(node: Node) -> str | None:
         if node.matching is not None and node.operator not in _NEEDS_ONE_SIDE and left and right and left != right:
             return " or ".join(sorted(right - left) or sorted(left - right))
         return _joined_series(node.left) or _joined_series(node.right)
-    return next((found for part in parts_of(node) if (found := _joined_series(part)) is not None), None)
+    return next((found for part in operands_of(node) if (found := _joined_series(part)) is not None), None)
 
 
 def _names(node: Node) -> frozenset[str]:
@@ -73,7 +73,7 @@ def _names(node: Node) -> frozenset[str]:
     if isinstance(node, SelectorNode):
         named = [matcher for matcher in node.matchers if matcher.label == _NAME]
         return frozenset(matcher.value if matcher.operator == "=" else str(matcher) for matcher in named)
-    return frozenset().union(*map(_names, parts_of(node)))
+    return frozenset().union(*map(_names, operands_of(node)))
 
 
 def collisions(rules: Sequence[Rule], places: Mapping[str, Place], resolve: ResolveResource) -> Iterator[Finding]:

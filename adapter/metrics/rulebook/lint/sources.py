@@ -10,7 +10,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
-from adapter.foundation.promql.tree import Node, SelectorNode, TreeMatcher, UnreadableQueryError, parse_query, parts_of
+from adapter.foundation.promql.tree import (
+    Node,
+    SelectorNode,
+    TreeMatcher,
+    UnreadableQueryError,
+    operands_of,
+    parse_query,
+)
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.lint.queries import example_query
 from adapter.metrics.rulebook.own_series import PREFIX, has_filter_of_ours
@@ -85,7 +92,7 @@ def _is_open(query: str) -> bool:
 def _selectors(node: Node) -> Iterator[SelectorNode]:
     if isinstance(node, SelectorNode):
         yield node
-    for part in parts_of(node):
+    for part in operands_of(node):
         yield from _selectors(part)
 
 

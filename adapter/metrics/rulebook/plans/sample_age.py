@@ -21,8 +21,8 @@ from adapter.foundation.promql.tree import (
     TreeMatcher,
     UnreadableQueryError,
     Wrapper,
+    operands_of,
     parse_query,
-    parts_of,
 )
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.templates.matchers import value_matcher
@@ -104,7 +104,7 @@ def _selectors(node: Node) -> Iterator[SelectorNode]:
         yield _without_request(node)
     if isinstance(node, Wrapper) and _is_elsewhere(node.kind):
         raise SampleAgeError("a subquery is evaluated at another time by `offset` or `@`")
-    for part in parts_of(node):
+    for part in operands_of(node):
         yield from _selectors(part)
 
 

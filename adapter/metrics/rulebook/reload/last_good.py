@@ -72,14 +72,14 @@ def lost_list(parsed: Rulebook, former: Rulebook) -> Finding | None:
 
     None if no list vanished from a file that has an error outside its rules.
     """
-    vanished = {file for file, _ in _places(former) - _places(parsed)}
+    vanished = {file for file, _ in _files_and_apis(former) - _files_and_apis(parsed)}
     errors = (finding for finding in parsed.findings if finding.rule is None and finding.severity is Severity.ERROR)
     # A resource rule that another file defines now has not vanished.
     lost = (error for error in errors if error.file in vanished and error.code != Code.REPEATED_RESOURCE_RULE)
     return next(lost, None)
 
 
-def _places(rulebook: Rulebook) -> set[_ListOfFile]:
+def _files_and_apis(rulebook: Rulebook) -> set[_ListOfFile]:
     """Return which files have rules of which API, including refused rules."""
     entries: tuple[Rule | RefusedRule, ...] = (*rulebook.rules, *rulebook.refused)
     return {(entry.file, entry.api) for entry in entries} | {

@@ -90,7 +90,7 @@ class ListMatching:
 
     def _pair_by(self, key: Callable[[Entry], _Key]) -> None:
         """Pair entries without a partner whose key no other such entry has; an empty key identifies nothing."""
-        gone, came = _once(self._before, self._gone, key), _once(self._now, self._came, key)
+        gone, came = _unique_keys(self._before, self._gone, key), _unique_keys(self._now, self._came, key)
         for value in gone.keys() & came.keys():
             self._pair(gone[value], came[value])
 
@@ -120,7 +120,7 @@ def literal_name(as_: str) -> str:
     return "" if "$" in as_ else as_
 
 
-def _once(entries: Sequence[Entry], indices: Iterable[int], key: Callable[[Entry], _Key]) -> Mapping[_Key, int]:
+def _unique_keys(entries: Sequence[Entry], indices: Iterable[int], key: Callable[[Entry], _Key]) -> Mapping[_Key, int]:
     """Return by its key the index of each entry whose key no other of these entries has."""
     keys = {index: key(entries[index]) for index in indices}
     count = Counter(keys.values())

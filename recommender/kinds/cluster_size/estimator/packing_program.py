@@ -96,9 +96,9 @@ def _shares(demands: Sequence[ShapeDemand], option: int, offered: Mapping[str, i
             continue
         yield {index: request / amount for index, request in asked.items()}
         for parts in _PARTS:
-            yield {index: _in_parts(request, amount, parts) for index, request in asked.items()}
+            yield {index: _rounded_share(request, amount, parts) for index, request in asked.items()}
 
 
-def _in_parts(request: int, amount: int, parts: int) -> float:
+def _rounded_share(request: int, amount: int, parts: int) -> float:
     whole, rest = divmod((parts + 1) * request, amount)
     return whole / parts if rest else request / amount

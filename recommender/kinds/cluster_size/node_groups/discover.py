@@ -9,7 +9,7 @@ from adapter.foundation.cluster.values.state import Unknown
 from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
 from recommender.kinds.cluster_size.node_groups.autoscalers import autoscaler_kinds, cluster_autoscaler, karpenter_of
 from recommender.kinds.cluster_size.node_groups.cluster_api.groups import cluster_api_groups, needed_kinds
-from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered, world_of
+from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered, discovery_facts_of
 from recommender.kinds.cluster_size.node_groups.plugin_groups import plugin_groups
 from recommender.kinds.cluster_size.node_groups.static import static_groups
 from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS
@@ -81,7 +81,7 @@ def node_groups(
     A node that two groups claim belongs to the first, in the order static, clusterAPI, byLabel, plugin, and of static
     groups in the order of the file. The other group is left out, since its size would be taken for too small.
     """
-    world = world_of(cluster, sources.daemon_sets, now, passing)
+    world = discovery_facts_of(cluster, sources.daemon_sets, now, passing)
     if isinstance(world, Unknown):
         return NodeGroups(problems=(f"node groups are not known: {world.reason}",))
     found = tuple(_sources(sources, cluster, world, plugin))

@@ -65,20 +65,20 @@ class DiscoveryFacts:
         example = best_example(present, self.now, self.passing, offered)
         if example is not None:
             made = template_of_node(group, example, self.companions.get(example.name, ()), self.passing)
-            return self._shared(replace(made, pods=would_run(made.node, made.pods, self.daemons)))
+            return self._shared_template(replace(made, pods=would_run(made.node, made.pods, self.daemons)))
         return None if stated is None else self.stated(stated, source)
 
     def stated(self, node: ClusterNode, source: str) -> NodeTemplate:
         """Return the template that is stated, with the pods of the DaemonSets that would run on it."""
-        meant = self._shared(NodeTemplate(node, would_run(node, self.daemons, self.daemons), source))
+        meant = self._shared_template(NodeTemplate(node, would_run(node, self.daemons, self.daemons), source))
         return replace(meant, pods=pods_on(node, meant.pods))
 
-    def _shared(self, template: NodeTemplate) -> NodeTemplate:
+    def _shared_template(self, template: NodeTemplate) -> NodeTemplate:
         shared = shared_out(template.node, template.pods, self.trusted)
         return replace(template, pods=shared.pods, left_out=shared.left_out)
 
 
-def world_of(
+def discovery_facts_of(
     cluster: ClusterState, trusted: TrustedDaemonSets, now: float, passing: PassingTaints = NO_TAINTS
 ) -> DiscoveryFacts | Unknown:
     """Return the facts arranged for discovery; Unknown if nodes or pods are not known."""

@@ -25,7 +25,7 @@ def static_groups(stated: Iterable[StaticGroup], world: DiscoveryFacts, seen: Se
     groups, problems = [], []
     for one in stated:
         members = tuple(node.name for node in matching_nodes(world.nodes.values(), one.selector))
-        node = _stated(one)
+        node = _node_of_template(one)
         if node is not None and not one.selector.matches(node.labels):
             problems.append(
                 f"node group {one.name}: its template does not have the labels that its selector {one.selector} asks "
@@ -54,7 +54,7 @@ def _in_charge(seen: SeenAutoscaler | None, group: str) -> str:
     return seen.name if seen is not None and seen.has(group) else ""
 
 
-def _stated(group: StaticGroup) -> ClusterNode | None:
+def _node_of_template(group: StaticGroup) -> ClusterNode | None:
     if group.capacity is None:
         return None
     capacity = {resource: quantity_of(resource, amount) for resource, amount in group.capacity.items()}

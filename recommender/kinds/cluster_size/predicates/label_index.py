@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Label: TypeAlias = tuple[str, str]
-_Place: TypeAlias = "tuple[str | None, Label | None]"
+_IndexKey: TypeAlias = "tuple[str | None, Label | None]"
 """A namespace, None for any; and a label, None for whatever labels."""
 
-_MOST_PLACES: Final = 8
+_MOST_INDEX_KEYS: Final = 8
 """A selector that would be in more places is in one, and asked more often."""
 _DEMANDS: Final = frozenset({Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS})
 
 
 def demanded(selector: Selector) -> Requirement | None:
     """Return a requirement that only few values of a label satisfy; None if the selector has none."""
-    few = [each for each in selector.requirements if each.operator in _DEMANDS and len(each.values) <= _MOST_PLACES]
+    few = [each for each in selector.requirements if each.operator in _DEMANDS and len(each.values) <= _MOST_INDEX_KEYS]
     # Of equal ones the last: keys that many workloads share, such as app.kubernetes.io/component, are often the first.
     return min(reversed(few), key=lambda each: len(each.values), default=None)
 
@@ -38,11 +38,11 @@ class SelectorIndex(Generic[T]):
     """What has a selector of pods in some namespaces. The order is that of adding, place by place."""
 
     def __init__(self) -> None:
-        self._places: defaultdict[_Place, list[T]] = defaultdict(list)
+        self._places: defaultdict[_IndexKey, list[T]] = defaultdict(list)
 
     def add(self, item: T, selector: Selector, namespaces: frozenset[str] | None) -> None:
         """Put an item where the labels that its selector matches will find it; None: in any namespace."""
-        for place in places_of(selector, namespaces):
+        for place in index_keys_of(selector, namespaces):
             self._places[place].append(item)
 
     def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[T]:
@@ -54,11 +54,11 @@ class SelectorIndex(Generic[T]):
                 yield from found.get((where, label), ())
 
 
-def places_of(selector: Selector, namespaces: frozenset[str] | None) -> tuple[_Place, ...]:
+def index_keys_of(selector: Selector, namespaces: frozenset[str] | None) -> tuple[_IndexKey, ...]:
     """Return where a selector of pods in some namespaces is looked for."""
     demand = demanded(selector)
     labels: tuple[Label | None, ...] = (None,) if demand is None else tuple((demand.key, one) for one in demand.values)
     where: tuple[str | None, ...] = (None,) if namespaces is None else tuple(sorted(namespaces))
-    if len(where) * len(labels) > _MOST_PLACES:
+    if len(where) * len(labels) > _MOST_INDEX_KEYS:
         where = (None,)
     return tuple((namespace, label) for namespace in where for label in labels)

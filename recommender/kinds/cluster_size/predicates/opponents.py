@@ -130,11 +130,11 @@ class OpponentTable:
         """Return what the terms of other pods refuse to a shape. It follows all changes from now on."""
         found = self._asked.get(shape)
         if found is None:
-            found = self._asked[shape] = Opponents(shape, self._refused(shape))
+            found = self._asked[shape] = Opponents(shape, self._refused_domains(shape))
             self._asked_in[shape.namespace].append(found)
         return found
 
-    def _refused(self, shape: PodShape) -> RefusedDomains:
+    def _refused_domains(self, shape: PodShape) -> RefusedDomains:
         matched: dict[tuple[int, str], TermOwners] = {}
         for one in self._index.candidates(shape.namespace, shape.labels):
             if self._is_meant(one.term, shape):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.scale_down.pod_kinds import DELAY_DELETION, is_daemon_set_pod, is_mirror_pod
 from recommender.kinds.cluster_size.scale_down.reasons import WaitReason
-from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, RemovalBudgets, crop
+from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, RemovalBudgets, within_budgets
 from recommender.kinds.cluster_size.scale_down.survey import nodes_being_deleted
 from recommender.kinds.cluster_size.scale_down.timers import Waiting, cool_down, unneeded_waiting
 
@@ -55,7 +55,7 @@ def waiting_nodes(
     for one in removed:
         _wait_together(one, waits)
     if situation.waits:
-        _crop(situation, settings, removed, waits)
+        _hold_beyond_budgets(situation, settings, removed, waits)
     return WaitingNodes(hold, {name: tuple(found) for name, found in waits.items()})
 
 
@@ -121,7 +121,7 @@ def _wait_together(removal: SimulatedRemoval, waits: Mapping[str, list[Waiting]]
             waits[name].append(Waiting(WaitReason.ATOMIC_SCALE_DOWN_FAILED, text))
 
 
-def _crop(
+def _hold_beyond_budgets(
     situation: ClusterSituation,
     settings: ScaleDownSettings,
     removed: Sequence[SimulatedRemoval],
@@ -132,7 +132,10 @@ def _crop(
     empty = _by_group(one for one in ready if not one.plan.own)
     drained = _by_group(one for one in ready if one.plan.own)
     going = frozenset(
-        name for part in crop(empty, drained, _budgets(situation, settings)) for one in part for name in one.nodes
+        name
+        for part in within_budgets(empty, drained, _budgets(situation, settings))
+        for one in part
+        for name in one.nodes
     )
     text = (
         f"at most {settings.max_parallelism} nodes are removed at a time, "

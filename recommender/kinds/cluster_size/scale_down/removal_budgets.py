@@ -51,7 +51,7 @@ class _Left:
         self.can_overflow = False
 
 
-def crop(
+def within_budgets(
     empty: Sequence[GroupRemoval], drained: Sequence[GroupRemoval], budgets: RemovalBudgets
 ) -> tuple[tuple[GroupRemoval, ...], tuple[GroupRemoval, ...]]:
     """Return which of the nodes are removed now: whole groups first, then empty nodes, then drained ones.

@@ -69,10 +69,10 @@ def without_a_turn(beyond: Iterable[ClusterPod], looked_at: Iterable[ClusterPod]
 
 def cost_of(shape: PodShape) -> int:
     """Return what a shape costs, in pods of ordinary size."""
-    return 1 + _parts(shape) // _ORDINARY_PARTS
+    return 1 + _constraint_count(shape) // _ORDINARY_PARTS
 
 
-def _parts(shape: PodShape) -> int:
+def _constraint_count(shape: PodShape) -> int:
     constraints = shape.scheduling
     count = len(shape.labels) + len(constraints.node_selector) + len(constraints.tolerations)
     for node_term in constraints.node_terms or ():

@@ -39,7 +39,7 @@ def size_lines(answer: ClusterSizeAnswer, width: int | None, paint: Callable[[st
         names = listed(map(str, answer.waiting))
         yield from wrapped(printable(f"too new to be considered: {names}"), width, GAP)
     yield from _removals(answer, width, paint)
-    yield from _kept(answer.kept, width, paint)
+    yield from _kept_lines(answer.kept, width, paint)
     for advice in answer.advice:
         saved = "" if advice.saved_per_hour is None else f" (saves {money_text(advice.saved_per_hour)} an hour)"
         yield from wrapped(printable(f"advice: {advice.detail}{saved}"), width, GAP)
@@ -141,7 +141,7 @@ def _due_removals(
         yield f"{GAP}and {len(removals) - _MOST_ROWS} more: -o json has all of them"
 
 
-def _kept(kept: tuple[KeptNode, ...], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
+def _kept_lines(kept: tuple[KeptNode, ...], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
     if not kept:
         return
     yield GAP + paint("NODES THAT STAY", _BOLD)

@@ -36,7 +36,7 @@ def conformal_forecasts(history: LoadHistory, origins: IntArray, task: ForecastT
         unit = around.deviation(max(3, in_steps(HOUR_SECONDS, block.step_seconds)))
         unit = unit + FLOOR_RATIO * levels(block, 0, block.steps - 1).floor
         found = calibrated_room(lambda at: peak[:, at], lambda at: unit[:, at], block, origins, task)
-        return _known(found, block, origins, task)
+        return _forecasts_below_limit(found, block, origins, task)
 
     return in_blocks(of_block, history, origins, _rows(history))
 
@@ -50,12 +50,12 @@ def _largest_hour(_parameters: None, history: LoadHistory, origins: IntArray, ta
         around = StepRange(block.values, 0, block.steps - 1)
         peak: FloatArray = around.maximum(in_steps(HOUR_SECONDS, block.step_seconds))
         found = calibrated_room(lambda at: peak[:, at], lambda at: peak[:, at], block, origins, task)
-        return _known(found, block, origins, task)
+        return _forecasts_below_limit(found, block, origins, task)
 
     return in_blocks(of_block, history, origins, _rows(history))
 
 
-def _known(found: Forecasts, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+def _forecasts_below_limit(found: Forecasts, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
     """Return the forecasts where the present load is known, below the growth limit."""
     unknown = np.isnan(present_load(history, origins))
     found = Forecasts(np.where(unknown, np.nan, found.median), np.where(unknown, np.nan, found.upper))

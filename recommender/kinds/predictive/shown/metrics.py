@@ -37,7 +37,7 @@ def prediction_samples(records: Iterable[Record]) -> dict[str, Samples]:
     active = Counter((of_recommendation(record), prediction.model) for record, prediction in found)
     observed = {labels: prediction.load.now for record, prediction in found for labels in of_targets(record)}
     return {
-        "tidewatch_predicted_load": _finite(_predicted(found)),
+        "tidewatch_predicted_load": _finite(_quantile_samples(found)),
         "tidewatch_observed_load": _finite(observed),
         "tidewatch_model_active": {f"{label('model', model)},{name}": float(n) for (name, model), n in active.items()},
         "tidewatch_model_shortage_versus_headroom": _finite(_shortages(found)),
@@ -49,7 +49,7 @@ def _finite(samples: Samples) -> Samples:
     return {labels: float(value) for labels, value in samples.items() if math.isfinite(value)}
 
 
-def _predicted(found: Iterable[tuple[Record, Prediction]]) -> Samples:
+def _quantile_samples(found: Iterable[tuple[Record, Prediction]]) -> Samples:
     """Return the quantiles; a target whose model has no forecast has no sample, so that nothing shrinks by it."""
     return {
         f"{label('quantile', quantile)},{labels}": value

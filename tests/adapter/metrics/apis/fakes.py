@@ -14,7 +14,7 @@ from adapter.foundation.web.http import Request, Response
 from adapter.foundation.web.wsgi import wsgi_application
 from adapter.metrics.apis.apis_telemetry import Telemetry
 from adapter.metrics.apis.compatibility import OURS
-from adapter.metrics.apis.handler import Handler, Parts
+from adapter.metrics.apis.handler import Handler, HandlerServices
 from adapter.metrics.apis.routing import is_frequent
 from adapter.metrics.identity.callers import AccessForbiddenError, Caller, Peer, UnauthenticatedError, Via
 from adapter.metrics.readings.answers import (
@@ -195,7 +195,7 @@ class Server:
 
     def __post_init__(self) -> None:
         self.handler = Handler(
-            Parts(
+            HandlerServices(
                 authorizer=OneChain(),
                 provider=self.readings,
                 resolve=resolve,

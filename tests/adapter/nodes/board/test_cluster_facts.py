@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adapter.foundation.cluster.values.placed_pods import PlacedPods
 from adapter.foundation.cluster.values.state import ClusterNode, ClusterState, Observed, Unknown
-from adapter.nodes.board.cluster_facts import NodeFacts, node_facts, node_places
+from adapter.nodes.board.cluster_facts import NodeFacts, node_facts, node_topology
 
 
 def node(name: str, labels: dict[str, str] | None = None) -> ClusterNode:
@@ -37,8 +37,8 @@ def test_zones_come_from_either_label_and_pools_from_the_configured_one() -> Non
         node("a", {"topology.kubernetes.io/zone": "east", "example.com/pool": "batch"}),
         node("b", {"failure-domain.beta.kubernetes.io/zone": "west"}),
     )
-    places = node_places(nodes, "example.com/pool")
+    places = node_topology(nodes, "example.com/pool")
     assert dict(places.zones) == {"a": "east", "b": "west"}
     assert dict(places.pools) == {"a": "batch", "b": ""}
-    assert node_places(nodes, "").pools == {}
-    assert node_places(None, "x").zones == {}
+    assert node_topology(nodes, "").pools == {}
+    assert node_topology(None, "x").zones == {}

@@ -14,7 +14,7 @@ from adapter.foundation.cluster.values.placed_pods import placed
 from adapter.foundation.time.clock import Clock
 from adapter.nodes.board.board_telemetry import BoardMetrics, hot_text
 from adapter.nodes.board.cluster_facts import NodeFacts
-from adapter.nodes.board.keeper import BoardKeeper, KeeperParts
+from adapter.nodes.board.keeper import BoardKeeper, KeeperServices
 from adapter.nodes.model.loads import AVG, LoadResource, UnmappedSeries
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.model.scheduling_settings import FilterSettings, HotspotSettings, SchedulingSettings
@@ -79,7 +79,7 @@ class Script:
             return cast("SampleRefresher", self)
 
         self.registry = CollectorRegistry()
-        parts = KeeperParts(
+        parts = KeeperServices(
             facts=lambda: self.facts,
             refresher=refresher,
             file=lambda _: cast("SampleFile", self),

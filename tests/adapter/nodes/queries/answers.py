@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.ranges import RANGE_LIMITS, RangeLimits, parts_of
+from adapter.foundation.sources.prometheus.ranges import RANGE_LIMITS, RangeLimits, range_parts
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.queries.matrix import MatrixReader, SeriesMatrix
 
@@ -31,7 +31,7 @@ def matrix_body(series: Sequence[Series], **envelope: object) -> bytearray:
 def read_matrix(body: bytes | bytearray, piece: QueryPiece, limits: RangeLimits = RANGE_LIMITS) -> SeriesMatrix:
     """Return what a reader makes of a body."""
     reader = MatrixReader("up", piece, limits, UNPACED)
-    (part,) = parts_of(piece.first, piece.last, piece.step_seconds)
+    (part,) = range_parts(piece.first, piece.last, piece.step_seconds)
     reader.add(part, bytearray(body))
     return reader.matrix()
 

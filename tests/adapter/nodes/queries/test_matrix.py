@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
-from adapter.foundation.sources.prometheus.ranges import RangeJoiner, RangeLimits, RangeSeries, parts_of
+from adapter.foundation.sources.prometheus.ranges import RangeJoiner, RangeLimits, RangeSeries, range_parts
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.queries.plan import QueryPiece
 from tests.adapter.nodes.queries.answers import Series, matrix_body, read_matrix
@@ -22,7 +22,7 @@ A, B = {"instance": "a"}, {"instance": "b", "odd": '},{"metric":{'}
 
 def joined(body: bytearray) -> tuple[RangeSeries, ...]:
     """Return what the reader of any range query makes of the answer."""
-    (part,) = parts_of(PIECE.first, PIECE.last, PIECE.step_seconds)
+    (part,) = range_parts(PIECE.first, PIECE.last, PIECE.step_seconds)
     joiner = RangeJoiner("up", RangeLimits(), UNPACED)
     joiner.add(part, body)
     return joiner.answer().series

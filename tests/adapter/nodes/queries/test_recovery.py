@@ -12,7 +12,7 @@ import pytest
 from adapter.foundation.cluster.values.state import NodeAddress
 from adapter.foundation.sources.prometheus.decoding import INSTANT_LIMITS, read_instant
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
-from adapter.foundation.sources.prometheus.ranges import parts_of
+from adapter.foundation.sources.prometheus.ranges import range_parts
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
@@ -46,7 +46,7 @@ class Scripted:
     ) -> None:
         if self.mode == "hangs":
             raise PrometheusTimeoutError(query, "no answer")
-        (part,) = parts_of(start, end, step_seconds)
+        (part,) = range_parts(start, end, step_seconds)
         times = range(int(start), int(end) + 1, int(step_seconds))
         series = []
         for instance, load in self.loads.items():

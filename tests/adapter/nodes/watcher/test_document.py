@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.nodes.model.loads import LoadResource, NodeVerdict
-from adapter.nodes.watcher.document import DIGITS, NodePlaces, decimal_text, decimal_texts
+from adapter.nodes.watcher.document import DIGITS, NodeTopology, decimal_text, decimal_texts
 from adapter.nodes.watcher.prepared import prepare_watcher
 from tests.adapter.nodes.watcher.snapshots import NAN, NOTHING, Measured, snapshot_of
 from tests.support.trimaran_client import (
@@ -31,9 +31,9 @@ M15, M10, M5 = range(3)
 
 
 def body_of(
-    snapshot: LoadSnapshot, window: int = M15, places: NodePlaces | None = None, *, estimates: bool = False
+    snapshot: LoadSnapshot, window: int = M15, places: NodeTopology | None = None, *, estimates: bool = False
 ) -> bytes:
-    return prepare_watcher(snapshot, places or NodePlaces(), estimates=estimates).windows[window].whole.body
+    return prepare_watcher(snapshot, places or NodeTopology(), estimates=estimates).windows[window].whole.body
 
 
 def entries_of(snapshot: LoadSnapshot, window: int = M15, *, estimates: bool = False) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def entries_of(snapshot: LoadSnapshot, window: int = M15, *, estimates: bool = F
 
 def test_the_document_has_the_shape_of_load_watcher() -> None:
     snapshot = snapshot_of({"node-1": {CPU: Measured(0.425, 0.031), MEMORY: Measured(0.612)}})
-    places = NodePlaces({"node-1": "zone-a"}, {"node-1": 'batch "big"'})
+    places = NodeTopology({"node-1": "zone-a"}, {"node-1": 'batch "big"'})
     # Keys, their order and capitals as in facts of load-watcher's own encoder; `pool` and the names are ours.
     assert body_of(snapshot, places=places).decode() == (
         '{"timestamp":1700000905,"window":{"duration":"15m","start":1700000000,"end":1700000900},'

@@ -11,7 +11,7 @@ from adapter.foundation.web.http import JSON, TEXT, Request, Response
 from adapter.foundation.web.routes import select
 from adapter.foundation.web.wsgi import wsgi_application
 from adapter.nodes.model.loads import LoadResource, LoadSnapshot, NodeVerdict, UnmappedSeries
-from adapter.nodes.watcher.document import NodePlaces
+from adapter.nodes.watcher.document import NodeTopology
 from adapter.nodes.watcher.handlers import watcher_routes
 from adapter.nodes.watcher.prepared import PreparedWatcher, prepare_watcher
 from tests.adapter.foundation.web.wsgi import call, environ
@@ -30,7 +30,7 @@ class Service:
     """The routes over one snapshot, `age` seconds after its window ended."""
 
     def __init__(self, snapshot: LoadSnapshot | None = WORLD, age: float = 20.0) -> None:
-        self.prepared: PreparedWatcher | None = None if snapshot is None else prepare_watcher(snapshot, NodePlaces())
+        self.prepared: PreparedWatcher | None = None if snapshot is None else prepare_watcher(snapshot, NodeTopology())
         self.routes = watcher_routes(lambda: self.prepared, Clock(wall=lambda: WINDOW_END + age))
 
     def get(self, target: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Response:

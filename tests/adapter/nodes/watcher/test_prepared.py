@@ -8,7 +8,7 @@ import pytest
 
 from adapter.foundation.time.pace import Pace
 from adapter.nodes.model.loads import LoadResource, UnmappedSeries
-from adapter.nodes.watcher.document import NodePlaces
+from adapter.nodes.watcher.document import NodeTopology
 from adapter.nodes.watcher.prepared import prepare_watcher
 from tests.adapter.nodes.watcher.snapshots import NOTHING, Measured, snapshot_of
 
@@ -20,7 +20,7 @@ MANY = snapshot_of(
 
 @pytest.mark.parametrize("window", range(3))
 def test_the_compressed_form_is_the_same_document(window: int) -> None:
-    whole = prepare_watcher(MANY, NodePlaces()).windows[window].whole
+    whole = prepare_watcher(MANY, NodeTopology()).windows[window].whole
     assert whole.gzipped is not None
     assert gzip.decompress(whole.gzipped) == whole.body
     assert len(json.loads(whole.body)["data"]["NodeMetricsMap"]) == 240
@@ -28,12 +28,12 @@ def test_the_compressed_form_is_the_same_document(window: int) -> None:
 
 def test_slices_of_any_length_give_the_same_bytes() -> None:
     paced = Pace(pause_seconds=0.0, sleep=lambda _seconds: None, clock=iter(range(10**6)).__next__)
-    one_by_one = prepare_watcher(MANY, NodePlaces(), pace=paced).windows[0].whole
-    assert one_by_one.body == prepare_watcher(MANY, NodePlaces()).windows[0].whole.body
+    one_by_one = prepare_watcher(MANY, NodeTopology(), pace=paced).windows[0].whole
+    assert one_by_one.body == prepare_watcher(MANY, NodeTopology()).windows[0].whole.body
 
 
 def test_the_document_of_a_host_is_the_whole_one_with_that_host_alone() -> None:
-    prepared = prepare_watcher(MANY, NodePlaces()).windows[1]
+    prepared = prepare_watcher(MANY, NodeTopology()).windows[1]
     whole = json.loads(prepared.whole.body)
     for number, name in enumerate(MANY.nodes):
         found = prepared.of_host(number)
@@ -50,14 +50,14 @@ def test_the_document_of_a_host_is_the_whole_one_with_that_host_alone() -> None:
 def test_the_tag_changes_with_the_content_alone() -> None:
     def tag(average: float) -> str:
         snapshot = snapshot_of({"a": {CPU: Measured(average)}})
-        return dict(prepare_watcher(snapshot, NodePlaces()).windows[0].whole.headers)["ETag"]
+        return dict(prepare_watcher(snapshot, NodeTopology()).windows[0].whole.headers)["ETag"]
 
     assert tag(0.5) == tag(0.5) != tag(0.25)
 
 
 def test_unmapped_series_are_listed_with_the_repair() -> None:
     series = UnmappedSeries("10.0.0.1:9100", {"job": "node"}, (CPU, LoadResource.DISK), "Add the label `node`.")
-    found = prepare_watcher(snapshot_of({}, unmapped=(series,)), NodePlaces()).unmapped
+    found = prepare_watcher(snapshot_of({}, unmapped=(series,)), NodeTopology()).unmapped
     assert json.loads(found.body) == {
         "apiVersion": "tidewatch.io/v1alpha1",
         "kind": "UnmappedSeries",
@@ -76,17 +76,17 @@ def test_unmapped_series_are_listed_with_the_repair() -> None:
 
 
 def test_a_window_is_made_when_it_is_asked_for_and_ahead_from_then_on() -> None:
-    first = prepare_watcher(MANY, NodePlaces())
+    first = prepare_watcher(MANY, NodeTopology())
     assert first.windows.made == (0,)
     asked = first.windows[2]
     assert first.windows[2] is asked
-    second = prepare_watcher(MANY, NodePlaces(), first)
+    second = prepare_watcher(MANY, NodeTopology(), first)
     assert second.windows.made == (0, 2)
     assert second.windows[2].whole.body == asked.whole.body
 
 
 def test_threads_that_ask_for_a_window_at_once_get_the_same_one() -> None:
-    windows = prepare_watcher(MANY, NodePlaces()).windows
+    windows = prepare_watcher(MANY, NodeTopology()).windows
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: windows[1], range(8)))
     assert all(one is found[0] for one in found)

@@ -21,7 +21,7 @@ from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
 from recommender.running.memory.document import decode_memory, encode_memory
-from recommender.running.memory.significant_changes import is_worth_a_write
+from recommender.running.memory.significant_changes import changed_enough_to_write
 from tests.recommender.kinds.cluster_size.builders import node, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes, size_memory
 
@@ -126,8 +126,8 @@ def test_a_node_that_becomes_unneeded_is_worth_a_write_and_a_later_look_at_it_is
     first = decided(cluster(NOW, running=2)).memory
     second = decided(cluster(NOW + MINUTE, running=2), NOW + MINUTE, first).memory
 
-    assert is_worth_a_write(Memory(), first)
-    assert not is_worth_a_write(first, second)
+    assert changed_enough_to_write(Memory(), first)
+    assert not changed_enough_to_write(first, second)
 
 
 def test_a_memory_from_the_future_lets_no_node_go_early() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from recommender.decisions.memory import LastValue, Memory
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory, SessionMemory
-from recommender.running.memory.significant_changes import is_urgent, is_worth_a_write
+from recommender.running.memory.significant_changes import changed_enough_to_write, is_urgent
 
 NOW = 1_800_000_000.0
 
@@ -49,7 +49,7 @@ def test_only_a_hold_that_begins_or_ends_is_urgent(before: PolicyMemory, after: 
 def test_whether_there_were_objects_is_stored_but_not_each_number(
     before: dict[str, int], after: dict[str, int], *, worth: bool
 ) -> None:
-    assert is_worth_a_write(Memory(known=before), Memory(known=after)) == worth
+    assert changed_enough_to_write(Memory(known=before), Memory(known=after)) == worth
 
 
 @pytest.mark.parametrize("amount", [3.0, 3e9, 1e12])
@@ -58,5 +58,5 @@ def test_an_amount_that_moves_by_more_than_a_twentieth_is_worth_a_write_however_
         remembered(PolicyMemory(sessions=SessionMemory(open_seconds=each)))
         for each in (amount, 1.2 * amount, 1.01 * amount)
     )
-    assert is_worth_a_write(before, after)
-    assert not is_worth_a_write(before, near)
+    assert changed_enough_to_write(before, after)
+    assert not changed_enough_to_write(before, near)

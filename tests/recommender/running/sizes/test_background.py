@@ -19,7 +19,7 @@ from recommender.kinds.kind import Recommendation
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import ScaleOutcome
 from recommender.outputs.wishes import Wish
-from recommender.running.sizes.background import SizesInBackground, SizingParts
+from recommender.running.sizes.background import SizesInBackground, SizingServices
 from recommender.running.sizes.write_results import WriteResults
 from tests.recommender.kinds.cluster_size.builders import pod
 from tests.recommender.kinds.cluster_size.test_decide import NOW, POLICY, SETTINGS, cluster
@@ -51,7 +51,7 @@ class World:
         self.measured: list[tuple[str, float]] = []
         self.results = WriteResults()
         self.sizes = SizesInBackground(
-            SizingParts(
+            SizingServices(
                 self.submit,
                 NoPlugins(),
                 self.wake,

@@ -42,27 +42,27 @@ class BindingFilter:
         claims = [storage.claims[shape.namespace, name] for name in shape.scheduling.claims]
         unbound = [claim for claim in claims if not _is_bound(claim)]
         bound = [claim for claim in claims if _is_bound(claim)]
-        delayed = [one for claim in unbound if (one := _delayed(storage, claim)) is not None]
+        delayed = [one for claim in unbound if (one := _delayed_claim(storage, claim)) is not None]
         self.problem = (
             _claim_refusal(claims)
             or (_IMMEDIATE if len(delayed) < len(unbound) else None)
             or _missing_volume_refusal(storage, bound)
         )
         self.volumes = tuple(storage.volumes[claim.volume] for claim in bound if claim.volume in storage.volumes)
-        self._delayed = tuple(sorted(delayed, key=lambda one: one.claim.request_bytes))
+        self._delayed_claim = tuple(sorted(delayed, key=lambda one: one.claim.request_bytes))
 
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
         """Return the refusals by bound volumes, and by claims for which there is none and none can be made."""
         labels = info.node.labels
         found = () if all(_is_usable(volume, labels) for volume in self.volumes) else (_AFFINITY,)
-        return found if not self._delayed or self._can_bind(info) else (*found, _NOTHING_TO_BIND)
+        return found if not self._delayed_claim or self._can_bind(info) else (*found, _NOTHING_TO_BIND)
 
     def _can_bind(self, info: NodeInfo) -> bool:
-        if any(one.claim.selected_node not in ("", info.node.name) for one in self._delayed):
+        if any(one.claim.selected_node not in ("", info.node.name) for one in self._delayed_claim):
             return False
         labels = info.node.labels
         chosen: set[str] = set()
-        for one in self._delayed:
+        for one in self._delayed_claim:
             volume = None if one.claim.selected_node else _matching(one, labels, chosen)
             if volume is not None:
                 chosen.add(volume.name)
@@ -75,7 +75,7 @@ def _is_bound(claim: VolumeClaim) -> bool:
     return claim.is_bound and bool(claim.volume)
 
 
-def _delayed(storage: StorageView, claim: VolumeClaim) -> _Unbound | None:
+def _delayed_claim(storage: StorageView, claim: VolumeClaim) -> _Unbound | None:
     """Return a claim that waits for its pod's node; None if it should have a volume before."""
     storage_class = storage.classes.get(claim.storage_class) if claim.storage_class else None
     if claim.volume or storage_class is None or not storage_class.binds_at_first_consumer:

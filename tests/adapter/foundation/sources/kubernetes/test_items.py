@@ -31,7 +31,7 @@ items_of_lists = st.lists(st.builds(lambda name, rest: {"name": name, "rest": re
 
 def decoded(body: bytes, part_bytes: int) -> list[dict[str, Any]]:
     listed = JsonList(body, Item, part_bytes)
-    return [{"name": item.name, "rest": item.rest} for part in listed.parts(UNPACED) for item in part]
+    return [{"name": item.name, "rest": item.rest} for part in listed.batches(UNPACED) for item in part]
 
 
 @given(
@@ -63,7 +63,7 @@ def test_a_document_that_ends_early_is_an_error(items: list[dict[str, Any]], cut
 def test_a_large_list_comes_in_many_parts() -> None:
     items = [{"name": f"pod-{number}", "rest": {"items": [{"name": "}"}, {"name": "},{"}]}} for number in range(1000)]
     listed = JsonList(json.dumps({"items": items, "kind": "List"}).encode(), Item, 2000)
-    sizes = [len(part) for part in listed.parts(UNPACED)]
+    sizes = [len(part) for part in listed.batches(UNPACED)]
     assert sum(sizes) == 1000
     assert max(sizes) < 50
     assert listed.head.kind == "List"
@@ -71,7 +71,7 @@ def test_a_large_list_comes_in_many_parts() -> None:
 
 def test_items_that_begin_differently_are_still_cut() -> None:
     items = [{"rest": 1, "name": "a"} if number % 2 else {"name": "b"} for number in range(1000)]
-    sizes = [len(part) for part in JsonList(json.dumps({"items": items}).encode(), Item, 500).parts(UNPACED)]
+    sizes = [len(part) for part in JsonList(json.dumps({"items": items}).encode(), Item, 500).batches(UNPACED)]
     assert sum(sizes) == 1000
     assert max(sizes) < 100
 
@@ -79,7 +79,7 @@ def test_items_that_begin_differently_are_still_cut() -> None:
 @pytest.mark.parametrize("body", [b'{"kind":"PodList","items":null}', b'{"kind":"PodList","items":[]}'])
 def test_an_empty_list_has_no_items(body: bytes) -> None:
     listed = JsonList(body, Item)
-    assert [item for part in listed.parts(UNPACED) for item in part] == []
+    assert [item for part in listed.batches(UNPACED) for item in part] == []
     assert listed.head.kind == "PodList"
 
 
@@ -90,7 +90,7 @@ def test_the_head_is_what_stands_before_and_behind_the_items() -> None:
     assert (listed.prefix.kind, listed.prefix.metadata.resource_version) == ("PodList", "")
     with pytest.raises(RuntimeError, match="not read to their end"):
         _ = listed.head
-    assert len(list(listed.parts(UNPACED))) == 1
+    assert len(list(listed.batches(UNPACED))) == 1
     assert (listed.head.metadata.resource_version, listed.head.metadata.next_page) == ("5", "x")
 
 
@@ -142,6 +142,6 @@ def test_items_that_cannot_be_read_are_left_out_one_by_one(
     told: list[bytes] = []
     body = json.dumps({"items": listed}).encode()
     found = JsonList(body, Item, part_bytes, lambda content, _: told.append(bytes(content)))
-    read = [{"name": item.name, "rest": item.rest} for part in found.parts(UNPACED) for item in part]
+    read = [{"name": item.name, "rest": item.rest} for part in found.batches(UNPACED) for item in part]
     assert read == [item for item in listed if item is not None]
     assert told == [b"null"] * listed.count(None)

@@ -31,7 +31,7 @@ from adapter.foundation.sources.prometheus.ranges import (
     RangeLimits,
     RangePart,
     RangeSeries,
-    parts_of,
+    range_parts,
 )
 from adapter.foundation.time.pace import UNPACED, Pace
 from tests.support.raw_server import Peer, answering, raw_server
@@ -157,7 +157,7 @@ def test_more_than_allowed_is_refused(client: PrometheusClient, limits: RangeLim
     step=st.integers(1, 10**5),
 )
 def test_parts_lie_side_by_side_on_one_grid(start: int, milliseconds: int, step: int) -> None:
-    parts = parts_of(start, start + milliseconds / 1000, step / 1000)
+    parts = range_parts(start, start + milliseconds / 1000, step / 1000)
     assert parts[0].start == start * 1000
     assert 0 <= start * 1000 + milliseconds - parts[-1].end < step
     for part in parts:
@@ -173,7 +173,7 @@ def test_parts_lie_side_by_side_on_one_grid(start: int, milliseconds: int, step:
 )
 def test_a_range_that_cannot_be_is_refused(start: float, end: float, step: float) -> None:
     with pytest.raises(ValueError, match=r"must be|before it starts"):
-        parts_of(start, end, step)
+        range_parts(start, end, step)
 
 
 # Answers of a scripted server

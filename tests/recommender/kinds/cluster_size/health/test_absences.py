@@ -23,7 +23,7 @@ from recommender.kinds.cluster_size.health.absences import with_absence
 from recommender.kinds.cluster_size.model.answer import answer_of
 from recommender.kinds.cluster_size.model.memory import Absence, ClusterSizeMemory
 from recommender.running.memory.document import decode_memory, encode_memory
-from recommender.running.memory.significant_changes import is_worth_a_write
+from recommender.running.memory.significant_changes import changed_enough_to_write
 from tests.recommender.kinds.cluster_size.builders import controller, pod
 from tests.recommender.kinds.cluster_size.deciding import decide_sizes
 from tests.recommender.kinds.cluster_size.test_decide import NOW, POLICY, SETTINGS, cluster
@@ -67,7 +67,7 @@ def test_absences_survive_a_restart() -> None:
     last = LastValue(None, NOW, NOW)
     memory = Memory(last, own=ClusterSizeMemory(absences=(Absence(NOW - 500, NOW - 400),)))
     assert decode_memory("workers", encode_memory("workers", memory)).memory == memory
-    assert is_worth_a_write(Memory(last, own=ClusterSizeMemory()), memory)
+    assert changed_enough_to_write(Memory(last, own=ClusterSizeMemory()), memory)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainOutcome, DrainRules, ignores_budgets
 from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED, TO_BE_DELETED_TAINT
-from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, RemovalBudgets, crop
+from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, RemovalBudgets, within_budgets
 from recommender.kinds.cluster_size.scale_down.timers import unneeded_limit
 from recommender.kinds.cluster_size.scale_down.utilization import UtilizationError, UtilizationOptions, node_utilization
 from tests.recommender.kinds.cluster_size.builders import READY, controller, node, pod
@@ -158,7 +158,7 @@ def test_crop_to_what_may_go_at_once(case: Case) -> None:
         stated["empty_in_progress"],
         stated["drain_in_progress"],
     )
-    empty, drained = crop(
+    empty, drained = within_budgets(
         [removal(one, "empty") for one in stated["empty"]], [removal(one, "drain") for one in stated["drain"]], budgets
     )
     found = {"empty": {one.group: one.size for one in empty}, "drain": {one.group: one.size for one in drained}}

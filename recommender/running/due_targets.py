@@ -26,12 +26,12 @@ _OF_THE_OTHERS: Final = 50
 
 
 @dataclass(slots=True)
-class _Turn:
+class _ScaledTarget:
     replicas: int | None = None
     """As recommended last."""
     found: TargetInput | None = None
     """As looked up last."""
-    turn: float = -math.inf
+    poll: float = -math.inf
     """The number of the poll that looked it up last."""
 
     @property
@@ -45,20 +45,20 @@ class _Turn:
 
 
 @dataclass(slots=True)
-class TargetTurns:
+class DueTargets:
     """Chooses the targets. For one thread."""
 
     most: int = MOST_LOOK_UPS
-    _turns: dict[TargetReference, _Turn] = field(default_factory=dict)
+    _targets: dict[TargetReference, _ScaledTarget] = field(default_factory=dict)
     _polls: int = 0
 
     def chosen(self) -> frozenset[TargetReference]:
         """Return the targets to look up now, those first that have waited longest."""
-        if len(self._turns) <= self.most:
-            return frozenset(self._turns)
-        waiting = sorted(self._turns, key=lambda target: self._turns[target].turn)
-        to_be_scaled = [target for target in waiting if self._turns[target].is_to_be_scaled]
-        others = [target for target in waiting if not self._turns[target].is_to_be_scaled]
+        if len(self._targets) <= self.most:
+            return frozenset(self._targets)
+        waiting = sorted(self._targets, key=lambda target: self._targets[target].poll)
+        to_be_scaled = [target for target in waiting if self._targets[target].is_to_be_scaled]
+        others = [target for target in waiting if not self._targets[target].is_to_be_scaled]
         reserved = min(len(others), self.most * _OF_THE_OTHERS // MOST_LOOK_UPS)
         first = to_be_scaled[: self.most - reserved]
         return frozenset((*first, *others[: self.most - len(first)]))
@@ -68,21 +68,21 @@ class TargetTurns:
     ) -> dict[TargetReference, TargetInput]:
         """Note what was found, and return what is known recently enough, from earlier polls too."""
         self._polls += 1
-        for target, turn in self._turns.items():
+        for target, state in self._targets.items():
             if target in found:
-                turn.found, turn.turn = found[target], self._polls
+                state.found, state.poll = found[target], self._polls
         known = {
-            target: turn.found
-            for target, turn in self._turns.items()
-            if isinstance(turn.found, Observed) and is_fresh(turn.found.time, now, fresh_seconds)
+            target: state.found
+            for target, state in self._targets.items()
+            if isinstance(state.found, Observed) and is_fresh(state.found.time, now, fresh_seconds)
         }
         return {**known, **found}
 
     def decided(self, records: Iterable[Record]) -> None:
         """Follow the recommendations of this poll: those of `forEach` that scale their targets."""
-        before = self._turns
-        self._turns = {}
+        before = self._targets
+        self._targets = {}
         for record in records:
             if record.each is not None:
-                turn = self._turns[record.each] = before.get(record.each) or _Turn()
-                turn.replicas = record.replicas
+                state = self._targets[record.each] = before.get(record.each) or _ScaledTarget()
+                state.replicas = record.replicas

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.record import Record, Status, TargetReference
-from recommender.running.target_turns import TargetTurns
+from recommender.running.due_targets import DueTargets
 
 
 def target(number: int) -> TargetReference:
@@ -20,7 +20,7 @@ def records(count: int, *, differing: int = 0) -> list[Record]:
     ]
 
 
-def polled(turns: TargetTurns, now: float) -> list[int]:
+def polled(turns: DueTargets, now: float) -> list[int]:
     """Look up what is chosen, where each target has 3 replicas; return which those were."""
     chosen = turns.chosen()
     turns.looked_up({each: Observed(TargetState(3), now) for each in chosen}, now, 60.0)
@@ -28,13 +28,13 @@ def polled(turns: TargetTurns, now: float) -> list[int]:
 
 
 def test_few_targets_are_all_looked_up_in_each_poll() -> None:
-    turns = TargetTurns(most=8)
+    turns = DueTargets(most=8)
     turns.decided(records(8))
     assert [polled(turns, now) for now in (0.0, 10.0)] == [list(range(8))] * 2
 
 
 def test_many_targets_take_turns() -> None:
-    turns = TargetTurns(most=8)
+    turns = DueTargets(most=8)
     turns.decided(records(40))
     seen = [polled(turns, 10.0 * poll) for poll in range(12)]
     assert all(len(each) == 8 for each in seen)
@@ -43,7 +43,7 @@ def test_many_targets_take_turns() -> None:
 
 
 def test_targets_that_are_to_be_scaled_come_first_and_the_others_keep_a_part() -> None:
-    turns = TargetTurns(most=8)
+    turns = DueTargets(most=8)
     turns.decided(records(40))
     for poll in range(7):
         polled(turns, 10.0 * poll)
@@ -55,7 +55,7 @@ def test_targets_that_are_to_be_scaled_come_first_and_the_others_keep_a_part() -
 
 
 def test_what_was_looked_up_recently_is_known_and_nothing_older() -> None:
-    turns = TargetTurns(most=8)
+    turns = DueTargets(most=8)
     turns.decided(records(3))
     turns.looked_up({target(0): Observed(TargetState(3), 100.0), target(1): Unknown("no answer")}, 100.0, 60.0)
     now = {target(2): Unknown("no answer")}
@@ -64,7 +64,7 @@ def test_what_was_looked_up_recently_is_known_and_nothing_older() -> None:
 
 
 def test_a_target_that_is_not_listed_any_more_is_not_looked_up() -> None:
-    turns = TargetTurns(most=8)
+    turns = DueTargets(most=8)
     turns.decided(records(3))
     turns.decided(records(2))
     assert polled(turns, 0.0) == [0, 1]
