@@ -13,7 +13,7 @@ _shtab_tidewatch_adapter_check_option_strings=(-h --help --version --config --co
 _shtab_tidewatch_adapter_doctor_option_strings=(-h --help --version -o --output --remove --service --apiservice --config --serving-secret --service-account --endpoint --nodes-url --nodes-token-file --nodes-ca-file --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_adapter_nodes_option_strings=(-h --help --version --scheduling-config --refresh-interval --state --node-metrics --objects --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --client-qps --client-burst --port --bind-address --plain-bind-address --tls-cert-file --tls-private-key-file --tls-min-version --tls-optional --client-ca-file --token-file --open-watcher --shutdown-delay --pin-cpu --log-format --log-level -v --v)
 _shtab_tidewatch_adapter_readiness_option_strings=(-h --help --version --metrics-url --metric --limit --resume-ratio --stale-after --listen --log-format --log-level -v --v)
-_shtab_tidewatch_adapter_schema_option_strings=(-h --help --version --out --log-format --log-level -v --v)
+_shtab_tidewatch_adapter_schema_option_strings=(-h --help --version --of --out --log-format --log-level -v --v)
 _shtab_tidewatch_adapter_option_strings=(-h --help --version)
 
 _shtab_tidewatch_adapter_serve__c_COMPGEN=_shtab_compgen_files
@@ -108,6 +108,7 @@ _shtab_tidewatch_adapter_nodes___log_format_choices=(text json)
 _shtab_tidewatch_adapter_nodes___log_level_choices=(debug info warning error)
 _shtab_tidewatch_adapter_readiness___log_format_choices=(text json)
 _shtab_tidewatch_adapter_readiness___log_level_choices=(debug info warning error)
+_shtab_tidewatch_adapter_schema___of_choices=(scheduling rules)
 _shtab_tidewatch_adapter_schema___log_format_choices=(text json)
 _shtab_tidewatch_adapter_schema___log_level_choices=(debug info warning error)
 _shtab_tidewatch_adapter_pos_0_choices=(serve explain check doctor nodes readiness schema)

@@ -53,10 +53,15 @@ def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
 
         return ProgramCommand(READINESS, readiness)
     if name == "schema":
-        from adapter.foundation.options.schema import schema_command  # noqa: PLC0415 - see above
+        from adapter.foundation.options.schema import DescribedFile, schema_command  # noqa: PLC0415 - see above
+        from adapter.metrics.rulebook.parsing.rule_file import RULE_FILE  # noqa: PLC0415 - see above
         from adapter.nodes.configuration.reading import SCHEDULING  # noqa: PLC0415 - see above
 
-        return schema_command(PROGRAM, "scheduling configuration", SCHEDULING)
+        files = {
+            "scheduling": DescribedFile("scheduling configuration", SCHEDULING),
+            "rules": DescribedFile("rule file", RULE_FILE),
+        }
+        return schema_command(PROGRAM, files)
     raise AssertionError(name)
 
 
@@ -71,7 +76,7 @@ COMMANDS: Final = Program(
         "doctor": "check an installation for common faults",
         "nodes": "serve the load of nodes to schedulers and the descheduler",
         "readiness": "answer the readiness probe of a pod with a limit of connections",
-        "schema": "print the JSON Schema of the scheduling configuration of nodes",
+        "schema": "print the JSON Schema of the scheduling configuration or of rule files",
     },
     load=_load,
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.options.schema import schema_text
+from adapter.metrics.rulebook.parsing.rule_file import RULE_FILE
 from adapter.nodes.configuration.reading import SCHEDULING
 from docs.generate.rooms import rooms_page
 from recommender.configuration.reading import CONFIGURATION
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).resolve().parents[1]
 SCHEMAS: Final[dict[str, tuple[str, Section[Any]]]] = {
     "recommender-configuration.json": ("recommender configuration", CONFIGURATION),
+    "rule-file.json": ("rule file", RULE_FILE),
     "scheduling-configuration.json": ("scheduling configuration", SCHEDULING),
 }
 """Titles and sections by the name of the file in `docs/schemas`."""

@@ -50,10 +50,10 @@ def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
 
         return ProgramCommand(RECOMMEND, recommend)
     if name == "schema":
-        from adapter.foundation.options.schema import schema_command  # noqa: PLC0415 - see above
+        from adapter.foundation.options.schema import DescribedFile, schema_command  # noqa: PLC0415 - see above
         from recommender.configuration.reading import CONFIGURATION  # noqa: PLC0415 - see above
 
-        return schema_command(PROGRAM, "recommender configuration", CONFIGURATION)
+        return schema_command(PROGRAM, {"configuration": DescribedFile("recommender configuration", CONFIGURATION)})
     if name == "sizes":
         from recommender.commands.sizes.command import sizes  # noqa: PLC0415 - see above
         from recommender.commands.sizes.flags import SIZES  # noqa: PLC0415 - see above

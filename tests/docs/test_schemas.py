@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -12,8 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from adapter.foundation.documents.load import load_documents
 from adapter.foundation.documents.tree import DocumentError
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.options.schema import schema_text
+from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.model import Severity
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from adapter.metrics.rulebook.parsing.rule_file import RULE_FILE
 from adapter.nodes.configuration.reading import SCHEDULING, read_scheduling
 from recommender.configuration.reading import CONFIGURATION, read_configuration
 from tests.adapter.nodes.configuration import test_reading as nodes
@@ -33,9 +40,17 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.sections import Section
 
+RULES: Final = "rules"
 SCHEMAS: Final[dict[str, tuple[Path, str, Section[Any]]]] = {
     RECOMMENDER: (CHECKOUT / "docs/schemas/recommender-configuration.json", "recommender configuration", CONFIGURATION),
     ADAPTER: (CHECKOUT / "docs/schemas/scheduling-configuration.json", "scheduling configuration", SCHEDULING),
+    RULES: (CHECKOUT / "docs/schemas/rule-file.json", "rule file", RULE_FILE),
+}
+"""By the program that prints them; rule files by their own name, since the adapter has two schemas."""
+COMMANDS: Final = {
+    RECOMMENDER: (RECOMMENDER, ("schema",)),
+    ADAPTER: (ADAPTER, ("schema",)),
+    RULES: (ADAPTER, ("schema", "--of", "rules")),
 }
 VALIDATORS: Final = {
     program: Draft202012Validator(json.loads(schema_text(title, section)))
@@ -61,6 +76,40 @@ BRAKED: Final = entry(
     "a", f"targets: [{TARGET}]", "outputs: [scale]", "maxStep: 10%", "maxChangesPerHour: 2", "paused: up"
 )
 FORECASTS: Final = cluster_size.EVERYTHING_WRITTEN.replace("forecasts: [chat]", "forecasts: [e1]")
+RULE_KEYS: Final = """
+rules:
+- seriesQuery: 'requests_total{namespace!="",pod!=""}'
+  seriesFilters: [{is: ^requests}, {isNot: _bucket$}]
+  resources:
+    template: <<.Resource>>
+    overrides: {namespace: {resource: namespace}, app: {group: apps, resource: deployment}}
+  name: {matches: ^(.*)_total$, as: "${1}_rate"}
+  metricsQuery: sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))
+  onNoData: 500m
+  maxSampleAge: 1m
+  refresh: 30s
+  window: 2m
+  foreignNamespaces: allow
+externalRules:
+- seriesQuery: '{__name__=~"queue_.*",namespace!=""}'
+  resources: {overrides: {namespace: {resource: namespace}}, namespaced: true}
+  metricsQuery: max by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})
+  onNoData: {value: 3}
+  maxSampleAge: 1m
+  holdSilent: 0
+resourceRules:
+  cpu:
+    containerQuery: sum by (<<.GroupBy>>) (rate(cpu_seconds_total{<<.LabelMatchers>>}[2m]))
+    nodeQuery: sum by (<<.GroupBy>>) (rate(node_cpu_seconds_total{<<.LabelMatchers>>}[2m]))
+    resources: {overrides: {namespace: {resource: namespace}, node: {resource: node}, pod: {resource: pod}}}
+    containerLabel: container
+  memory:
+    nodeQuery: sum by (<<.GroupBy>>) (node_memory_used_bytes{<<.LabelMatchers>>})
+    containerQuery: sum by (<<.GroupBy>>) (memory_used_bytes{<<.LabelMatchers>>})
+    resources: {overrides: {namespace: {resource: namespace}, node: {resource: node}, pod: {resource: pod}}}
+    containerLabel: container
+  window: 1m
+"""
 DOCUMENTS: Final = {
     "proportional": (RECOMMENDER, document_of(*(("proportional", text) for text, _ in proportional.GOOD.values()))),
     "predictive": (RECOMMENDER, document_of(("predictive", predictive.GOOD["every key"][0]))),
@@ -74,6 +123,7 @@ DOCUMENTS: Final = {
     ),
     "brakes": (RECOMMENDER, plain(whole(BRAKED))),
     "nodes": (ADAPTER, plain(nodes.HEAD + nodes.EVERYTHING)),
+    "rules": (RULES, plain(RULE_KEYS)),
 }
 TEXTS: Final = (
     *("", "a", "x y", "true", "up", "0", "-0s", "1.5h", "1d", "90", "7", "1e3", "0x1", "5%", "0%", "101%", "2000%"),
@@ -130,8 +180,18 @@ def with_value(document: object, path: tuple[Any, ...], value: object) -> object
     return changed
 
 
+def rule_errors(document: object) -> set[str]:
+    """Return the codes of the errors in a rule file."""
+    findings = parse_rulebook(
+        [load_documents(json.dumps(document), "rules.yaml")], partial(find_resource, BUILT_IN)
+    ).findings
+    return {finding.code for finding in findings if finding.severity is Severity.ERROR}
+
+
 def accepted(program: str, document: object) -> bool:
     try:
+        if program == RULES:
+            return not rule_errors(document)
         if program == ADAPTER:
             read_scheduling(json.dumps(document), "s.yaml")
             return True
@@ -163,6 +223,17 @@ def test_what_the_reader_accepts_the_schema_accepts(place: tuple[str, tuple[Any,
     assert not disagree(program, with_value(document, path, value))
 
 
+RULE_PLACES: Final = [path for name, path in PLACES if name == "rules"]
+FORM: Final = {Code.UNKNOWN_KEY.value, Code.WRONG_KIND.value, Code.MISSING_KEY.value}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(RULE_PLACES), st.sampled_from(VALUES))
+def test_what_the_reader_of_rules_refuses_for_its_form_the_schema_refuses(path: tuple[Any, ...], value: object) -> None:
+    changed = with_value(DOCUMENTS["rules"][1], path, value)
+    assert not (rule_errors(changed) & FORM) or refusals(RULES, changed)
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_an_empty_mapping_is_read_or_refused_wherever_it_stands(name: str) -> None:
     program, document = DOCUMENTS[name]
@@ -175,6 +246,19 @@ def test_an_empty_mapping_is_read_or_refused_wherever_it_stands(name: str) -> No
 @pytest.mark.parametrize(
     ("name", "path", "value"),
     [
+        ("rules", ("rules", 0, "metricQuery"), "up"),
+        ("rules", ("rules", 0, "seriesQuery"), " "),
+        ("rules", ("rules", 0, "metricsQuery"), None),
+        ("rules", ("rules", 0, "resources"), None),
+        ("rules", ("rules", 0, "seriesFilters"), "a"),
+        ("rules", ("rules", 0, "onNoData"), "zero"),
+        ("rules", ("rules", 0, "maxSampleAge"), 60),
+        ("rules", ("rules", 0, "foreignNamespaces"), "ignore"),
+        ("rules", ("rules", 0, "resources", "overrides", "app"), "deployment"),
+        ("rules", ("externalRules", 0, "resources", "namespaced"), "maybe"),
+        ("rules", ("externalRules", 0, "onNoData", "value"), ""),
+        ("rules", ("resourceRules", "gpu"), {}),
+        ("rules", ("resourceRules", "window"), "soon"),
         ("nodes", ("policys",), []),
         ("nodes", ("policies", 0, "weight"), 0),
         ("nodes", ("policies", 0, "args", "zones"), 1),
@@ -199,7 +283,8 @@ def test_an_editor_sees_what_the_reader_refuses(name: str, path: tuple[Any, ...]
 @pytest.mark.parametrize("program", SCHEMAS)
 def test_the_files_are_what_the_programs_print(program: str) -> None:
     file = SCHEMAS[program][0]
-    printed = run("schema", program=program)
+    binary, words = COMMANDS[program]
+    printed = run(*words, program=binary)
     assert (printed.code, printed.error) == (0, "")
     assert printed.out == file.read_text(), "run: make docs"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.files import file_schema
@@ -12,30 +13,43 @@ from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_log
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.program import ProgramCommand
-from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
+from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from adapter.foundation.documents.sections import Section
 
 _OUT: Final = Flag(name="out", kind=PATH, default=None, help="File to write; standard output without it.")
 
 
-def schema_command(program: str, title: str, section: Section[Any]) -> ProgramCommand:
-    """Return the command for the file that the section describes."""
+@dataclass(frozen=True, slots=True)
+class DescribedFile:
+    """A file that people write, with its title."""
+
+    title: str
+    section: Section[Any]
+
+
+def schema_command(program: str, files: Mapping[str, DescribedFile]) -> ProgramCommand:
+    """Return the command for these files by name, of which the first is the default; one alone needs no flag."""
+    names = tuple(files)
+    which = Flag(name="of", kind=one_of(*names), default=names[0], help="The file whose schema is printed.")
+    example = (f"{program} schema --of {names[-1]}",) if len(names) > 1 else ()
     command = CommandFlags(
         program=f"{program} schema",
         version=program_version(),
-        summary=f"Prints the JSON Schema of the {title}, by which editors complete and check keys.",
-        examples=(f"{program} schema", f"{program} schema --out schema.json"),
-        flags=(_OUT, *QUIET_LOG_FLAGS),
+        summary=f"Prints the JSON Schema of the {' or the '.join(file.title for file in files.values())}, by which "
+        "editors complete and check keys.",
+        examples=(f"{program} schema", *example, f"{program} schema --out schema.json"),
+        flags=(*((which,) if len(names) > 1 else ()), _OUT, *QUIET_LOG_FLAGS),
     )
 
     def run(arguments: Sequence[str]) -> None:
         values = flags_or_exit(command, arguments, os.environ)
         configure_quiet_logs_by(values)
-        path, text = values.path("out"), schema_text(title, section)
+        file = files[values.text("of") if len(names) > 1 else names[0]]
+        path, text = values.path("out"), schema_text(file.title, file.section)
         if path is None:
             sys.stdout.write(text)
             return

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from adapter.foundation.documents.load import MappingNode, SequenceNode
 from adapter.metrics.rulebook.model import Finding, Severity
 from adapter.metrics.rulebook.parsing.parse import RULE_LISTS
-from adapter.metrics.rulebook.parsing.resource_rules import RESOURCE_RULES, RESOURCES
+from adapter.metrics.rulebook.parsing.resource_rules import MEASURED
+from adapter.metrics.rulebook.parsing.rule_file import RESOURCE_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,7 +60,7 @@ def rule_nodes(documents: Iterable[Document]) -> dict[str, Node]:
 
 def _resource_rules(root: Node | None) -> Iterator[tuple[str, Node]]:
     rules = root.get(RESOURCE_RULES) if isinstance(root, MappingNode) else None
-    for name in RESOURCES if isinstance(rules, MappingNode) else ():
+    for name in MEASURED if isinstance(rules, MappingNode) else ():
         rule = rules.get(name) if isinstance(rules, MappingNode) else None
         if rule is not None:
             yield name, rule

@@ -12,9 +12,10 @@ from adapter.metrics.rulebook.model import Finding, Repair, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from adapter.foundation.documents.load import DocumentError, DocumentProblem, MappingEntry, MappingNode, Node
+    from adapter.foundation.documents.sections import Section
 
     T = TypeVar("T")
 
@@ -62,8 +63,9 @@ class Notes:
         repair = Repair(f"{entry.name}:", f"{meant}:") if meant else None
         self.error(Code.UNKNOWN_KEY, entry.key, problem.message, problem.fix, repair)
 
-    def mapping(self, node: Node | None, known: Sequence[str]) -> MappingNode | None:
-        """Return the node as a mapping, after noting its unknown keys; None if it is absent or something else."""
+    def mapping(self, node: Node | None, section: Section[Any]) -> MappingNode | None:
+        """Return the node as a section, after noting its unknown keys; None if it is absent or something else."""
+        known = [each.key for each in section.keys]
         mapping = self.any_mapping(node)
         for entry in mapping.unknown(known) if mapping else ():
             self.unknown_key(entry, known)

@@ -17,7 +17,8 @@ from adapter.metrics.rulebook.model import Api, Rule, Rulebook, Severity
 from adapter.metrics.rulebook.parsing.notes import Notes
 from adapter.metrics.rulebook.parsing.query_check import is_refused_by
 from adapter.metrics.rulebook.parsing.refused import refused_rule
-from adapter.metrics.rulebook.parsing.resource_rules import RESOURCE_RULES, ResourceRulesReader
+from adapter.metrics.rulebook.parsing.resource_rules import ResourceRulesReader
+from adapter.metrics.rulebook.parsing.rule_file import EXTERNAL_RULES, RESOURCE_RULES, RULE_FILE, RULES
 from adapter.metrics.rulebook.parsing.rule_reader import read_rule
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Finding, RefusedRule
     from adapter.metrics.rulebook.parsing.query_check import Judge
 
-RULE_LISTS = {"rules": Api.CUSTOM, "externalRules": Api.EXTERNAL}
+RULE_LISTS = {RULES: Api.CUSTOM, EXTERNAL_RULES: Api.EXTERNAL}
 """The keys of a file that contain lists of rules, and the API that each list is for."""
-_KEYS = (*RULE_LISTS, RESOURCE_RULES)
 
 
 def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource, judge: Judge | None = None) -> Rulebook:
@@ -92,7 +92,7 @@ def _top(document: Document, notes: Notes) -> MappingNode | None:
     if document.root is None:
         _note_empty(notes, document)
         return None
-    return notes.mapping(document.root, _KEYS)
+    return notes.mapping(document.root, RULE_FILE)
 
 
 def _items(top: MappingNode, key: str, notes: Notes) -> tuple[Node, ...]:

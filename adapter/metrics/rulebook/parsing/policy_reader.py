@@ -12,12 +12,11 @@ from adapter.foundation.objects.durations import DurationError, parse_duration
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import HOLD_SILENT_SECONDS, Api, ForeignNamespaces, OnNoData, Policy
+from adapter.metrics.rulebook.parsing.rule_file import NO_DATA_VALUE
 
 if TYPE_CHECKING:
     from adapter.foundation.documents.load import MappingNode, Node
     from adapter.metrics.rulebook.parsing.notes import Notes
-
-POLICY_KEYS = ("onNoData", "maxSampleAge", "holdSilent", "refresh", "window", "foreignNamespaces")
 
 _SHORTEST_SECONDS = 1.0
 """Shortest duration, as for `--refresh-interval`: queries are evaluated at whole seconds."""
@@ -116,15 +115,15 @@ def _on_no_data(fields: MappingNode, notes: Notes) -> tuple[OnNoData | None, flo
 
 def _value_under_its_key(node: Node, notes: Notes) -> tuple[OnNoData | None, float | None]:
     """Return the policy and value of `{value: 3}`."""
-    given = notes.mapping(node, ("value",))
+    given = notes.mapping(node, NO_DATA_VALUE)
     value = given.get("value") if given else None
     if given is not None and value is None and not notes.has_errors:
         message = "`onNoData` has no value"
         notes.error(Code.BAD_POLICY, node, message, "write error, empty, or the value, as in `onNoData: {value: 3}`")
     if value is None:
         return None, None
-    text = notes.text(given, "value")
-    return _stand_in(value, notes) if text and isinstance(value, ScalarNode) else (None, None)
+    notes.text(given, "value")
+    return _stand_in(value, notes) if isinstance(value, ScalarNode) else (None, None)
 
 
 def _stand_in(node: ScalarNode, notes: Notes) -> tuple[OnNoData | None, float | None]:

@@ -19,6 +19,7 @@ from adapter.metrics.rulebook.model import Api, Metric, RefusedRule, ResourceRul
 from adapter.metrics.rulebook.naming import make_naming
 from adapter.metrics.rulebook.parsing.notes import Notes
 from adapter.metrics.rulebook.parsing.query_check import is_refused_by, read_usage_query
+from adapter.metrics.rulebook.parsing.rule_file import RESOURCE_RULES, RESOURCES, USAGE, USAGES
 from adapter.metrics.rulebook.parsing.rule_reader import read_mapping
 
 if TYPE_CHECKING:
@@ -31,14 +32,12 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.resources import ResourceMapping
     from adapter.metrics.rulebook.templates.template import QueryTemplate
 
-RESOURCE_RULES = "resourceRules"
-RESOURCES = ("cpu", "memory")
+MEASURED = ("cpu", "memory")
 """The resources of metrics.k8s.io, in cores and bytes."""
 PODS = find_resource(BUILT_IN, "", "pods")
 NODES = find_resource(BUILT_IN, "", "nodes")
 
 _WINDOW = "window"
-_KEYS = ("containerQuery", "nodeQuery", "resources", "containerLabel")
 
 
 class ResourceRulesReader:
@@ -57,9 +56,9 @@ class ResourceRulesReader:
         """Read the `resourceRules` of one file."""
         notes = Notes(rule=None)
         notes.bad_yaml(node.problems)
-        fields = notes.mapping(node, (*RESOURCES, _WINDOW))
+        fields = notes.mapping(node, USAGES)
         entries = [entry for entry in fields.entries if not entry.value.is_null] if fields else []
-        firsts = [entry for entry in entries if entry.name in {*RESOURCES, _WINDOW} and self._is_first(entry, notes)]
+        firsts = [entry for entry in entries if entry.name in {*MEASURED, _WINDOW} and self._is_first(entry, notes)]
         for entry in firsts:
             if entry.name == _WINDOW:
                 self._take_window(entry.value, notes)
@@ -70,7 +69,7 @@ class ResourceRulesReader:
 
     def finish(self) -> ResourceRules:
         """Return the resource rules of all files."""
-        order = {name: position for position, name in enumerate(RESOURCES)}
+        order = {name: position for position, name in enumerate(MEASURED)}
         rules = sorted(self._rules, key=lambda rule: order[rule.resource])
         return ResourceRules(tuple(rules), self._window_seconds)
 
@@ -126,12 +125,10 @@ class _Labels:
 def _metrics(entry: MappingEntry, resolve: ResolveResource, notes: Notes) -> tuple[Metric, ...]:
     """Return the metrics of one rule, or none if it has an error, and add all errors to the notes."""
     notes.bad_yaml(problems_within(entry.value))
-    fields = notes.mapping(entry.value, _KEYS)
+    fields = notes.mapping(entry.value, USAGE)
     if fields is None:
         return ()
-    mapping = read_mapping(
-        notes.mapping(fields.get("resources"), ("template", "overrides", "namespaced")), resolve, notes
-    )
+    mapping = read_mapping(notes.mapping(fields.get("resources"), RESOURCES), resolve, notes)
     labels = _Labels(mapping, _container_label(fields, notes))
     queries = {kind: _query(fields, kind, labels, notes) for kind in (PODS, NODES)}
     if notes.has_errors:

@@ -14,8 +14,9 @@ from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.gotemplate import TemplateError
 from adapter.metrics.rulebook.model import Api, Repair, Rule
 from adapter.metrics.rulebook.naming import Naming, NamingError, SeriesFilter, make_naming
-from adapter.metrics.rulebook.parsing.policy_reader import POLICY_KEYS, read_policy
+from adapter.metrics.rulebook.parsing.policy_reader import read_policy
 from adapter.metrics.rulebook.parsing.query_check import read_metrics_query
+from adapter.metrics.rulebook.parsing.rule_file import FILTER, GROUP_RESOURCE, NAME, RESOURCES, RULE
 from adapter.metrics.rulebook.plans.reach import ranges_of
 from adapter.metrics.rulebook.plans.sample_age import SampleAgeError, times_template
 from adapter.metrics.rulebook.resources import LabelTemplate, LabelTemplateError, ResourceMapping, parse_label_template
@@ -30,20 +31,20 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.parsing.notes import Notes
     from adapter.metrics.rulebook.templates.template import QueryTemplate
 
+_CONDITIONS = tuple(each.key for each in FILTER.keys)
 _RUN_IN = re.compile(r"\$([0-9]+)([A-Za-z_][A-Za-z0-9_]*)")
-_KEYS = ("seriesQuery", "seriesFilters", "resources", "name", "metricsQuery", *POLICY_KEYS)
 
 
 def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, notes: Notes) -> Rule | None:
     """Return the rule, or None if it has an error, and add all errors to the notes."""
     notes.bad_yaml(problems_within(node))
-    fields = notes.mapping(node, _KEYS)
+    fields = notes.mapping(node, RULE)
     if fields is None:
         return None
     series_query = _series_query(fields, notes)
     filters = tuple(_filters(fields, notes))
     naming = _naming(fields, notes)
-    resources = notes.mapping(fields.get("resources"), ("template", "overrides", "namespaced"))
+    resources = notes.mapping(fields.get("resources"), RESOURCES)
     mapping = read_mapping(resources, resolve, notes)
     namespaced = _read_namespaced(resources, api, notes)
     if not notes.has_errors:
@@ -111,12 +112,11 @@ def _series_query(fields: MappingNode, notes: Notes) -> str:
 
 
 def _filters(fields: MappingNode, notes: Notes) -> Iterator[SeriesFilter]:
-    known = ("is", "isNot")
     for item in notes.sequence(fields.get("seriesFilters")):
-        entry = notes.mapping(item, known)
-        if entry is None or entry.unknown(known):
+        entry = notes.mapping(item, FILTER)
+        if entry is None or entry.unknown(_CONDITIONS):
             continue
-        conditions = [(key, text) for key in known if (text := notes.text(entry, key))]
+        conditions = [(key, text) for key in _CONDITIONS if (text := notes.text(entry, key))]
         if len(conditions) != 1:
             has = "both `is` and `isNot`" if conditions else "neither `is` nor `isNot`"
             notes.error(Code.BAD_FILTER, item, f"a filter has {has}", "write exactly one of them in each entry")
@@ -141,7 +141,7 @@ def _note_bad_pattern(key: str, text: str, error: BadPatternError, node: Node, n
 
 
 def _naming(fields: MappingNode, notes: Notes) -> Naming | None:
-    name = notes.mapping(fields.get("name"), ("matches", "as"))
+    name = notes.mapping(fields.get("name"), NAME)
     if name is None:
         return make_naming()
     matches, as_ = notes.text(name, "matches"), notes.text(name, "as")
@@ -219,13 +219,12 @@ def read_mapping(resources: MappingNode | None, resolve: ResolveResource, notes:
 
 
 def _resource(node: Node, resolve: ResolveResource, notes: Notes) -> Resource | None:
-    known = ("group", "resource")
     meaning, fix = "so the label identifies no object", "write something like {resource: pod}"
     if node.is_null:
         notes.error(Code.MISSING_KEY, node, f"`resource` is missing, {meaning}", fix)
         return None
-    fields = notes.mapping(node, known)
-    if fields is None or fields.unknown(known):
+    fields = notes.mapping(node, GROUP_RESOURCE)
+    if fields is None or fields.unknown(("group", "resource")):
         return None
     group, name = notes.text(fields, "group"), notes.required_text(fields, "resource", meaning, fix)
     if name is None:
