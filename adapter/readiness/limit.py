@@ -1,4 +1,4 @@
-"""When a pod is full, and when it has room again."""
+"""Decides when a pod is full, and when it has room again."""
 
 from __future__ import annotations
 

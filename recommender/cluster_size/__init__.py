@@ -1,1 +1,1 @@
-"""Where plugins of node groups find their types: names that packages of others import, and that do not move."""
+"""The types for plugins of node groups, under names that other packages import and that do not move."""

@@ -1,4 +1,4 @@
-"""What two recommendations of a file must not both do: write the size of one object (pure)."""
+"""Refuses two recommendations of a file that write the size of the same object (pure)."""
 
 from __future__ import annotations
 

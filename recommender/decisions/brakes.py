@@ -1,4 +1,4 @@
-"""What limits the changes of every recommendation: `rollout`, `maxStep`, `maxChangesPerHour`, `paused`. Pure.
+"""Limits the changes of every recommendation: `rollout`, `maxStep`, `maxChangesPerHour`, `paused` (pure).
 
 A value is one number of replicas or the sizes of many node groups. Which brake acts, for how long and why is the same
 for both and stands here; what a brake does to a value is the value's own. `min` and `max` follow (`limits.py`).

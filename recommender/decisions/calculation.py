@@ -1,4 +1,4 @@
-"""What a kind of recommendation calculates, before the brakes that all kinds share."""
+"""The calculation of a kind of recommendation, before the brakes that all kinds share."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class DecisionContext:
 
 @dataclass(frozen=True, slots=True)
 class KeptValue:
-    """What is shown of a last value that is not a number of replicas, while inputs are missing."""
+    """How a last value that is not a number of replicas is shown while inputs are missing."""
 
     details: Details
     sentence: str

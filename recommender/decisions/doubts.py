@@ -1,4 +1,4 @@
-"""What earlier decisions knew of the cluster, also those of another process, against a first list of nothing.
+"""Doubts a first list that is empty, by what earlier decisions knew of the cluster, in another process too.
 
 A process that has just started knows no objects that such a list could lack, so its watch takes it. The memory of the
 recommendation knows them: the fact counts as unknown until a second list agrees (`list_checks.CONFIRM_SECONDS`).

@@ -1,4 +1,4 @@
-"""What a question is answered with: short sentences for people, one document for programs."""
+"""Answers to questions: short sentences for people, one document for programs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where recommendations go: metrics, scale calls, events."""
+"""The outputs of recommendations: metrics, scale calls, events."""

@@ -77,7 +77,7 @@ class EventWriter:
         self._forbidden_until: dict[str, float] = {}
 
     def add(self, event: TargetEvent) -> None:
-        """Let the event be written soon. Never waits."""
+        """Queue the event, which is written soon. Never waits."""
         if len(self._waiting) >= _MOST_WAITING:
             self._count("dropped")
         else:

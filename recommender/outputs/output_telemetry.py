@@ -77,7 +77,7 @@ class RecommenderTelemetry:
                 counter.labels(result)
 
     def scale_output_added(self, recommendation: str) -> None:
-        """Let the scale calls of a recommendation be seen, as 0, before the first."""
+        """Export the scale calls of a recommendation as 0 before the first one."""
         for result in ScaleResult:
             self._scale_calls.labels(recommendation, result.value)
 

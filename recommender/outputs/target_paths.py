@@ -1,4 +1,4 @@
-"""Where the API server serves a target and its scale."""
+"""The paths at which the API server serves a target and its scale."""
 
 from __future__ import annotations
 

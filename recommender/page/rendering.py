@@ -92,7 +92,7 @@ class PageRenderer:
     def __init__(
         self, version: str, templates: Sequence[BaseLoader] = (PackageLoader("recommender", "kinds"),)
     ) -> None:
-        """`templates` have those of the kinds."""
+        """`templates` include those of the kinds."""
         environment = Environment(
             loader=ChoiceLoader([PackageLoader("recommender.page"), *templates]),
             autoescape=select_autoescape(),

@@ -1,4 +1,4 @@
-"""When something that recurs by a cron expression has last begun, in the local time of a zone."""
+"""Computes when something that recurs by a cron expression last began, in the local time of a zone."""
 
 from __future__ import annotations
 

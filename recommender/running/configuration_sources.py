@@ -1,4 +1,4 @@
-"""Where the configuration in force comes from: a file that is followed, or a command line."""
+"""Sources of the configuration in force: a file that is followed, or a command line."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class ClusterEffects:
 
 
 def _is_news(before: Record | None, after: Record) -> bool:
-    """Whether one of many targets is worth an event: refusals that are new. Its values are in the metrics."""
+    """Whether a decision for one of many targets gets an event: only a new refusal does; values are in the metrics."""
     refused = _refused_targets(after)
     return bool(refused) and (before is None or _refused_targets(before) != refused)
 

@@ -1,4 +1,4 @@
-"""What is known of each target at present: its size, who wrote it, whether it is paused or rolled out.
+"""Looks up the present state of each target: its size, who wrote it, whether it is paused or rolled out.
 
     lookups = TargetLookups(objects, resolve)
     states = lookups.look(targets)

@@ -1,4 +1,4 @@
-"""What a poll looks up, and how each recommendation is calculated."""
+"""The plan of a poll: what it looks up, and how each recommendation is calculated."""
 
 from __future__ import annotations
 

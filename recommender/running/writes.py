@@ -74,7 +74,7 @@ class Writes:
                 self._changed.notify_all()
 
     def close(self, seconds: float) -> bool:
-        """Let no replacement begin any more, and wait for those under way; returns whether all have ended."""
+        """Stop new replacements, and wait for those that have begun; return whether all have ended."""
         until = self._clock() + seconds
         with self._changed:
             self._is_closed = True

@@ -1,4 +1,4 @@
-"""Where nodes and pods come from: watches of a cluster, a folder of files, or nowhere."""
+"""Sources of nodes and pods: watches of a cluster, a folder of files, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a value of a document may be: how it is read strictly, and which JSON Schema describes it.
+"""Shapes of the values of a document: each is read strictly, and has a JSON Schema.
 
 A shape reads a node and returns its value, or raises DocumentError with everything that is wrong inside the node, so
 that one reading names all of it. Its schema (draft 2020-12) accepts what it reads; some conditions, such as those

@@ -25,7 +25,7 @@ _FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off"
 
 @dataclass(frozen=True, slots=True)
 class DocumentProblem:
-    """What is wrong at one place of a file, and what to do."""
+    """A problem at one place of a file, and what to do about it."""
 
     file: str
     line: int

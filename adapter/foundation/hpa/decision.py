@@ -1,4 +1,4 @@
-"""What an evaluation gives back: the number, why it is that number, and what to remember."""
+"""The result of an evaluation: the number, why it is that number, and what to remember."""
 
 from __future__ import annotations
 

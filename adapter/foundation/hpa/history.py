@@ -1,4 +1,4 @@
-"""What the HPA controller remembers of one HPA between two looks at it.
+"""The memory of the HPA controller about one HPA between two evaluations.
 
 The controller keeps this in memory, and loses it when it restarts. Here it is a value that goes in and comes out, so
 that a simulation can be stopped, copied and repeated. Times are seconds on any one clock.

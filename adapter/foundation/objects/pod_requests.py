@@ -132,7 +132,7 @@ def _container(where: str, spec: ContainerSpec) -> _Container:
 
 
 def _pod_level(where: str, texts: Mapping[str, AmountText]) -> _Nanos:
-    """Return the amounts for the pod as a whole; of other resources it cannot state any."""
+    """Return the amounts stated for the pod as a whole, which only some resources may have."""
     return {
         name: amount
         for name, amount in _nanos(where, texts).items()

@@ -1,4 +1,4 @@
-"""Where the selectors of a query are, by its tokens.
+"""Finds the selectors of a query by its tokens.
 
 What is found is right for every query that follows PromQL's grammar in the common way, and a guess for others: whoever
 edits a query here must prove the result (`narrowing`).

@@ -35,7 +35,7 @@ _LARGEST_BYTES = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """What is wrong with one file. `str()` is `FILE:LINE: reason`."""
+    """A problem of one file. `str()` is `FILE:LINE: reason`."""
 
     file: Path
     line: int | None

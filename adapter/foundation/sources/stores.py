@@ -1,4 +1,4 @@
-"""Where the objects of a list or watch are kept: the protocol of a store, and the store of a single object.
+"""Stores for the objects of a list or watch: the protocol, and the store of a single object.
 
 `ObjectIndex` is the store for kinds of which only names and labels are needed.
 """

@@ -116,7 +116,7 @@ class Pace:
                 yield part
 
     def set_pause(self, seconds: float) -> None:
-        """Let the pauses be so long from now on: a process that has just started has no requests to hold up."""
+        """Set the length of the pauses: a process that has just started has no requests to hold up."""
         with self._booking:
             self._pause_seconds = seconds
 

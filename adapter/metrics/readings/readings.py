@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from adapter.foundation.time.clock import Clock
-from adapter.metrics.readings.answering.first_answers import FirstAnswers
+from adapter.metrics.readings.answering.current_readings import CurrentReadings
 from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
 from adapter.metrics.readings.asking.demand import DemandedRequest, long_refresh_warnings
@@ -97,7 +97,7 @@ class Readings:
         self._silent_series = SilentSeries(self._settings.look_back_seconds)
         self._cataloguer = self._new_cataloguer(prometheus, rulebook)
         self._scheduler = self._new_scheduler(submit)
-        self._first_answers = FirstAnswers(self._scheduler, self._settings, self._clock)
+        self._current_readings = CurrentReadings(self._scheduler, self._settings, self._clock)
         self._answering = self._new_answering()
         self._loop = self._new_loop(self._new_refresher(prometheus), submit)
         self._usage = self._new_usage()
@@ -120,7 +120,7 @@ class Readings:
 
         For a request, of that namespace, for a metric that `catalogue` lacks. Raises FirstAnswerPendingError.
         """
-        self._first_answers.all_looked_up(namespace, self._cataloguer.await_all)
+        self._current_readings.all_looked_up(namespace, self._cataloguer.await_all)
         return self.catalogue
 
     def objects(
@@ -197,14 +197,14 @@ class Readings:
             settings=self._settings,
             clock=self._clock,
             dropped=self._telemetry.dropped,
-            listing=self._first_answers,
+            listing=self._current_readings,
         )
 
     def _new_usage(self) -> UsageAnswers:
         return UsageAnswers(
             scheduler=self._scheduler,
             objects=self._objects,
-            current=self._first_answers.current,
+            current=self._current_readings.current,
             settings=self._settings,
             clock=self._clock,
         )
@@ -282,11 +282,11 @@ class Readings:
     def _reading(self, metric: Metric, request: DemandedRequest, until: float) -> tuple[Reading, tuple[str, ...]]:
         """Return the reading that answers a request, and warnings about it. Raises ReadingError."""
         entry = self._scheduler.entry(metric, request)
-        reading = self._first_answers.current(entry, until)
+        reading = self._current_readings.current(entry, until)
         retained, failure = self._cataloguer.rulebook.retained, entry.scope.query.failure
         if not retained and failure is None:
             return reading, ()
-        return reading, tuple(notices(metric.rule, retained, failure, self._first_answers.age(reading)))
+        return reading, tuple(notices(metric.rule, retained, failure, self._current_readings.age(reading)))
 
     def _overview(self) -> Overview:
         return overview(

@@ -37,7 +37,7 @@ _STATES_AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Nodes:
-    """What is left of the nodes of a request."""
+    """The free amounts of the nodes of a request."""
 
     states: tuple[GpuState, ...]
     """Of the GPUs, in ascending order."""

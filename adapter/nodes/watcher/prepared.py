@@ -69,7 +69,7 @@ class PreparedWindows:
 
     @property
     def made(self) -> tuple[int, ...]:
-        """Return which windows there are so far."""
+        """Return the windows that have been made so far."""
         return tuple(self._made)
 
     def __getitem__(self, window: int) -> PreparedWindow:

@@ -1,1 +1,1 @@
-"""What a backtest shows: tables, documents and pictures of its results."""
+"""Tables, documents and pictures of the results of a backtest."""

@@ -81,5 +81,5 @@ class Releasable(Protocol):
     """An object that can be released (`LeaseElector`)."""
 
     def release(self, seconds: float) -> bool:
-        """Let another process lead; returns whether that has succeeded."""
+        """Give up the leadership; return whether that has succeeded."""
         ...

@@ -225,7 +225,7 @@ def _queries(configuration: Configuration, context: WorkerContext, pace: Pace) -
 
 
 def _show_scale_calls(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:
-    """Let the counters of scale calls start at 0, so that a rate shows the first call."""
+    """Start the counters of scale calls at 0, so that a rate shows the first call."""
     for recommendation in configuration.recommendations:
         if Output.SCALE in recommendation.policy.outputs:
             telemetry.scale_output_added(recommendation.policy.name)

@@ -1,4 +1,4 @@
-"""What Prometheus knows of all containers, except their CPU: memory, kills, owners, requests, autoscalers."""
+"""The history of all containers in Prometheus, except their CPU: memory, kills, owners, requests, autoscalers."""
 
 from __future__ import annotations
 

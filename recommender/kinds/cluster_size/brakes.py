@@ -1,4 +1,4 @@
-"""What the brakes do to the sizes of node groups.
+"""Applies brakes to the sizes of node groups.
 
 A brake changes no group by itself: what stops an increase leaves the group as it is, and what stops a decrease keeps
 its nodes. So a size that was recommended once, and that the group no longer has, is not written while it is paused.

@@ -1,4 +1,4 @@
-"""What a cluster size decision writes. Pure."""
+"""The writes that a cluster size decision asks for (pure)."""
 
 from __future__ import annotations
 

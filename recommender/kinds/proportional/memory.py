@@ -1,4 +1,4 @@
-"""What a proportional recommendation remembers."""
+"""The memory of a proportional recommendation."""
 
 from __future__ import annotations
 

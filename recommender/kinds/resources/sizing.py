@@ -55,7 +55,7 @@ class SizingOptions:
 
 @dataclass(frozen=True, slots=True)
 class _PodsOfRow:
-    """What is known of the pods that run a row's container now."""
+    """The facts of the pods that run a row's container now."""
 
     pods: tuple[PodContainer, ...]
     oom_kills: int

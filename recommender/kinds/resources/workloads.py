@@ -1,4 +1,4 @@
-"""Which workload a pod belongs to, and what is known of its containers, as kube-state-metrics tells (pure)."""
+"""The workload of each pod and the facts of its containers, from kube-state-metrics (pure)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the HPA controller will do next, as far as that can be known from outside of it (pure).
+"""Predicts what the HPA controller does next, as far as that can be known from outside (pure).
 
 The controller keeps its last recommendations and changes in memory and shows them to nobody. So the arithmetic runs
 twice: with a memory that holds nothing back, and with one in which the present size was recommended a moment ago. Where

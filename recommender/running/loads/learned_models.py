@@ -1,4 +1,4 @@
-"""What has been learned of the models: parameters, and which model is in use for each target."""
+"""The results of learning: parameters of the models, and which model is in use for each target."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class Learner:
             self.step()
 
     def step(self) -> bool:
-        """Let the recommendation learn whose models are oldest; returns whether one did."""
+        """Learn for the recommendation whose models are oldest; return whether there was one."""
         histories = {history.need.name: history for history in self._histories()}
         self._states = {name: each for name, each in self._states.items() if name in histories}
         for name in sorted(histories, key=lambda name: self._states[name].tried if name in self._states else -1.0):
@@ -166,7 +166,7 @@ class Learner:
         self._judge(history, need, learned, past)
 
     def _learn_due(self, history: TargetHistory) -> bool:
-        """Let a recommendation learn what is due; returns whether anything was."""
+        """Learn what is due for a recommendation; return whether anything was."""
         now, state, need = self._clock.monotonic(), self._states.get(history.need.name), history.need
         known = float(history.known_seconds(history.targets(), self._clock.wall()).max(initial=0.0))
         if not history.is_downloaded or known < LEAST_HISTORY_SECONDS:

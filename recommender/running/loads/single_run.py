@@ -65,7 +65,7 @@ class _SingleHistory:
 
 
 class _Silent:
-    """What is counted while a recommender runs is shown to nobody here."""
+    """Discards the counts, which nobody can read in a single run."""
 
     def series_left_out(self, recommendation: str, count: int) -> None:
         """Do nothing: the log names them."""

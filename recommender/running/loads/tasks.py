@@ -1,4 +1,4 @@
-"""What is asked of the models for a recommendation (pure)."""
+"""The tasks that models are given for a recommendation (pure)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What decisions remember: kept while the process runs, stored, and read by the next leader."""
+"""The memory of decisions: kept while the process runs, stored, and read by the next leader."""

@@ -178,7 +178,7 @@ def _memory_of(content: bytes | msgspec.Raw) -> Memory:
 
 
 def _form() -> object:
-    """Return the type of what kinds remember, by the field `type`."""
+    """Return the union of the memories of all kinds, which the field `type` tells apart."""
     forms = tuple(kind.memory for kind in all_kinds() if kind.memory is not KindMemory)
     return Union[forms]  # noqa: UP007 - which ones is known at run time only
 

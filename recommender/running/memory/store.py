@@ -1,4 +1,4 @@
-"""What a store of memories promises, and the names under which they are stored."""
+"""The protocol of a store of memories, and the names under which they are stored."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class StoredShard:
 
 
 class MemoryKey(NamedTuple):
-    """What is stored in one object: the memory of a recommendation, or a shard of those of its targets."""
+    """The content of one stored object: the memory of a recommendation, or a shard of those of its targets."""
 
     recommendation: str
     shard: int | None = None

@@ -37,7 +37,7 @@ ByTarget = dict["TargetReference", Memory]
 
 @dataclass(slots=True)
 class _Shards:
-    """What is known of one recommendation."""
+    """The state of one recommendation."""
 
     by_target: Mapping[TargetReference, Memory]
     """Replaced as a whole with each poll."""

@@ -107,7 +107,7 @@ class _Work:
 
 @dataclass(slots=True)
 class _State:
-    """What is known of one recommendation."""
+    """The state of one recommendation."""
 
     work: _Work | None = None
     last: Record | None = None

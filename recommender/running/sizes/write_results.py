@@ -1,4 +1,4 @@
-"""What became of the sizes that were to be written, for the decisions that follow."""
+"""The results of writing sizes, for the decisions that follow."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where watches keep values."""
+"""Stores in which watches keep values."""

@@ -1,4 +1,4 @@
-"""Where a watch keeps pods: by namespace and by node, so that a change costs what it changes.
+"""The store of pods, by namespace and by node, so that a change costs what it changes.
 
 One thread writes, and any thread asks for an immutable view. Pods that have ended are dropped; their nodes keep the
 time of the last end.

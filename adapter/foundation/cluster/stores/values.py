@@ -1,4 +1,4 @@
-"""Where watches keep the values of objects: nodes and HPAs.
+"""Stores for the values of objects: nodes and HPAs.
 
 One thread writes to a store, and any thread asks for its snapshot, an immutable value. A store calls `changed` only if
 its snapshot becomes another: a heartbeat of a node is no change.

@@ -1,1 +1,1 @@
-"""What is known of a cluster, as immutable values."""
+"""The facts of a cluster, as immutable values."""

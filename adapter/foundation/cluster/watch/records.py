@@ -1,4 +1,4 @@
-"""When the API server was last heard for each watch; and the same for each kind, as the process exposes it.
+"""Records when the API server was last heard from, for each watch, and for each kind as metrics.
 
 Several watches may be of one kind. The kind is synced if all of them are, and as old as the oldest.
 """
@@ -47,7 +47,7 @@ class WatchRecords:
 
 
 class WatchRecord:
-    """The reports of one watch; the thread of the watch writes. Is a `WatchTelemetry`."""
+    """The reports of one watch; written by the thread of the watch. It implements `WatchTelemetry`."""
 
     def __init__(self, records: WatchRecords, resource: str, first_synced: Callable[[], None]) -> None:
         self.resource = resource

@@ -1,4 +1,4 @@
-"""What `--help` prints, at most 80 columns wide."""
+"""The text that `--help` prints, at most 80 columns wide."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def settle_collector() -> None:
 
 
 def collect_rarely() -> None:
-    """Let collections run rarely; called at the start of a program, since importing makes nothing but what stays."""
+    """Make collections rare; called at the start of a program, since what imports create stays anyway."""
     gc.set_threshold(YOUNG, MIDDLE, OLD)
 
 

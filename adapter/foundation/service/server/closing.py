@@ -1,4 +1,4 @@
-"""How connections end, and how the worker ends with them.
+"""Ends connections, and the worker with them.
 
 A connection whose client may still read is shut down for writing first, since closing it with unread input would reset
 the answer. Where there is no room, the least useful connection is closed.

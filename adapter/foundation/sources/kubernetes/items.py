@@ -87,7 +87,8 @@ class JsonList(Generic[T]):
     ) -> None:
         """`item` is the type of the items; a part is about `part_bytes` long.
 
-        An item of another type is an ItemsError. With `unreadable`, it is left out and passed to that, with the reason.
+        An item of another type is an ItemsError. With `unreadable`, which is called
+        with the item and the reason, it is left out.
         """
         self._body = body
         self._items = decoder_of(list[item])  # type: ignore[valid-type]  # only known at run time

@@ -50,7 +50,7 @@ class BodyUnreadableError(Exception):
 
 
 def watch_nothing(_body: bytearray) -> None:
-    """Let an answer of any content pass."""
+    """Accept an answer whatever its content."""
 
 
 @dataclass(frozen=True, slots=True)

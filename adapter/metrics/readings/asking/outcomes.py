@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.effects import Change
     from adapter.metrics.readings.asking.held_values import HeldValues
-    from adapter.metrics.readings.asking.lanes import Lanes
     from adapter.metrics.readings.asking.planning import Planner
     from adapter.metrics.readings.asking.queries import Query, Reading
+    from adapter.metrics.readings.asking.run_queue import Lanes
     from adapter.metrics.readings.asking.setbacks import Place
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry

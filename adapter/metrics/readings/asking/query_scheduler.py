@@ -23,9 +23,9 @@ from adapter.metrics.readings.asking.demand import (
 )
 from adapter.metrics.readings.asking.effects import Change, Remark
 from adapter.metrics.readings.asking.held_values import HeldValues
-from adapter.metrics.readings.asking.lanes import Lanes
 from adapter.metrics.readings.asking.outcomes import QueryOutcomes, RationedQueries, is_too_much
 from adapter.metrics.readings.asking.planning import Planner
+from adapter.metrics.readings.asking.run_queue import Lanes
 from adapter.metrics.readings.catalogue.catalogue import same_metric
 from adapter.metrics.readings.catalogue.rule_health import query_trouble
 from adapter.metrics.readings.errors import UnanswerableSelectorError

@@ -106,7 +106,7 @@ class SeriesDiscovery:
         return tuple(self._prepare_rule(rule, before) for rule in rulebook.rules)
 
     def adopt(self, states: tuple[DiscoveredRule, ...]) -> None:
-        """Let these be the rules from now on."""
+        """Replace the rules."""
         self._states = states
 
     def look_up(self, series_query: str, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:

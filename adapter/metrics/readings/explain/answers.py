@@ -166,7 +166,7 @@ class AnswerSteps:
             yield from names_in(reading, self._namespace)
 
     def _see(self, names: Iterable[str]) -> list[str]:
-        """Let those objects be there that samples are of; return their names, ascending."""
+        """Assume that the objects of the samples exist; return their names, ascending."""
         seen = sorted(set(names))
         if self._seen is not None:
             self._seen.seen = seen

@@ -1,6 +1,6 @@
 """The queries of one explanation: those that a request would wait for, asked now, beside what is in memory.
 
-Takes the place of `QueryScheduler` and `FirstAnswers`, so that code that reads through them works with it, too.
+Takes the place of `QueryScheduler` and `CurrentReadings`, so that code that reads through them works with it, too.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""How the answer of a cluster size recommendation is shown: JSON, table, metrics, events."""
+"""The forms in which a cluster size recommendation is shown: JSON, table, metrics, events."""

@@ -1,1 +1,1 @@
-"""How a forecast is shown: JSON, table, metrics."""
+"""The forms in which a forecast is shown: JSON, table, metrics."""

@@ -97,7 +97,7 @@ class FairQueue(Generic[K]):
         self._order = itertools.count()
 
     def put(self, key: K, payer: Payer, due: float) -> None:
-        """Let a key wait; one that waits already goes over to this payer."""
+        """Add a key to the queue; one that waits already moves to this payer."""
         self.discard(key)
         self._payers[key] = payer
         waiting = self._waiting.get(payer)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class FirstAnswers:
+class CurrentReadings:
     """Returns readings to requests. Thread-safe."""
 
     def __init__(self, scheduler: QueryScheduler, settings: ReadingSettings, clock: Clock) -> None:

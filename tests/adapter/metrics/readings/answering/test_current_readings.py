@@ -43,7 +43,7 @@ def ask(house: House, name: str = "http_rps", pod: str = "web-0") -> ObjectsAnsw
 
 
 def waiting(house: House) -> int:
-    return house.readings._first_answers._waiting.total()
+    return house.readings._current_readings._waiting.total()
 
 
 def test_many_first_askers_wait_for_one_query(pool: ThreadPoolExecutor) -> None:
