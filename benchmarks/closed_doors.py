@@ -2,10 +2,11 @@
 
 A real `tidewatch-adapter nodes` watches a scripted cluster, and a client asks for scores as kube-scheduler does, over
 TLS and with a certificate, one request after another. First alone; then beside eight requests whose bodies never end,
-20 scrapes a second that nobody reads, and 200 connections with 20 requests at once each. Another client asks for
-`/livez` ten times a second, as no kubelet does.
+four clients that send bodies of 20 MB one after another, 20 scrapes a second that nobody reads, and 200 connections
+with 20 requests at once each. Another client asks for `/livez` ten times a second, as no kubelet does.
 
-Two servers: one that is closed, as the chart installs it, and one that is open to everybody.
+Three servers: one that is closed, as the chart installs it, one with a token alone, which kube-scheduler cannot send,
+and one that is open to everybody.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
     from benchmarks.report import Report, Row
 
 NAME = "closed_doors"
-BODIES, SCRAPES_A_SECOND, PIPELINING, AT_ONCE = 8, 20.0, 200, 20
+BODIES, WHOLE_BODIES, SCRAPES_A_SECOND, PIPELINING, AT_ONCE = 8, 4, 20.0, 200, 20
+DOORS = ("closed", "token", "open")
 _SETTLE_SECONDS = 5.0
 _LIVEZ_EVERY_SECONDS = 0.1
 
@@ -85,19 +87,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run(
         NAME,
         options.output,
-        lambda progress: measure(options.nodes, options.seconds, progress),
+        lambda progress: measure(options.nodes, options.seconds, options.door or DOORS, progress),
         expected=(OSError,),
     )
 
 
-def measure(nodes: int, seconds: float, progress: Progress) -> Report:
+def measure(nodes: int, seconds: float, doors: Sequence[str], progress: Progress) -> Report:
     """Run everything and return the report. Raises ProcessFailedError, OSError."""
     cores = Cores.of_this_machine()
     rows: list[Row] = []
     with temporary_folder() as folder, nodes_stage(folder, nodes, cores) as stage, on(cores.others):
-        for door in ("closed", "open"):
+        for door in doors:
             plain_port = free_port()
-            flags, tls = _credentials(folder) if door == "closed" else ((), None)
+            flags, tls = _credentials(folder, door)
             with running_nodes(
                 stage, door, state=False, flags=(*flags, f"--plain-bind-address=127.0.0.1:{plain_port}")
             ) as running:
@@ -128,12 +130,14 @@ def _row(
     }
 
 
-def _credentials(folder: Path) -> tuple[tuple[str, ...], ssl.SSLContext]:
-    """Return the flags of a closed server, and what the scheduler asks it with."""
-    serving, clients = Authority(folder / "serving"), Authority(folder / "clients", "clients")
-    own, scheduler = serving.server(), clients.client("scheduler")
+def _credentials(folder: Path, door: str) -> tuple[tuple[str, ...], ssl.SSLContext | None]:
+    """Return the flags of a server, and what the scheduler asks it with."""
     token = folder / "token"
     token.write_text("of-readers")
+    if door != "closed":
+        return (() if door == "open" else (f"--token-file={token}",)), None
+    serving, clients = Authority(folder / "serving"), Authority(folder / "clients", "clients")
+    own, scheduler = serving.server(), clients.client("scheduler")
     context = ssl.create_default_context(cafile=serving.ca_file)
     context.load_cert_chain(scheduler.certificate_file, scheduler.key_file)
     flags = (
@@ -153,6 +157,7 @@ def _strangers(stage: NodesStage, port: int, plain_port: int) -> Iterator[None]:
         port=port,
         plain_port=plain_port,
         bodies=BODIES,
+        whole_bodies=WHOLE_BODIES,
         scrapes_a_second=SCRAPES_A_SECOND,
         pipelining=PIPELINING,
         requests_at_once=AT_ONCE,
@@ -175,6 +180,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--nodes", type=between(2, 20_000), default=5000, help="nodes of the cluster")
     parser.add_argument("--seconds", type=between(1, 600), default=20, help="of each row")
+    parser.add_argument("--door", choices=DOORS, action="append", help="measure only this; may be repeated")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 

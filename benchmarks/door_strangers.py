@@ -1,21 +1,27 @@
 """Strangers at the doors of `tidewatch-adapter nodes`: `python -m benchmarks.door_strangers PLAN`.
 
-Some begin requests whose bodies never end, some scrape metrics and read nothing, and some send many requests at once.
+Some begin requests whose bodies never end, some send large bodies that are whole, some scrape metrics and read nothing,
+and some send many requests at once.
 All of them come again when they are cut off. It is a process of one thread.
 """
 
 from __future__ import annotations
 
+import functools
 import socket
 import sys
 import time
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from benchmarks.kept_connection import get
+from benchmarks.kept_connection import get, post
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TURN_SECONDS = 0.02
 _BODY_BYTES = 20 * 2**20
@@ -31,6 +37,8 @@ class StrangersPlan(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     plain_port: int
     bodies: int
+    whole_bodies: int
+    """Clients that send bodies of 20 MB, one after another."""
     scrapes_a_second: float
     pipelining: int
     requests_at_once: int
@@ -59,6 +67,24 @@ class _Body:
             if now >= self._drip_at:
                 self.sock.send(b" ")
                 self._drip_at = now + 0.5
+
+
+class _WholeBody:
+    """A connection with a whole, large request that kube-scheduler could have sent."""
+
+    def __init__(self, port: int, request: bytes) -> None:
+        self.sock = _connected(port)
+        self._left = memoryview(request)
+
+    def advance(self) -> None:
+        """Send what the server takes, and read what it answers. Raises OSError when it has answered or cut off."""
+        with suppress(BlockingIOError):
+            while self._left:
+                self._left = self._left[self.sock.send(self._left[: len(_PIECE)]) :]
+        with suppress(BlockingIOError):
+            if b"HTTP/1.1 " in self.sock.recv(_FEW_BYTES):
+                raise ConnectionResetError
+            self._left = self._left[:0]
 
 
 class _Pipeline:
@@ -96,13 +122,17 @@ class Strangers:
     def run(self) -> None:
         """Go on until the plan's end."""
         plan = self._plan
-        visits: list[_Body | _Pipeline | None] = [None] * (plan.bodies + plan.pipelining)
+        makers: list[Callable[[], _Body | _WholeBody | _Pipeline]] = [
+            *[lambda: _Body(plan.port)] * plan.bodies,
+            *[lambda: _WholeBody(plan.port, _large_request())] * plan.whole_bodies,
+            *[lambda: _Pipeline(plan.port, plan.requests_at_once)] * plan.pipelining,
+        ]
+        visits: list[_Body | _WholeBody | _Pipeline | None] = [None] * len(makers)
         while time.monotonic() < plan.end_at:
             for place, visit in enumerate(visits):
                 try:
                     if visit is None:
-                        is_body = place < plan.bodies
-                        visits[place] = _Body(plan.port) if is_body else _Pipeline(plan.port, plan.requests_at_once)
+                        visits[place] = makers[place]()
                     else:
                         visit.advance()
                 except OSError:
@@ -121,6 +151,13 @@ class Strangers:
                 sock.send(get("/metrics"))
             if len(self._scrapes) > _KEPT_SCRAPES:
                 self._scrapes.popleft().close()
+
+
+@functools.cache
+def _large_request() -> bytes:
+    name = b'"ip-10-0-0-1.eu-central-1.compute.internal"'
+    body = b'{"Pod":{"metadata":{"name":"x"}},"NodeNames":[' + b",".join([name] * (_BODY_BYTES // len(name))) + b"]}"
+    return post("/scheduler/prioritize", body)
 
 
 def _connected(port: int, receive_bytes: int | None = None) -> socket.socket:

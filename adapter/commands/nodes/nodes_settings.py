@@ -137,7 +137,7 @@ def _token(values: FlagValues) -> BearerToken | None:
 def _open_scheduler(values: FlagValues) -> tuple[str, ...]:
     if values.path("token-file") is None or values.path("client-ca-file") is not None:
         return ()
-    risk = "/scheduler answers everybody whom the network lets through, and reads what they send"
+    risk = "/scheduler answers everybody whom the network lets through, and reads what they send, up to 4 MiB"
     return (
         f"--token-file does not protect /scheduler, since kube-scheduler sends no token: {risk}: set --client-ca-file",
     )

@@ -9,7 +9,12 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from adapter.commands.nodes.protection import BearerToken, ClientCertificate, protected
+from adapter.commands.nodes.protection import (
+    LARGEST_STRANGERS_BODY_BYTES,
+    BearerToken,
+    ClientCertificate,
+    protected,
+)
 from adapter.foundation.web.http import Request, Response
 from adapter.foundation.web.routes import Route
 from adapter.metrics.identity.authorities import AuthorityFile
@@ -109,6 +114,21 @@ def test_the_scheduler_needs_a_certificate_of_the_file_in_its_time_of_validity(t
     )
     now[0] += timedelta(days=20_000)
     assert certificate.problem(good) == "the client certificate, or one above it, is expired or not valid yet"
+
+
+def test_a_token_alone_bounds_what_everybody_may_send_to_the_scheduler(file: Path, tmp_path: Path) -> None:
+    """Whole Node objects need a client CA, by which their sender is known before they are read."""
+    large = 64 * 2**20
+    paths = ("/scheduler/filter", "/scheduler/<policy>/prioritize", "/api/v1/query")
+    routes = [Route(path, lambda _: Response(200, b""), largest_body_bytes=large) for path in paths]
+    certificate = ClientCertificate(AuthorityFile(Authority(tmp_path / "ours", "ours").ca_file).current)
+    token = BearerToken(file)
+
+    def largest(token: BearerToken | None, certificate: ClientCertificate | None) -> list[int]:
+        return [route.largest_body_bytes for route in protected(routes, token, certificate)]
+
+    assert largest(token, None) == [LARGEST_STRANGERS_BODY_BYTES, LARGEST_STRANGERS_BODY_BYTES, large]
+    assert largest(token, certificate) == largest(None, None) == largest(None, certificate) == [large] * 3
 
 
 def test_a_certificate_protects_the_scheduler_alone(tmp_path: Path) -> None:

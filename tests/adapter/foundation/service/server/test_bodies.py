@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.service.server.bodies import BodyPlan, Head, planned_body
+from adapter.foundation.service.server.bodies import ArrivingBody, BodyPlan, Head, planned_body
+from adapter.foundation.service.server.connections import Connection
 from tests.adapter.foundation.service.example_server import LARGEST_BODY_BYTES, LARGEST_KNOWN_BYTES
 from tests.adapter.foundation.service.servers import (
     NEVER,
@@ -23,7 +25,6 @@ from tests.adapter.foundation.service.servers import (
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    import socket
     from pathlib import Path
 
 
@@ -92,6 +93,18 @@ def test_the_reserved_threads_answer_while_all_others_are_occupied(tmp_path: Pat
         with known(server, certificates) as sock:
             sock.sendall(post(3) + b"one")
             assert read_answer(sock) == (200, b"one")
+
+
+def test_a_request_that_was_sent_ahead_has_no_reserved_thread() -> None:
+    """Who sends many at once would have the scheduler wait for all of them; kube-scheduler waits for each answer."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        conn = Connection(ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
+        conn.body = ArrivingBody(BodyPlan(10, is_reserved=True), 0)
+        conn.head += b"POST / HTTP/1.1\r\n\r\n"
+        assert conn.is_reserved
+        assert conn.next_is_sent()
+        assert not conn.is_reserved
 
 
 def test_a_body_that_drips_is_cut_off(tmp_path: Path, certificates: Certificates) -> None:
