@@ -248,9 +248,7 @@ class _Elements:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        warnings = tuple(self.envelope.warnings or ())
-        # VictoriaMetrics sets it if a storage node did not answer.
-        return (*warnings, "the answer is partial (isPartial)") if self.envelope.is_partial else warnings
+        return self.envelope.all_warnings
 
     @property
     def infos(self) -> tuple[str, ...]:

@@ -27,7 +27,12 @@ class Envelope(msgspec.Struct):
     warnings: list[str] | None = None
     infos: list[str] | None = None
     is_partial: bool = msgspec.field(name="isPartial", default=False)
-    """Whether the answer is partial; only set by VictoriaMetrics."""
+    """Whether the answer is partial; VictoriaMetrics sets it if a storage node did not answer."""
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """The warnings, and one for an answer that says it is partial."""
+        return (*(self.warnings or ()), *(("the answer is partial (isPartial)",) if self.is_partial else ()))
 
 
 class QueryData(msgspec.Struct):

@@ -17,8 +17,10 @@ from prometheus_api_client.prometheus_connect import PrometheusConnect
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
+from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.decoding import INSTANT_LIMITS
+from adapter.foundation.sources.prometheus.envelopes import Envelope
 from adapter.foundation.sources.prometheus.requests import ApiRequest
 from adapter.foundation.sources.prometheus.server import Server
 
@@ -44,7 +46,7 @@ class Library(PrometheusConnect):
         """Those of the last answer, which the library drops: its values may be partial."""
 
     def _note_warnings(self, response: requests.Response, **_options: object) -> None:
-        self.warnings = tuple(map(str, response.json().get("warnings") or ()))
+        self.warnings = decoder_of(Envelope).decode(response.content).all_warnings
 
     def version(self) -> str:
         """Return the server's version."""

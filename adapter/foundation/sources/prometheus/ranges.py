@@ -254,10 +254,7 @@ def open_matrix(query: str, body: bytearray, pace: Pace) -> OpenedMatrix:
     if data is None or data.result_type != "matrix":
         kind = "nothing" if data is None else shortened(data.result_type)
         raise UnexpectedAnswerError(query, f"the answer to a range query is {kind} and not a matrix")
-    warnings = tuple(envelope.warnings or ())
-    if envelope.is_partial:
-        warnings = (*warnings, "the answer is partial (isPartial)")
-    return OpenedMatrix(warnings, tuple(envelope.infos or ()), body, cut, bytes(data.result))
+    return OpenedMatrix(envelope.all_warnings, tuple(envelope.infos or ()), body, cut, bytes(data.result))
 
 
 def _open_envelope(query: str, body: bytearray, pace: Pace) -> tuple[Cut, QueryEnvelope]:

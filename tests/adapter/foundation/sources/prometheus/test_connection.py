@@ -136,15 +136,23 @@ assert not heavy & set(sys.modules), heavy & set(sys.modules)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_range_that_may_be_partial_is_an_error() -> None:
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"warnings": ["store gateway-3 did not answer"]}, "may be partial: store gateway-3 did not answer"),
+        ({"isPartial": True}, r"may be partial: the answer is partial \(isPartial\)"),
+    ],
+    ids=["Thanos", "VictoriaMetrics"],
+)
+def test_a_range_that_may_be_partial_is_an_error(said: dict[str, object], expected: str) -> None:
     body = json.dumps(
         {
             "status": "success",
-            "warnings": ["store gateway-3 did not answer"],
+            **said,
             "data": {"resultType": "matrix", "result": [{"metric": {}, "values": [[60, "1"], [120, "2"]]}]},
         }
     )
     with raw_server(answering(body.encode())) as server:
         settings = PrometheusSettings(server.url)
-        with pytest.raises(PrometheusError, match=r"may be partial: store gateway-3 did not answer"):
+        with pytest.raises(PrometheusError, match=expected):
             range_values(settings, "load", 60, 120, 60, 5.0)
