@@ -1,12 +1,13 @@
 """Draws the data of every panel into docs/images, from programs that run for a minute.
 
-python -m tests.helm.draw_dashboards
+python -m tests.helm.draw_dashboards [NAME …]
 """
 
 from __future__ import annotations
 
 import json
 import math
+import sys
 import tempfile
 import time
 import urllib.parse
@@ -22,6 +23,8 @@ from tests.support.checkout import CHECKOUT
 from tests.support.waiting import rounds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
     from tests.support.prometheus import ScrapedPrometheus
@@ -32,9 +35,9 @@ _SKIPPED_SECONDS: Final = 8.0
 """At the start, where rates have too few samples."""
 
 
-def main() -> None:
-    """Draw all dashboards."""
-    for name in DASHBOARDS:
+def main(names: Sequence[str]) -> None:
+    """Draw these dashboards, or all if none is named."""
+    for name in names or DASHBOARDS:
         with tempfile.TemporaryDirectory() as folder, SCRAPED[name](Path(folder)) as (prometheus, work):
             started = time.time()
             for number in rounds(0.2, SECONDS):
@@ -119,4 +122,4 @@ def decorate(axis: Axes, panel: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
