@@ -15,7 +15,13 @@ from adapter.foundation.options.prometheus import prometheus_settings
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusUnreachableError,
+    SettingsError,
+    shortened,
+)
 from recommender.commands.program import PROGRAM
 from recommender.commands.sizes.cluster_history import ClusterReader, SeveralClustersError
 from recommender.commands.sizes.flags import SIZES, size_settings
@@ -54,10 +60,24 @@ def sizes(arguments: Sequence[str]) -> NoReturn:
     try:
         with rare_collections():
             found = _sizes(values)
-    except (UsageError, SettingsError, PrometheusError, SeveralClustersError) as error:
+    except PrometheusError as error:
+        exit_for_usage(PROGRAM, _prometheus_problem(error))
+    except (UsageError, SettingsError, SeveralClustersError) as error:
         exit_for_usage(PROGRAM, str(error))
     print(_text(values, found))  # noqa: T201 - what was asked for
     sys.exit(0 if any(record.status is not SizeStatus.ERROR for record in found.records) else 1)
+
+
+def _prometheus_problem(error: PrometheusError) -> str:
+    """Return the cause and the repair, and the query where it matters: nobody has written it, and it is long."""
+    match error:
+        case PrometheusUnreachableError():
+            repair = "check the address, whether Prometheus runs there, and --prometheus-ca-file"
+        case AuthenticationRefusedError():
+            repair = "set --prometheus-token-file, or --prometheus-username and --prometheus-password-file"
+        case _:
+            repair = f"check that it is Prometheus's address; the query was {shortened(error.query)}"
+    return f"--prometheus-url: {error.cause}: {repair}"
 
 
 def _sizes(values: FlagValues) -> Sizes:

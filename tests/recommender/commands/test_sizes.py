@@ -237,7 +237,7 @@ def test_a_store_without_containers_ends_with_1(url: str, run: Run) -> None:
     ("flags", "problem"),
     [
         ((), "--prometheus-url is missing"),
-        (("--prometheus-url", "http://127.0.0.1:1"), "query"),
+        (("--prometheus-url", "http://127.0.0.1:1"), "--prometheus-url: no connection to http://127.0.0.1:1"),
         (("--prometheus-url", "http://127.0.0.1:1", "--last", "5m"), "between 1h and 90d"),
         (("--prometheus-url", "http://127.0.0.1:1", "--percentile", "0"), "write auto, or a number"),
         (("--prometheus-url", "http://127.0.0.1:1", "--margin", "0.15"), "such as 15%"),

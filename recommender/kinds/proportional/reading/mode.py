@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def _rung(numbers: list[int]) -> tuple[int, int]:
     if len(numbers) != 2:
-        raise WrongValueError(f"a rung has {len(numbers)} values instead of 2", "write [threshold, replicas]")
+        raise WrongValueError(f"a rung needs 2 values and has {len(numbers)}", "write [threshold, replicas]")
     return numbers[0], numbers[1]
 
 

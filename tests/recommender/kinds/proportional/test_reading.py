@@ -197,8 +197,8 @@ BAD: Final = {
     "short, long, negative and ambiguous rungs": (
         "ladder:\n  nodesToReplicas:\n  - [3]\n  - [1, 2, 9]\n  coresToReplicas: [[1, -1], [1, 2]]",
         [
-            "3: a rung has 1 values instead of 2: write [threshold, replicas]",
-            "4: a rung has 3 values instead of 2: write [threshold, replicas]",
+            "3: a rung needs 2 values and has 1: write [threshold, replicas]",
+            "4: a rung needs 2 values and has 3: write [threshold, replicas]",
             "5: the rung [1, -1] of `coresToReplicas` has a negative number: write 0 or more",
             "5: several rungs of `coresToReplicas` have the threshold 1: keep one of them",
         ],
@@ -251,7 +251,7 @@ BAD: Final = {
     ),
     "an empty rung": (
         "ladder: {nodesToReplicas: [[], [1, 1]]}",
-        ["1: a rung has 0 values instead of 2: write [threshold, replicas]"],
+        ["1: a rung needs 2 values and has 0: write [threshold, replicas]"],
     ),
     "names that no object has": (
         "configMap: {namespace: A, name: a/b}",
