@@ -47,6 +47,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "sizes": ("--workloads", "5000"),
     "slow_readers": ("--readers", "300", "--strangers", "1000", "--seconds", "30"),
     "start_cost": ("--starts", "5"),
+    "starts": ("--starts", "100"),
     "tenants": (),
 }
 """Names, and the options with which the README's figures are made."""

@@ -16,19 +16,25 @@ _PERIOD_MICROSECONDS = 100_000
 
 
 @contextmanager
-def limited_group(cpu_milli: int, memory_mib: int) -> Iterator[tuple[str, ...] | None]:
-    """Yield what to put before a command so that it runs within the limits; None where no group can be made."""
+def limited_group(cpu_milli: int | None, memory_mib: int | None) -> Iterator[tuple[str, ...] | None]:
+    """Yield what to put before a command so that it runs within the limits; None where no group can be made.
+
+    A limit of None is none.
+    """
     name = f"tidewatch-bench-{os.getpid()}"
-    quota, most_bytes = cpu_milli * _PERIOD_MICROSECONDS // 1000, memory_mib << 20
+    is_second_version = (_ROOT / "cgroup.controllers").exists()
+    none = "max" if is_second_version else "-1"
+    quota = none if cpu_milli is None else str(cpu_milli * _PERIOD_MICROSECONDS // 1000)
+    most_bytes = none if memory_mib is None else str(memory_mib << 20)
     folders: list[Path] = []
     try:
-        if (_ROOT / "cgroup.controllers").exists():
-            limits = {"cpu.max": f"{quota} {_PERIOD_MICROSECONDS}", "memory.max": str(most_bytes)}
+        if is_second_version:
+            limits = {"cpu.max": f"{quota} {_PERIOD_MICROSECONDS}", "memory.max": most_bytes}
             folders.append(_made(_ROOT / name, limits))
         else:
-            cpu = {"cpu.cfs_period_us": str(_PERIOD_MICROSECONDS), "cpu.cfs_quota_us": str(quota)}
+            cpu = {"cpu.cfs_period_us": str(_PERIOD_MICROSECONDS), "cpu.cfs_quota_us": quota}
             folders.append(_made(_ROOT / "cpu" / name, cpu))
-            folders.append(_made(_ROOT / "memory" / name, {"memory.limit_in_bytes": str(most_bytes)}))
+            folders.append(_made(_ROOT / "memory" / name, {"memory.limit_in_bytes": most_bytes}))
     except OSError:
         yield None
     else:

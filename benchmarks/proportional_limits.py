@@ -2,9 +2,9 @@
 
 A real `tidewatch-recommender proportional` watches a scripted API server. Rows: idle, under the heartbeats of kubelets,
 and with the page, which is asked once, each with memory and processor time per poll of 10 s; and, where this machine
-lets control groups be made, how long `/healthz` takes to answer within the limits of manifests. A row has an error if
-the recommendation is not what the number of nodes demands, if there are several processes, or if `/healthz` or the
-page does not answer.
+lets control groups be made, how long `/healthz` takes to answer within limits, and with the flags and limits of each
+manifest of the peer. A row has an error if the recommendation is not what the number of nodes demands, if there are
+several processes, if `/healthz` or the page does not answer, or if the kubelet would have killed the container by then.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from benchmarks.cluster_stage import HEARTBEATS_PER_SECOND, scripted_api_server, temporary_folder
 from benchmarks.cores import Cores, on
 from benchmarks.limited_group import limited_group
+from benchmarks.peer_manifests import PEER_MANIFESTS, PeerManifest
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.usage import usage
@@ -43,6 +44,12 @@ SETTLE_SECONDS = 3.0
 FEW_NODES = 10
 LIMITS = ((100, 64), (20, 64))
 """Thousandths of a core and MiB, as manifests set them, with the memory that the page names."""
+ARGUMENTS = (
+    "--target=deployment/coredns",
+    "--configmap=dns-autoscaler",
+    f'--default-params={{"linear": {{"nodesPerReplica": {NODES_PER_REPLICA}}}}}',
+)
+"""The parameters are those of a ConfigMap that is missing."""
 PRODUCT = Path(sys.executable).with_name("tidewatch-recommender")
 _VALUE = re.compile(r"^tidewatch_recommended_replicas\{[^}]*\} (\S+)$", re.MULTILINE)
 
@@ -70,8 +77,15 @@ def measure(nodes: int, seconds: float, limits: bool, progress: Progress) -> Rep
         _running("heartbeats", nodes, HEARTBEATS_PER_SECOND, seconds, progress, cores),
         _running("page", nodes, 0.0, seconds, progress, cores, free_port()),
     ]
-    for few_or_all, (cpu_milli, memory_mib) in itertools.product((FEW_NODES, nodes), LIMITS) if limits else ():
-        row = _limited(few_or_all, cpu_milli, memory_mib, progress, cores)
+    limited = [
+        *(
+            PeerManifest(name=f"in {cpu}m and {memory} MiB", arguments=ARGUMENTS, cpu_milli=cpu, memory_mib=memory)
+            for cpu, memory in LIMITS
+        ),
+        *PEER_MANIFESTS,
+    ]
+    for few_or_all, manifest in itertools.product((FEW_NODES, nodes), limited) if limits else ():
+        row = _limited(few_or_all, manifest, progress, cores)
         if row is not None:
             rows.append(row)
     return report(NAME, rows, nodes=nodes)
@@ -114,20 +128,20 @@ def _running(
     }
 
 
-def _limited(nodes: int, cpu_milli: int, memory_mib: int, progress: Progress, cores: Cores) -> Row | None:
+def _limited(nodes: int, manifest: PeerManifest, progress: Progress, cores: Cores) -> Row | None:
     """Return how long `/healthz` takes within limits; None where no control group can be made."""
-    phase = f"{nodes} nodes in {cpu_milli}m and {memory_mib} MiB"
+    phase = f"{nodes} nodes, {manifest.name}"
     progress.say(phase)
     with (
         temporary_folder() as folder,
         scripted_api_server({"nodes": nodes}, 0.0, folder, cores) as api_server,
-        limited_group(cpu_milli, memory_mib) as within,
+        limited_group(manifest.cpu_milli, manifest.memory_mib) as within,
     ):
         if within is None:
             progress.say("no control group can be made here, so nothing is measured within limits")
             return None
         port = free_port()
-        command = [*within, *_command(api_server, port)]
+        command = [*within, *_command(api_server, port, manifest.arguments)]
         began = time.monotonic()
         with start(command, name="proportional", log_path=folder / "log", folder=folder) as process:
             process.wait_until(lambda: _answers(port), FIRST_LISTS_SECONDS)
@@ -135,23 +149,23 @@ def _limited(nodes: int, cpu_milli: int, memory_mib: int, progress: Progress, co
             process.wait_until(lambda: _value(port) is not None, FIRST_LISTS_SECONDS)
             return {
                 "phase": phase,
-                "errors": 0,
+                "errors": int(healthy > (manifest.killed_after_seconds or math.inf)),
                 "replicas": _value(port),
                 "healthz_s": round(healthy, 2),
+                "killed_after_s": manifest.killed_after_seconds,
+                "memory_limit_mib": manifest.memory_mib,
                 "first_value_s": round(time.monotonic() - began, 1),
                 "peak_mib": usage(process.pid).peak_mib,
             }
 
 
-def _command(api_server: ApiServer, port: int) -> list[str]:
-    """Return the command: nothing is written, and the parameters are those of a ConfigMap that is missing."""
+def _command(api_server: ApiServer, port: int, arguments: Sequence[str] = ARGUMENTS) -> list[str]:
+    """Return the command, which writes nothing."""
     return [
         str(PRODUCT),
         "proportional",
         "--namespace=kube-system",
-        "--target=deployment/coredns",
-        "--configmap=dns-autoscaler",
-        f'--default-params={{"linear": {{"nodesPerReplica": {NODES_PER_REPLICA}}}}}',
+        *arguments,
         "--dry-run",
         f"--kubeconfig={api_server.kubeconfig}",
         f"--plain-bind-address=127.0.0.1:{port}",

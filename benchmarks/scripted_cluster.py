@@ -1,8 +1,8 @@
 """A scripted API server with a large cluster: `python -m benchmarks.scripted_cluster --nodes 5000 --pods 50000 …`.
 
-It serves lists in pages, streamed lists, and watches of nodes, pods, services and ReplicaSets over HTTP, and sends the
-nodes' heartbeats. It prints its port. Whole nodes and pods have the size of real ones. Pods are whole, and bound to
-nodes, unless their metadata alone is asked for.
+It serves lists in pages, streamed lists, and watches of nodes, pods, services and ReplicaSets over HTTP, allows what
+access reviews ask about, and sends the nodes' heartbeats. It prints its port. Whole nodes and pods have the size of
+real ones. Pods are whole, and bound to nodes, unless their metadata alone is asked for.
 """
 
 from __future__ import annotations
@@ -131,6 +131,13 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._list(kind, int(query.get("continue", "0")), int(query.get("limit", _PAGE)))
 
+    def do_POST(self) -> None:
+        """Allow whatever an access review asks about."""
+        self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        self._reply(
+            201, {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "status": {"allowed": True}}
+        )
+
     def _is_metadata(self) -> bool:
         return "PartialObjectMetadata" in self.headers.get("Accept", "")
 
@@ -153,8 +160,11 @@ class _Handler(BaseHTTPRequestHandler):
         head = {"kind": _LISTS[kind], "apiVersion": group_version}
         if self._is_metadata():
             head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-        body = _json(head | {"metadata": about, "items": items})
-        self.send_response(200)
+        self._reply(200, head | {"metadata": about, "items": items})
+
+    def _reply(self, status: int, document: dict[str, Any]) -> None:
+        body = _json(document)
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

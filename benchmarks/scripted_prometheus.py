@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 METRIC = "load"
 PATH_LABEL = "path"
 _NAMESPACE = re.compile(r'namespace="([^"]+)"')
 _PATH = re.compile(rf'{PATH_LABEL}="(\d+)"')
 _DUPLICATE = "found duplicate series for the match group on the right hand-side of the operation"
+_AGE = "timestamp("
+"""In the query with which the recommender asks how old the newest sample of a load is: here, none is old."""
 _PAST_SECONDS = 30.0
 """Age of a query's time from which it is a cross-check and not a refresh."""
 
@@ -54,6 +56,8 @@ class Script:
     seconds: float = 0.0
     """Duration of each query in seconds."""
     doubled: frozenset[str] = frozenset()
+    load_at: Callable[[float], float] = float
+    """The value at a time in Unix seconds, for range queries, which have one series without labels."""
     asked: list[AskedQuery] = field(default_factory=list)
 
     def answer(self, query: str, moment: float) -> tuple[int, bytes]:
@@ -61,6 +65,9 @@ class Script:
         self.asked.append(AskedQuery(query, time.monotonic(), is_cross_check=time.time() - moment > _PAST_SECONDS))
         if self.seconds:
             time.sleep(self.seconds)
+        if _AGE in query:
+            newest = {"metric": {"tidewatch_part": "0"}, "value": [moment, f"{moment:.3f}"]}
+            return 200, _vector([newest])
         named = _NAMESPACE.findall(query) or list(self.pods)
         if self.doubled.intersection(named):
             refusal = {"status": "error", "errorType": "execution", "error": _DUPLICATE}
@@ -72,8 +79,18 @@ class Script:
             for ns in named
             for number in range(self.pods.get(ns, 0))
         )
-        data = {"resultType": "vector", "result": list(samples)}
-        return 200, msgspec.json.encode({"status": "success", "data": data})
+        return 200, _vector(list(samples))
+
+    def history(self, start: float, end: float, step: float) -> bytes:
+        """Return the body for a range query."""
+        moments = (start + place * step for place in range(int((end - start) // step) + 1))
+        values = [[moment, f"{self.load_at(moment):g}"] for moment in moments]
+        data = {"resultType": "matrix", "result": [{"metric": {}, "values": values}]}
+        return msgspec.json.encode({"status": "success", "data": data})
+
+
+def _vector(samples: Sequence[object]) -> bytes:
+    return msgspec.json.encode({"status": "success", "data": {"resultType": "vector", "result": samples}})
 
 
 def pod_name(number: int) -> str:
@@ -125,6 +142,9 @@ class _Handler(BaseHTTPRequestHandler):
         match path:
             case "/api/v1/query" if METRIC in parameters.get("query", ""):
                 status, body = self.told.answer(parameters["query"], float(parameters.get("time", time.time())))
+            case "/api/v1/query_range":
+                status = 200
+                body = self.told.history(*(float(parameters[name]) for name in ("start", "end", "step")))
             case "/api/v1/series":
                 labels = {"__name__": METRIC, "namespace": "bank", "pod": pod_name(0)}
                 status, body = 200, msgspec.json.encode({"status": "success", "data": [labels]})

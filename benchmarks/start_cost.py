@@ -1,8 +1,9 @@
-"""What a start of the recommender takes on a small cluster: `python -m benchmarks.start_cost --starts 5`.
+"""What a start takes on a small cluster: `python -m benchmarks.start_cost --starts 5`.
 
-Real processes with a file of a small cluster: `run` until `/readyz` answers with 200, and `recommend` until it ends.
-Each row has the median processor time of the whole process tree, user and system, and the median time. A row has an
-error for each `recommend` without a value; a `run` that does not become ready ends the benchmark.
+Real processes: `serve`, `nodes` and `run` until `/readyz` answers with 200, and `recommend` until it ends. The servers
+watch a scripted cluster; `recommend` reads a file of a small one. Each row has the median processor time of the whole
+process tree, user and system, and the median time. A row has an error for each `recommend` without a value; a server
+that does not become ready ends the benchmark.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
-import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,8 @@ import msgspec
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.report import report
 from benchmarks.running import run
+from benchmarks.start_stage import ENTRIES, NODES, SERVERS, Ports, start_stage
 from benchmarks.usage import usage
-from demo.machine.ports import free_port
 from demo.machine.processes import start
 
 if TYPE_CHECKING:
@@ -31,16 +32,21 @@ if TYPE_CHECKING:
 
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
+    from benchmarks.start_stage import StartStage
 
 NAME = "start_cost"
-NODES = 10
 LONGEST_START_SECONDS = 60.0
 PRODUCT = Path(sys.executable).with_name("tidewatch-recommender")
-KINDS = {
-    "proportional": "proportional: {linear: {nodesPerReplica: 16}}\n"
-    "  targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]",
-    "clusterSize": "clusterSize: {nodeGroups: {static: [{name: all, min: 1, max: 20, selector: {pool: all}}]}}",
-}
+
+
+@dataclass(frozen=True, slots=True)
+class StartCost:
+    """What one start took."""
+
+    cpu_seconds: float
+    passed_seconds: float
+    is_right: bool = True
+    """Whether the command has done what it is there for."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,64 +63,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def measure(starts: int, progress: Progress) -> Report:
     """Run everything and return the report. Raises ProcessFailedError."""
     rows: list[Row] = []
-    with temporary_folder() as folder:
+    with temporary_folder() as folder, start_stage(folder) as stage:
         objects = folder / "objects"
         objects.mkdir()
         (objects / "all.json").write_bytes(msgspec.json.encode(_cluster()))
-        for kind, entry in KINDS.items():
+        for server in SERVERS:
+            progress.say(server)
+            rows.append(_row(server, [_started(stage, server) for _ in range(starts)]))
+        for kind in ENTRIES:
+            progress.say(f"recommend, {kind}")
             file = folder / f"{kind}.yaml"
-            file.write_text(
-                f"apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\nstate: {folder}/state\n"
-                f"recommendations:\n- name: one\n  {entry}\n"
-            )
-            for command in (_run, _recommend):
-                name = command.__name__.strip("_")
-                progress.say(f"{name}, {kind}")
-                found = [command(file, objects, folder) for _ in range(starts)]
-                rows.append(
-                    {
-                        "phase": f"{name}, {kind}",
-                        "errors": sum(not is_right for is_right, _, _ in found),
-                        "cpu_s": round(statistics.median(cpu for _, cpu, _ in found), 2),
-                        "passed_s": round(statistics.median(passed for _, _, passed in found), 2),
-                    }
-                )
+            rows.append(_row(f"recommend, {kind}", [_recommended(file, objects) for _ in range(starts)]))
     return report(NAME, rows, nodes=NODES)
 
 
-def _run(file: Path, objects: Path, folder: Path) -> tuple[bool, float, float]:
-    """Return True, and processor time and time until it is ready, in seconds. Raises ProcessFailedError."""
-    port = free_port()
-    command = [
-        str(PRODUCT),
-        "run",
-        f"--config={file}",
-        f"--objects={objects}",
-        f"--plain-bind-address=127.0.0.1:{port}",
-    ]
-    command += ["--bind-address=127.0.0.1", f"--port={free_port()}"]
+def _row(phase: str, found: Sequence[StartCost]) -> Row:
+    return {
+        "phase": phase,
+        "errors": sum(not one.is_right for one in found),
+        "cpu_s": round(statistics.median(one.cpu_seconds for one in found), 2),
+        "passed_s": round(statistics.median(one.passed_seconds for one in found), 2),
+    }
+
+
+def _started(stage: StartStage, server: str) -> StartCost:
+    """Return what a server takes until it is ready. Raises ProcessFailedError."""
+    ports = Ports.unused()
+    command = [*SERVERS[server](stage, ports), f"--plain-bind-address=127.0.0.1:{ports.plain}"]
     began = time.monotonic()
-    with start(command, name="run", log_path=folder / "log", folder=folder) as process:
-        process.wait_until(lambda: _is_ready(port), LONGEST_START_SECONDS)
-        return True, usage(process.pid).cpu_seconds, time.monotonic() - began
+    with start(command, name=server, log_path=stage.folder / "log", folder=stage.folder) as process:
+        process.wait_until(ports.are_ready, LONGEST_START_SECONDS)
+        return StartCost(usage(process.pid).cpu_seconds, time.monotonic() - began)
 
 
-def _recommend(file: Path, objects: Path, _folder: Path) -> tuple[bool, float, float]:
-    """Return whether there is a value, and processor time and time, in seconds."""
+def _recommended(file: Path, objects: Path) -> StartCost:
+    """Return what `recommend` takes until it ends."""
     command = [str(PRODUCT), "recommend", f"--config={file}", f"--cluster={objects}", "--output=json"]
     before, began = os.times(), time.monotonic()
     ended = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=LONGEST_START_SECONDS, check=False)
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return ended.returncode == 0, cpu, time.monotonic() - began
-
-
-def _is_ready(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
+    return StartCost(cpu, time.monotonic() - began, ended.returncode == 0)
 
 
 def _cluster() -> dict[str, object]:

@@ -1,0 +1,79 @@
+"""How manifests start cluster-proportional-autoscaler: its flags, the limits of its container, and who kills it.
+
+Facts of 2026, read in the files that are named; the namespace is `kube-system` everywhere. The limit on memory is the
+manifest's own where that is enough, else the one that docs/migration-from-cluster-proportional-autoscaler.md names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_LINEAR = '{"linear":{"coresPerReplica":256,"nodesPerReplica":16,"preventSinglePointFailure":true}}'
+_OF_GARDENER = (
+    '{"linear":{"coresPerReplica":256,"nodesPerReplica":16,"min":2,"preventSinglePointFailure":true,'
+    '"includeUnschedulableNodes":true}}'
+)
+_LOGGED = ("--logtostderr=true", "--v=2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerManifest:
+    """One manifest."""
+
+    name: str
+    arguments: tuple[str, ...]
+    cpu_milli: int | None = None
+    """The limit on CPU; None for none."""
+    memory_mib: int | None = None
+    """Likewise on memory."""
+    killed_after_seconds: float | None = None
+    """When the kubelet ends a container that has not answered its liveness probe; None without one."""
+
+
+PEER_MANIFESTS = (
+    # coredns/helm: charts/coredns/templates/deployment-autoscaler.yaml and values.yaml. Probes after 10 s, three times
+    # 5 s. Memory: 10 MiB there. The chart makes the ConfigMap; here its parameters are the default.
+    PeerManifest(
+        name="CoreDNS's chart, RKE2",
+        arguments=(
+            "--configmap=coredns-autoscaler",
+            "--target=Deployment/coredns",
+            *_LOGGED,
+            f"--default-params={_LINEAR}",
+        ),
+        cpu_milli=20,
+        memory_mib=64,
+        killed_after_seconds=25.0,
+    ),
+    # kubernetes/kubernetes: cluster/addons/dns-horizontal-autoscaler/dns-horizontal-autoscaler.yaml. Requests alone.
+    PeerManifest(
+        name="Kubernetes's add-on",
+        arguments=(
+            "--configmap=kube-dns-autoscaler",
+            "--target=Deployment/kube-dns",
+            f"--default-params={_LINEAR}",
+            *_LOGGED,
+        ),
+    ),
+    # kubernetes/kops: upup/models/cloudup/resources/addons/coredns.addons.k8s.io. Requests alone.
+    PeerManifest(
+        name="kOps",
+        arguments=(
+            "--configmap=coredns-autoscaler",
+            "--target=Deployment/coredns",
+            f"--default-params={_LINEAR}",
+            *_LOGGED,
+        ),
+    ),
+    # gardener/gardener: pkg/component/networking/coredns. Memory alone.
+    PeerManifest(
+        name="Gardener",
+        arguments=(
+            "--configmap=coredns-autoscaler",
+            "--target=deployment/coredns",
+            f"--default-params={_OF_GARDENER}",
+            *_LOGGED,
+        ),
+        memory_mib=70,
+    ),
+)
