@@ -118,7 +118,8 @@ class PlainServer:
 
     def _run(self, woken: socket.socket) -> None:
         while not self._stopped.is_set():
-            for key, _ in self._poller.select(_LONGEST_WAIT):
+            # Without visitors nothing expires, and a stop is seen by the end of the connection that wakes the poller.
+            for key, _ in self._poller.select(_LONGEST_WAIT if self._visitors else None):
                 if isinstance(key.data, _Visitor):
                     self._advance(key.data)
                 else:

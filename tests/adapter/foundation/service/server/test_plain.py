@@ -258,6 +258,18 @@ def test_a_head_without_end_is_cut_off(port: int) -> None:
         assert is_closed(sock)
 
 
+def test_it_stops_while_nobody_asks() -> None:
+    """Its thread sleeps then until something happens, and the stop wakes it."""
+    before = set(threading.enumerate())
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
+        server = PlainServer(listener, answer)
+        server.start()
+        started = set(threading.enumerate()) - before
+        server.stop()
+    assert [thread.name for thread in started] == ["plain-http"]
+    until(lambda: not any(thread.is_alive() for thread in started))
+
+
 def test_it_stops_while_visitors_stall() -> None:
     listener = listening_socket(Address("127.0.0.1", 0))
     server = PlainServer(listener, answer)
