@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recommender.kinds.predictive.bound import bounded_forecasts
-from recommender.kinds.predictive.choice.auto import DEFAULT_OPTIONS, capacity_of, choice_limits, run_auto
+from recommender.kinds.predictive.choice.auto import PlayedChoices, capacity_of, choice_limits
 from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.choice.options import DEFAULT_OPTIONS
 from recommender.kinds.predictive.current import duration_text
 from recommender.kinds.predictive.forecast import Forecasts, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 REPLAYED_SECONDS = 8 * DAY_SECONDS
 """A record covers a week; the day before gives the fleet its size at the beginning."""
+LEAST_HISTORY_SECONDS = DAY_SECONDS / 8
+"""With less history no model can be compared with another one."""
+SERIES_AT_ONCE = 16
+"""Of so many series all policies are simulated together: eight days of one take about 10 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +81,22 @@ def verdict_on(model: str, reason: str, headroom_ratio: float) -> SeriesVerdict:
 def tried(model_name: str, history: LoadHistory, task: ForecastTask) -> ModelTrial:
     """Return what a model would have forecast in the last days, and its parameters for the time from now on."""
     model = model_named(model_name)
-    skipped = _replayed_from(history)
+    skipped = replayed_from(history)
     forecasts = rolling_forecasts(model, history, task, RollingOptions(first_step=skipped))
     parameters = None if model.fit is no_fit else model.fit(history, task)
-    return ModelTrial(model_name, parameters, _number(history) + skipped, forecasts.upper[:, skipped:])
+    return ModelTrial(model_name, parameters, step_number(history) + skipped, forecasts.upper[:, skipped:])
 
 
 def continued(trial: ModelTrial, history: LoadHistory, task: ForecastTask) -> ModelTrial:
     """Return the trial with the forecasts of the steps since its end, by the parameters in use."""
-    begin = trial.first + trial.upper.shape[1] - _number(history)
+    begin = trial.first + trial.upper.shape[1] - step_number(history)
     origins = np.arange(max(0, begin), history.steps, dtype=np.int64)
     if not len(origins):
         return trial
     missed = np.full((len(trial.upper), max(0, -begin)), np.nan)
     forecasts = bounded_forecasts(model_named(trial.model), trial.parameters, history, origins, task)
     upper = np.concatenate([trial.upper, missed, forecasts.upper], axis=1)
-    surplus = max(0, upper.shape[1] - (history.steps - _replayed_from(history)))
+    surplus = max(0, upper.shape[1] - (history.steps - replayed_from(history)))
     return ModelTrial(trial.model, trial.parameters, trial.first + surplus, upper[:, surplus:])
 
 
@@ -99,22 +104,25 @@ def verdicts(
     configured: str, history: LoadHistory, trials: Sequence[ModelTrial], task: ForecastTask, fleet: FleetSettings
 ) -> tuple[SeriesVerdict, ...]:
     """Return the verdict on each series of the history, with the trials of models on the same series."""
-    skipped = _replayed_from(history)
+    skipped = replayed_from(history)
     start_seconds = history.start_seconds + skipped * history.step_seconds
     recent = LoadHistory(start_seconds, history.step_seconds, history.values[:, skipped:])
     limits = choice_limits(history, task)[:, skipped:]
     uppers = {trial.model: _align_forecasts(trial, recent) for trial in trials}
-    return tuple(
-        _verdict(
-            configured,
-            LoadHistory(start_seconds, history.step_seconds, recent.values[series : series + 1]),
-            {name: upper[series : series + 1] for name, upper in uppers.items()},
-            limits[series],
-            task,
-            fleet,
-        )
-        for series in range(len(history.values))
-    )
+    found: list[SeriesVerdict] = []
+    for first in range(0, len(history.values), SERIES_AT_ONCE):
+        some = slice(first, first + SERIES_AT_ONCE)
+        block = LoadHistory(start_seconds, history.step_seconds, recent.values[some])
+        forecasts = {name: Forecasts(upper[some], upper[some]) for name, upper in uppers.items()}
+        played = PlayedChoices(block, forecasts, task, fleet, limits[some])
+        for series, load in enumerate(block.values):
+            choice = played.last_choice(series)
+            if configured == ModelName.AUTO:
+                found.append(_verdict_of_auto(choice, load, played.capacity[series], fleet))
+            else:
+                upper = forecasts[configured].upper[series] if configured in forecasts else None
+                found.append(_verdict_on_configured(configured, choice, load, upper, task, fleet))
+    return tuple(found)
 
 
 def caught_up(
@@ -130,6 +138,9 @@ def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) 
     steps = int(DAY_SECONDS / fleet.step_seconds)
     if len(load) < steps or np.isnan(load[-steps:]).all():
         return ""
+    # The day, and what its first size depends on.
+    needed = steps + fleet.down_window_steps + fleet.lag_steps
+    load, capacity = load[-needed:], capacity[-needed:]
     counted = np.zeros(len(load), dtype=bool)
     counted[-steps:] = True
     found = measure(load, simulate(desired_replicas(capacity, fleet.load_per_replica), fleet), counted, fleet)
@@ -140,32 +151,35 @@ def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) 
     return f"in the last day {_measures_text(found)}; headroom of {100 * ratio:.0f} %, which costs the same, {beside}"
 
 
-def _verdict(
+def _verdict_of_auto(
+    choice: ModelChoice, load: FloatArray, capacity: FloatArray, fleet: FleetSettings
+) -> SeriesVerdict:
+    last_day = last_day_text(load, capacity, fleet)
+    return SeriesVerdict(
+        choice.model, f"auto: {_reason(choice)}", choice.blend, choice.bill, _shortages(choice), last_day
+    )
+
+
+def _verdict_on_configured(
     configured: str,
-    history: LoadHistory,
-    uppers: Mapping[str, FloatArray],
-    limits: FloatArray,
+    choice: ModelChoice,
+    load: FloatArray,
+    upper: FloatArray | None,
     task: ForecastTask,
     fleet: FleetSettings,
 ) -> SeriesVerdict:
-    run = run_auto(
-        history, {name: Forecasts(upper, upper) for name, upper in uppers.items()}, task, fleet, limits=limits
-    )
-    choice, load = run.decisions[-1], history.values[0]
-    shortage: dict[str, float | None] = {str(record.name): record.shortage_versus_headroom for record in choice.records}
-    if configured == ModelName.AUTO:
-        last_day = last_day_text(load, run.capacity, fleet)
-        return SeriesVerdict(choice.model, f"auto: {_reason(choice)}", choice.blend, choice.bill, shortage, last_day)
     ratio = 0.0 if configured == ModelName.REACTIVE else task.headroom_ratio
-    upper = uppers[configured][0] if configured in uppers else load * (1 + ratio)
-    capacity = capacity_of(load, upper, task.headroom_ratio)
-    found = verdict_on(configured, _configured_reason(choice.record(configured)), ratio)
+    capacity = capacity_of(load, load * (1 + ratio) if upper is None else upper, task.headroom_ratio)
     return replace(
-        found,
+        verdict_on(configured, _configured_reason(choice.record(configured)), ratio),
         bill=bill_of(load, capacity, fleet),
-        shortage_versus_headroom=shortage,
+        shortage_versus_headroom=_shortages(choice),
         last_day=last_day_text(load, capacity, fleet),
     )
+
+
+def _shortages(choice: ModelChoice) -> dict[str, float | None]:
+    return {str(record.name): record.shortage_versus_headroom for record in choice.records}
 
 
 def _reason(choice: ModelChoice) -> str:
@@ -211,16 +225,18 @@ def _measures_text(measures: Measures) -> str:
 def _align_forecasts(trial: ModelTrial, history: LoadHistory) -> FloatArray:
     """Return the forecasts of the steps of a history; NaN where the trial has none."""
     found = np.full(history.values.shape, np.nan)
-    offset = trial.first - _number(history)
+    offset = trial.first - step_number(history)
     begin, end = max(0, offset), min(history.steps, offset + trial.upper.shape[1])
     if end > begin:
         found[:, begin:end] = trial.upper[:, begin - offset : end - offset]
     return found
 
 
-def _replayed_from(history: LoadHistory) -> int:
+def replayed_from(history: LoadHistory) -> int:
+    """Return the step from which on records cover a history."""
     return max(0, history.steps - int(REPLAYED_SECONDS / history.step_seconds))
 
 
-def _number(history: LoadHistory) -> int:
+def step_number(history: LoadHistory) -> int:
+    """Return the number of the first step, counted from the Unix epoch."""
     return round(history.start_seconds / history.step_seconds)

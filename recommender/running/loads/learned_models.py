@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
+    from recommender.kinds.predictive.many_series import SharedFit
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
@@ -24,19 +25,23 @@ class Learned:
     """The targets that models were tried on, in the order of the series of parameters."""
     trials: Mapping[str, ModelTrial] = field(default_factory=dict)
     """By model: its parameters and its record."""
+    shared: Mapping[str, SharedFit] = field(default_factory=dict)
+    """By model, the fits that serve all targets, of many targets or since a restart; a trial comes first."""
     verdicts: Mapping[Target, SeriesVerdict] = field(default_factory=dict)
-    others: SeriesVerdict | None = None
-    """For targets that no model was tried on; None: there are none."""
     problems: Mapping[str, str] = field(default_factory=dict)
     """By model, why it could not be fitted."""
 
     def verdict(self, target: Target) -> SeriesVerdict | None:
         """Return the verdict on a target; None if nothing has been learned of it."""
-        return self.verdicts.get(target, self.others)
+        return self.verdicts.get(target)
 
     def has(self, model: str) -> bool:
         """Whether a model has been fitted."""
-        return model in self.trials
+        return model in self.trials or model in self.shared
+
+    def parameters(self, model: str) -> Any:  # noqa: ANN401 - each model has its own parameters
+        """Return the parameters in use of a model that has been fitted."""
+        return self.trials[model].parameters if model in self.trials else self.shared[model].parameters
 
 
 class LearnedModels:

@@ -2,34 +2,38 @@
 
 Every two days the models of a recommendation are tried on its trailing days and fitted to its whole history. Every ten
 minutes, or every hour with many recommendations, their records are continued, and the model in use is chosen again. The
-recommendation whose models are oldest is first.
+recommendation whose models are oldest is first. `learning_many` does the same for recommendations with many targets.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
-from recommender.kinds.predictive.current import lacks_history
-from recommender.kinds.predictive.history import DAY_SECONDS
-from recommender.kinds.predictive.learning import SeriesVerdict, caught_up, tried
-from recommender.kinds.predictive.models.table import MODELS
-from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName
+from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, caught_up, tried
+from recommender.kinds.predictive.many_series import newest_fits
+from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
-from recommender.running.loads.grid import index_at
 from recommender.running.loads.learned_models import Learned
-from recommender.running.loads.predicting import POOLED
+from recommender.running.loads.learning_many import ManyTargetsLearner
+from recommender.running.loads.learning_rules import (
+    FIT_SECONDS,
+    LONGEST_CHILD_SECONDS,
+    RETRY_SECONDS,
+    catch_up_seconds,
+    known_past,
+    learns_anew_for,
+    models_to_try,
+)
+from recommender.running.loads.predicting import FITTED_ALONE, POOLED
 from recommender.running.loads.tasks import fleet_of, task_of
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from adapter.foundation.time.clock import Clock
     from recommender.kinds.predictive.forecast import ForecastTask, Model
@@ -38,47 +42,16 @@ if TYPE_CHECKING:
     from recommender.running.loads.delays import DelayMeter
     from recommender.running.loads.histories import TargetHistory
     from recommender.running.loads.learned_models import LearnedModels
+    from recommender.running.loads.learning_rules import LearningTelemetry, RunChild, VerdictStore
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
 _log = logging.getLogger(__name__)
 
 _LOOP_SECONDS: Final = 2.0
-CATCH_UP_SECONDS: Final = 3_600.0
-"""How often a model is chosen again, at least."""
-_CATCH_UP_EACH_SECONDS: Final = 60.0
-"""A choice takes seconds of a core: with few recommendations they are made so much more often."""
-_SOONEST_CATCH_UP_SECONDS: Final = 600.0
-RETRY_SECONDS: Final = 4 * 3_600.0
-"""After which a model is tried again that could not be fitted."""
-LEAST_HISTORY_SECONDS: Final = DAY_SECONDS / 8
-"""With less history no model can be compared with another one."""
-FIT_SECONDS: Final = 60.0
-"""Budget of one fit of one series. A trial takes several: one each two days of the record, and one for the future."""
 _FITS_A_TRIAL: Final = 5
-_LONGEST_TRIAL_SECONDS: Final = 1_800.0
-_YARDSTICKS: Final = frozenset({ModelName.REACTIVE, ModelName.HEADROOM})
-
-
-def catch_up_seconds(recommendations: int) -> float:
-    """Return how often the model in use is chosen again, with so many predictive recommendations."""
-    return min(CATCH_UP_SECONDS, max(_SOONEST_CATCH_UP_SECONDS, _CATCH_UP_EACH_SECONDS * recommendations))
-
-
-class RunChild(Protocol):
-    """Runs a function in a child process (`Children.run`). Raises ChildError."""
-
-    def __call__(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], limits: ChildLimits) -> Any:  # noqa: ANN401 - what the function returns
-        """Return what the function returns."""
-        ...
-
-
-class LearningTelemetry(Protocol):
-    """Counts fits."""
-
-    def learned(self, recommendation: str, model: str, result: str) -> None:
-        """Count a trial of a model with its fits, by result: `ok`, or what kept it from ending."""
-        ...
+_STEPS_OF_ONE_RUN: Final = 6
+"""The fits, and the turns of 1,000 targets: some minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +76,7 @@ class Learner:
         book: LearnedModels,
         run_child: RunChild,
         telemetry: LearningTelemetry,
+        store: VerdictStore,
         clock: Clock,
     ) -> None:
         self._histories = histories
@@ -112,20 +86,33 @@ class Learner:
         self._telemetry = telemetry
         self._clock = clock
         self._states: dict[str, _State] = {}
+        self._served: dict[str, float] = {}
+        """When a recommendation last learned anything."""
+        self._store = store
+        self._many = ManyTargetsLearner(delays, book, run_child, telemetry, store, clock)
+        self._rest_seconds = 0.0
         self._log = StateLog(_log)
 
     def run(self, stop: threading.Event) -> None:
         """Work until the stop."""
-        while not stop.wait(_LOOP_SECONDS):
+        while not stop.wait(max(_LOOP_SECONDS, self._rest_seconds)):
             self.step()
 
     def step(self) -> bool:
         """Learn for the recommendation whose models are oldest; return whether there was one."""
         histories = {history.need.name: history for history in self._histories()}
+        self._served = {name: time for name, time in self._served.items() if name in histories}
         self._states = {name: each for name, each in self._states.items() if name in histories}
-        for name in sorted(histories, key=lambda name: self._states[name].tried if name in self._states else -1.0):
+        self._many.keep(set(histories))
+        self._rest_seconds = 0.0
+        for name in sorted(histories, key=lambda name: self._served.get(name, -1.0)):
+            began = self._clock.monotonic()
             try:
                 if self._learn_due(histories[name]):
+                    self._served[name] = self._clock.monotonic()
+                    if self._many.is_settled(name):
+                        # There is no hurry, and others need the processor, too.
+                        self._rest_seconds = self._served[name] - began
                     return True
             except ChildClosedError:
                 # This process is about to end.
@@ -135,19 +122,28 @@ class Learner:
                 self._log.failed(f"{name} fault", message, problem=f"{type(error).__name__}: {error}")
         return False
 
+    def learn_once(self, history: TargetHistory) -> None:
+        """Let a recommendation learn for a single decision; of very many targets, those with the largest loads."""
+        if len(history.targets()) <= MOST_FITTED_TARGETS:
+            self.learn(history)
+            return
+        for _ in range(_STEPS_OF_ONE_RUN):
+            if not self._many.learn_due(history, 1):
+                return
+
     def learn(self, history: TargetHistory) -> None:
         """Try all models of a recommendation, and choose among them."""
         now, need = self._clock.wall(), history.need
         task = task_of(need, self._delays.delays(need))
-        targets = learning_targets(history, now)
-        past = _past(history, targets, now)
+        targets = history.targets()
+        past = known_past(history, targets, now)
         known = float(history.known_seconds(targets, now).max(initial=0.0))
-        models = _models(need.settings.model, len(history.targets()), known)
+        models = models_to_try(need.settings.model, len(targets), known)
         names = tuple(model.name for model in models)
         # Before anything can fail, so that the others have their turn.
         began = self._clock.monotonic()
-        self._states[need.name] = _State(_basis(history, need), began, began, has_problems=True, models=names)
-        before = self._book.get(need)
+        self._states[need.name] = _State(learns_anew_for(history), began, began, has_problems=True, models=names)
+        before = self._go_on(need, self._book.get(need), targets, past, task)
         kept = dict(before.trials) if before is not None and before.targets == targets and before.task == task else {}
         trials: dict[str, ModelTrial] = {}
         problems: dict[str, str] = {}
@@ -162,7 +158,7 @@ class Learner:
                     trials[model.name] = kept[model.name]
         learned = Learned(task, targets, trials, problems=problems)
         ended = self._clock.monotonic()
-        self._states[need.name] = _State(_basis(history, need), ended, ended, bool(problems), names)
+        self._states[need.name] = _State(learns_anew_for(history), ended, ended, bool(problems), names)
         self._judge(history, need, learned, past)
 
     def _learn_due(self, history: TargetHistory) -> bool:
@@ -171,28 +167,54 @@ class Learner:
         known = float(history.known_seconds(history.targets(), self._clock.wall()).max(initial=0.0))
         if not history.is_downloaded or known < LEAST_HISTORY_SECONDS:
             return False
-        if state is None or state.basis != _basis(history, need):
+        if len(history.targets()) > MOST_FITTED_TARGETS:
+            self._states.pop(need.name, None)
+            return self._many.learn_due(history, len(self._histories()))
+        self._many.forget(need.name)
+        if state is None or state.basis != learns_anew_for(history) or now - state.tried >= _tried_again_after(state):
             self.learn(history)
             return True
-        age = now - state.tried
-        if age >= (RETRY_SECONDS if state.has_problems else REFIT_SECONDS):
-            self.learn(history)
-            return True
-        if now - state.judged < catch_up_seconds(len(self._states)):
+        if now - state.judged < catch_up_seconds(len(self._histories())):
             return False
-        models = tuple(model.name for model in _models(need.settings.model, len(history.targets()), known))
+        models = tuple(model.name for model in models_to_try(need.settings.model, len(history.targets()), known))
         learned = self._book.get(need)
         if learned is None or set(models) > set(state.models):
             self.learn(history)
             return True
         self._states[need.name] = replace(state, judged=now)
-        self._judge(history, need, learned, _past(history, learned.targets, self._clock.wall()))
+        self._judge(history, need, learned, known_past(history, learned.targets, self._clock.wall()))
         return True
+
+    def _go_on(
+        self,
+        need: LoadNeed,
+        learned: Learned | None,
+        targets: tuple[Target, ...],
+        past: LoadHistory,
+        task: ForecastTask,
+    ) -> Learned | None:
+        """Return what has been learned; after a restart with fits, which act until the models have been tried."""
+        if learned is None or learned.trials or not learned.verdicts:
+            return learned
+        chosen = {part.model for verdict in learned.verdicts.values() for part in verdict.blend.parts}
+        # Fits for all targets first: they take a second or two, those for each target up to a minute.
+        for names in (sorted(chosen & POOLED), sorted(chosen & FITTED_ALONE)):
+            limits = ChildLimits(seconds=LONGEST_CHILD_SECONDS)
+            try:
+                found = self._run_child("restart", newest_fits, (names, past, task), limits) if names else {}
+            except ChildClosedError:
+                raise
+            except ChildError as error:
+                _log.warning("recommendation %s: %s cannot be fitted anew: %s", need.name, ", ".join(names), error)
+                continue
+            learned = replace(learned, targets=targets, task=task, shared={**learned.shared, **found})
+            self._book.put(need, learned)
+        return learned
 
     def _tried(self, name: str, model: Model, past: LoadHistory, task: ForecastTask) -> ModelTrial:
         """Return the trial of a model. Raises ChildError."""
         series = 1 if model.name in POOLED else len(past.values)
-        seconds = min(_LONGEST_TRIAL_SECONDS, FIT_SECONDS * _FITS_A_TRIAL * series)
+        seconds = min(LONGEST_CHILD_SECONDS, FIT_SECONDS * _FITS_A_TRIAL * series)
         result, key = "ok", f"{name} {model.name}"
         try:
             found: ModelTrial = self._run_child(
@@ -232,50 +254,11 @@ class Learner:
         self._telemetry.learned(need.name, "choice", "ok")
         by_target = dict(zip(learned.targets, verdicts, strict=True))
         by_model = {trial.model: trial for trial in trials}
-        others = _others(need.settings.model, by_target, len(history.targets()))
-        self._book.put(need, replace(learned, trials=by_model, verdicts=by_target, others=others))
+        learned = replace(learned, trials=by_model, verdicts=by_target)
+        self._book.put(need, learned)
+        self._store.save(need, learned)
 
 
-def _basis(history: TargetHistory, need: LoadNeed) -> object:
-    return need.learned_for, history.step_seconds
-
-
-def learning_targets(history: TargetHistory, now: float) -> tuple[Target, ...]:
-    """Return the targets that models are tried on: all of them, or some of all sizes, the largest among them."""
-    targets = history.targets()
-    if len(targets) <= MOST_FITTED_TARGETS:
-        return targets
-    last = index_at(now, history.step_seconds)
-    with np.errstate(all="ignore"):
-        sizes = np.nan_to_num(np.nanmax(history.rows(targets, last - 10, last), axis=1, initial=0.0))
-    order = np.argsort(-sizes, kind="stable")
-    places = np.linspace(0, len(targets) - 1, MOST_FITTED_TARGETS).astype(np.int64)
-    return tuple(targets[order[place]] for place in places)
-
-
-def _past(history: TargetHistory, targets: tuple[Target, ...], now: float) -> LoadHistory:
-    """Return the samples up to the newest grid time that is surely known."""
-    return history.history(targets, (index_at(now, history.step_seconds) - 1) * history.step_seconds)
-
-
-def _models(configured: ModelName, targets: int, known_seconds: float) -> tuple[Model, ...]:
-    """Return the models to try: those that have the history they need, and parameters for all targets."""
-    return tuple(
-        model
-        for model in MODELS
-        if model.name not in _YARDSTICKS
-        and (configured in {ModelName.AUTO, model.name})
-        and not lacks_history(model, known_seconds)
-        and (targets <= MOST_FITTED_TARGETS or not model.is_heavy or model.name in POOLED)
-    )
-
-
-def _others(configured: ModelName, verdicts: Mapping[Target, SeriesVerdict], targets: int) -> SeriesVerdict | None:
-    """Return the verdict on targets that no model was tried on: that of most of the others."""
-    if configured is not ModelName.AUTO or targets <= len(verdicts):
-        return None
-    ((model, count),) = Counter(verdict.model for verdict in verdicts.values()).most_common(1)
-    like = [verdict for verdict in verdicts.values() if verdict.model == model]
-    middle = sorted(like, key=lambda each: each.blend.headroom_ratio)[len(like) // 2]
-    reason = f"auto: as for {count} of the {len(verdicts)} of {targets:,} targets on which models were compared"
-    return SeriesVerdict(model, reason, middle.blend)
+def _tried_again_after(state: _State) -> float:
+    """Return how long what was tried stands, in seconds."""
+    return RETRY_SECONDS if state.has_problems else REFIT_SECONDS

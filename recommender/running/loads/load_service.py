@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.inputs import LoadInputs
-    from recommender.running.loads.learning import RunChild
+    from recommender.running.loads.learning_rules import RunChild
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.working import RunningLoadService
     from recommender.running.query_values import QueryValues

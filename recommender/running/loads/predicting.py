@@ -39,18 +39,21 @@ _log = logging.getLogger(__name__)
 
 POOLED: Final = frozenset({ModelName.QUANTILE, ModelName.BOOSTED, ModelName.BOOSTED_CONFORMAL})
 """Models whose parameters serve every series, also those that they were not fitted to."""
+FITTED_ALONE: Final = frozenset({ModelName.HOLT_WINTERS, ModelName.STATE_SPACE})
+"""Models with parameters of their own for each series."""
 _BY_NAME: Final = {model.name: model for model in MODELS}
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """Forecasts that stand until the next step of the grid."""
+    """The forecasts of a model for a recommendation, each of which stands for a step of the grid."""
 
     need: LoadNeed
-    number: int
-    learned: Learned | None
-    values: dict[str, dict[Target, ModelForecast]]
-    """By model."""
+    task: ForecastTask
+    parameters: object
+    """Of the model's fit. With others, or for another task, all are made anew."""
+    values: dict[Target, tuple[int, ModelForecast]]
+    """By target, with the number of the step."""
 
 
 class Predictor:
@@ -59,7 +62,7 @@ class Predictor:
     def __init__(self, book: LearnedModels) -> None:
         self._book = book
         self._lock = threading.Lock()
-        self._made: dict[str, _Made] = {}
+        self._made: dict[tuple[str, str], _Made] = {}
         self._states = StateLog(_log)
 
     def predictions(
@@ -103,7 +106,7 @@ class Predictor:
     def keep(self, names: set[str]) -> None:
         """Forget the forecasts of all but these recommendations."""
         with self._lock:
-            self._made = {name: each for name, each in self._made.items() if name in names}
+            self._made = {key: each for key, each in self._made.items() if key[0] in names}
 
     def _tried(
         self,
@@ -142,15 +145,33 @@ class Predictor:
         if not model.is_heavy and len(history.targets()) <= FEW_SERIES:
             return _made_now(model, learned, task, history, loads, now)
         number = nearest_index(now, history.step_seconds)
+        parameters = None if model.fit is no_fit or learned is None else learned.parameters(model.name)
         with self._lock:
-            made = self._made.get(need.name)
-            if made is None or made.need != need or made.number != number or made.learned is not learned:
-                made = self._made[need.name] = _Made(need, number, learned, {})
-        ready = made.values.get(model.name, {})
-        missing = {target: load for target, load in loads.items() if target not in ready}
-        if missing:
-            ready = made.values[model.name] = {**ready, **_made_now(model, learned, task, history, missing, now)}
-        return ready
+            made = self._made.get((need.name, model.name))
+            if made is None or made.parameters is not parameters or (made.need, made.task) != (need, task):
+                made = self._made[need.name, model.name] = _Made(need, task, parameters, {})
+        for target in [target for target in made.values if target not in loads]:
+            del made.values[target]
+        polls = history.step_seconds / need.poll_interval_seconds
+        due = _due(made.values, loads, number, polls if len(loads) > FEW_SERIES else 1.0)
+        if due:
+            found = _made_now(model, learned, task, history, {target: loads[target] for target in due}, now)
+            made.values.update({target: (number, found[target]) for target in due})
+        return {target: made.values[target][1] for target in loads}
+
+
+def _due(
+    values: Mapping[Target, tuple[int, ModelForecast]], loads: Mapping[Target, float], number: int, polls: float
+) -> list[Target]:
+    """Return the targets whose forecasts are made now: those without one, and the oldest of former steps.
+
+    With many targets they are spread over the polls of a step, so that no poll has to make all of them.
+    """
+    missing = [target for target in loads if target not in values]
+    former = [target for target in loads if target in values and values[target][0] < number]
+    late = sum(values[target][0] < number - 1 for target in former)
+    share = max(late, math.ceil(len(loads) / max(1.0, polls)))
+    return missing + sorted(former, key=lambda target: values[target][0])[:share]
 
 
 def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> SeriesVerdict:
@@ -203,7 +224,7 @@ def _made_now(
     targets, at_once, parameters = list(loads), SERIES_AT_ONCE, None
     if model.fit is not no_fit:
         assert learned is not None, "a model that is in use has been fitted"
-        parameters = learned.trials[model.name].parameters
+        parameters = learned.parameters(model.name)
         if model.name not in POOLED:
             # Its parameters are of these series in this order.
             targets, at_once = list(learned.targets), len(learned.targets)

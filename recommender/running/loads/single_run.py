@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.time.clock import Clock
+from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.downloads import Downloads
 from recommender.running.loads.files import LoadFiles
 from recommender.running.loads.histories import TargetHistory
-from recommender.running.loads.learned_models import LearnedModels
-from recommender.running.loads.learning import LEAST_HISTORY_SECONDS, Learner
+from recommender.running.loads.learned_files import LearnedFiles
+from recommender.running.loads.learned_models import Learned, LearnedModels
+from recommender.running.loads.learning import Learner
 from recommender.running.loads.needs import load_needs_of
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.source import LoadSource
+from recommender.running.loads.tasks import task_of
 from recommender.running.loads.working import FOLDER
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from recommender.child_processes.parent import ChildLimits
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.inputs import LoadInputs
-    from recommender.running.loads.learning import RunChild
+    from recommender.running.loads.learning_rules import RunChild
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
     from recommender.running.query_values import QueryValues
@@ -39,7 +42,8 @@ def load_inputs_once(
     folder `state` of the configuration, and its models are fitted. `report` gets a line on what is done at present.
     Nothing is written.
     """
-    once = _SingleRun(queries, run_child, report, LoadFiles(configuration.state / FOLDER))
+    folder = configuration.state / FOLDER
+    once = _SingleRun(queries, run_child, report, LoadFiles(folder), LearnedFiles(folder, Clock().wall))
     found: dict[str, LoadInputs | Unknown] = {}
     for need in sorted(load_needs_of(configuration), key=lambda need: need.name):
         loads = once.load(need)
@@ -76,6 +80,9 @@ class _Silent:
     def learned(self, recommendation: str, model: str, result: str) -> None:
         """Do nothing: the log names failures."""
 
+    def save(self, need: LoadNeed, learned: Learned) -> None:
+        """Do nothing: a single decision writes nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class _SingleRun:
@@ -83,11 +90,14 @@ class _SingleRun:
     run_child: RunChild
     report: Callable[[str], None]
     files: LoadFiles
+    verdicts: LearnedFiles
 
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return the loads of one recommendation."""
         histories, book, delays = _SingleHistory(), LearnedModels(), DelayMeter()
         source = LoadSource(self.queries, histories, delays, Predictor(book), _Silent())
+        if verdicts := self.verdicts.restore(need):
+            book.put(need, Learned(task_of(need, delays.delays(need)), verdicts=verdicts))
         first = source.load(need)
         history = histories.get(need)
         if isinstance(first, Unknown) or history is None:
@@ -97,7 +107,9 @@ class _SingleRun:
         known = float(history.known_seconds(history.targets(), clock.wall()).max(initial=0.0))
         if known < LEAST_HISTORY_SECONDS:
             return source.load(need)
-        Learner(lambda: (history,), delays, book, self._run_child(need), _Silent(), clock).learn(history)
+        Learner(lambda: (history,), delays, book, self._run_child(need), _Silent(), _Silent(), clock).learn_once(
+            history
+        )
         # What was observed before all that is old by now.
         return source.load(need)
 

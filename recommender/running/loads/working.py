@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.files import LoadFiles
 from recommender.running.loads.keeping import HistoryKeeper
-from recommender.running.loads.learned_models import LearnedModels
+from recommender.running.loads.learned_files import LearnedFiles
+from recommender.running.loads.learned_models import Learned, LearnedModels
 from recommender.running.loads.learning import Learner
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.source import LoadSource
+from recommender.running.loads.tasks import task_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from adapter.foundation.time.clock import Clock
-    from recommender.running.loads.learning import RunChild
+    from recommender.running.loads.learning_rules import RunChild
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.query_values import QueryValues
 
@@ -40,7 +42,8 @@ class RunningLoadService:
         self._delays = DelayMeter()
         self.source = LoadSource(queries, self.histories, self._delays, self._predictor, telemetry)
 
-        self.learner = Learner(self.histories.all, self._delays, self.book, run_child, telemetry, clock)
+        self._stored = LearnedFiles(state / FOLDER, clock.wall)
+        self.learner = Learner(self.histories.all, self._delays, self.book, run_child, telemetry, self._stored, clock)
 
     def use(self, needs: frozenset[LoadNeed]) -> None:
         """Follow a configuration."""
@@ -49,3 +52,6 @@ class RunningLoadService:
         self.book.keep(names)
         self._predictor.keep(names)
         self._delays.keep(names)
+        for need in needs:
+            if self.book.get(need) is None and (verdicts := self._stored.restore(need)):
+                self.book.put(need, Learned(task_of(need, self._delays.delays(need)), verdicts=verdicts))

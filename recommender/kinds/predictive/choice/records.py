@@ -34,8 +34,6 @@ class ModelRecord:
     tau_under_versus_headroom: float
     """At the cost of the bill, as the next one."""
     theta_under_versus_headroom: float
-    bound_ratio: float
-    """The share of its forecasts that stood at their bound."""
 
     @property
     def shortage_versus_headroom(self) -> float:

@@ -10,9 +10,7 @@ import numpy as np
 from recommender.kinds.predictive.simulation.serving import desired_replicas, needed_replicas, simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 COST, TAU, THETA = range(3)
@@ -21,20 +19,32 @@ COST, TAU, THETA = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Policies that differ by one number, over one stretch of the past."""
+    """Policies that differ by one number, over one stretch of the past; any number of such families at once."""
 
     numbers: FloatArray
     """Ascending, shape (numbers,)."""
     sums: FloatArray
-    """Shape (numbers, 3)."""
+    """Shape (…, numbers, 3), or of the cost alone."""
 
-    def at(self, number: float) -> FloatArray:
-        """Return the sums at a number, interpolated; shape (3,)."""
-        return np.array([np.interp(number, self.numbers, column) for column in self.sums.T])
+    def at(self, number: FloatArray | float) -> FloatArray:
+        """Return the sums at the number of each family, interpolated; shape (…, 3)."""
+        low = np.clip(np.searchsorted(self.numbers, number, side="right") - 1, 0, len(self.numbers) - 2)
+        part = np.clip((number - self.numbers[low]) / (self.numbers[low + 1] - self.numbers[low]), 0.0, 1.0)
+        place = np.asarray(low)[..., np.newaxis, np.newaxis]
+        below, above = (np.take_along_axis(self.sums, at, axis=-2)[..., 0, :] for at in (place, place + 1))
+        return np.asarray(below + np.asarray(part)[..., np.newaxis] * (above - below))
 
-    def at_cost(self, cost: float) -> float:
+    def at_cost(self, cost: FloatArray | float) -> FloatArray:
         """Return the number that costs so much: the first one if none is as cheap, the last one if none is as dear."""
-        return float(np.interp(cost, self.sums[:, COST], self.numbers))
+        costs, cost = self.sums[..., COST], np.asarray(cost)
+        low = np.clip((costs <= cost[..., np.newaxis]).sum(axis=-1) - 1, 0, len(self.numbers) - 2)
+        place = np.asarray(low)[..., np.newaxis]
+        below, above = (np.take_along_axis(costs, at, axis=-1)[..., 0] for at in (place, place + 1))
+        rise = above - below
+        # Where several numbers cost the same, the last of them is meant.
+        part = np.where(rise > 0, (cost - below) / np.where(rise > 0, rise, 1.0), np.where(cost >= above, 1.0, 0.0))
+        first, second = self.numbers[low], self.numbers[low + 1]
+        return np.asarray(first + np.clip(part, 0.0, 1.0) * (second - first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +53,12 @@ class Family:
 
     numbers: FloatArray
     sums: FloatArray
-    """Up to each decision, its own step included; shape (numbers, 3, decisions)."""
+    """Up to each decision, its own step included; shape (decisions, …, numbers, 3)."""
 
-    def stretch(self, begin: int, end: int) -> Period:
-        """Return the sums from after decision `begin` to decision `end`."""
-        return Period(self.numbers, self.sums[:, :, end] - self.sums[:, :, begin])
+    def stretch(self, begin: IntArray | int, end: int) -> Period:
+        """Return the sums from after decision `begin`, one for each family or for all, to decision `end`."""
+        before = self.sums[begin] if isinstance(begin, int) else self.sums[(begin, *np.indices(begin.shape))]
+        return Period(self.numbers, self.sums[end] - before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +78,22 @@ class ShortageScales:
         """Return how much time lies between two decisions."""
         return self.every * self.fleet.step_seconds
 
-    def family(self, room: FloatArray, numbers: Sequence[float]) -> Family:
-        """Return the policies `load + number x room`, within the limits; all of shape (steps,)."""
-        capacities = (np.minimum(self.load + number * room, self.limits) for number in numbers)
-        return Family(np.array(numbers), np.stack([self.ledger(capacity) for capacity in capacities]))
+    def family(self, room: FloatArray, numbers: FloatArray) -> FloatArray:
+        """Return the sums of the policies `load + number x room` within the limits, shape (decisions, numbers, 3).
+
+        The room has the shape (steps,), and the numbers (numbers,).
+        """
+        capacities = np.minimum(self.load + numbers[:, np.newaxis] * room, self.limits)
+        return np.moveaxis(self.ledger(capacities), -1, 0)
 
     def ledger(self, capacity: FloatArray) -> FloatArray:
-        """Return the sums of a policy by its capacity in units of load, shape (steps,), as (3, decisions)."""
+        """Return the sums of policies by their capacities in units of load, shape (…, steps), as (…, 3, decisions)."""
         run = simulate(desired_replicas(capacity, self.fleet.load_per_replica), self.fleet)
         counted = ~np.isnan(self.load)
         needed = needed_replicas(np.where(counted, self.load, 0.0), self.fleet.load_per_replica)
         missing = np.where(counted, np.maximum(needed - run.serving, 0.0), 0.0)
-        rows = np.stack([np.where(counted, run.asked, 0.0), missing > 0, missing / needed])
-        return self.counted(rows)
+        rows: tuple[FloatArray, ...] = (np.where(counted, run.asked, 0.0), np.sign(missing), missing / needed)
+        return np.stack([self.counted(row) for row in rows], axis=-2)
 
     def load_replicas(self) -> FloatArray:
         """Return how many replicas the load itself fills, summed up to each decision; shape (decisions,)."""
@@ -87,4 +101,4 @@ class ShortageScales:
 
     def counted(self, rows: FloatArray) -> FloatArray:
         """Return values of steps, shape (…, steps), as sums up to each decision."""
-        return np.asarray(np.cumsum(rows, axis=-1)[..., :: self.every].copy())
+        return np.asarray(np.cumsum(rows, axis=-1, dtype=np.float64)[..., :: self.every].copy())

@@ -17,21 +17,22 @@ if TYPE_CHECKING:
 
 
 def after_losses(weights: FloatArray, losses: FloatArray, rate: float) -> FloatArray:
-    """Return the weights after a loss of each expert; shape (experts,), a sum of 1."""
-    found = weights * np.exp(-rate * (losses - losses[weights > 0].min()))
-    return np.asarray(found / found.sum())
+    """Return the weights after a loss of each expert; shape (…, experts), each with a sum of 1."""
+    least = np.where(weights > 0, losses, np.inf).min(axis=-1, keepdims=True)
+    found = weights * np.exp(-rate * np.where(weights > 0, losses - least, 0.0))
+    return np.asarray(found / found.sum(axis=-1, keepdims=True))
 
 
 def shared(weights: FloatArray, prior: FloatArray, share: float) -> FloatArray:
-    """Return the weights after each expert has given a share to all, so that none is forgotten.
+    """Return the weights after each expert has given a share to all, so that none is forgotten; shape (…, experts).
 
     An expert that had no weight so far comes in with its prior; one whose prior is 0 goes out.
     """
     staying = np.where(prior > 0, weights, 0.0)
-    total = staying.sum()
-    coming = float(prior[(weights == 0) & (prior > 0)].sum())
-    if total <= 0 or coming >= 1:
-        return prior
-    found = (1 - share) * (1 - coming) * staying / total + share * prior
-    found = np.where((weights == 0) & (prior > 0), prior, found)
-    return np.asarray(found / found.sum())
+    total = staying.sum(axis=-1, keepdims=True)
+    comes = (weights == 0) & (prior > 0)
+    coming = np.where(comes, prior, 0.0).sum(axis=-1, keepdims=True)
+    begins = (total <= 0) | (coming >= 1)
+    found = (1 - share) * (1 - coming) * staying / np.where(begins, 1.0, total) + share * prior
+    found = np.where(begins | comes, prior, found)
+    return np.asarray(found / found.sum(axis=-1, keepdims=True))

@@ -43,7 +43,7 @@ class FleetSettings:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """A simulated fleet, step by step; arrays of shape (steps,)."""
+    """A simulated fleet, step by step; arrays of shape (…, steps), as the desired replicas have it."""
 
     asked: FloatArray
     """Replicas that are paid for: those that serve and those that start."""
@@ -62,14 +62,17 @@ def needed_replicas(load: FloatArray, load_per_replica: float) -> FloatArray:
 
 
 def desired_replicas(capacity: FloatArray, load_per_replica: float) -> FloatArray:
-    """Return the replicas for a capacity in units of load, at most what `spec.replicas` can hold.
+    """Return the replicas for a capacity in units of load, at most what `spec.replicas` can hold; shape (…, steps).
 
     A step without a capacity keeps the last one; the first ones are 0.
     """
     desired = np.minimum(np.ceil(capacity / load_per_replica - 1e-9), MOST_REPLICAS)
-    known = np.where(np.isnan(desired), -1, np.arange(len(desired)))
-    last = np.maximum.accumulate(known)
-    return np.asarray(np.where(last >= 0, desired[np.maximum(last, 0)], 0.0))
+    unknown = np.isnan(desired)
+    if not unknown.any():
+        return np.asarray(desired)
+    known = np.where(unknown, -1, np.arange(desired.shape[-1]))
+    last = np.maximum.accumulate(known, axis=-1)
+    return np.where(last >= 0, np.take_along_axis(desired, np.maximum(last, 0), axis=-1), 0.0)
 
 
 def largest_of_window(bounded: FloatArray, settings: FleetSettings) -> FloatArray:
@@ -78,7 +81,7 @@ def largest_of_window(bounded: FloatArray, settings: FleetSettings) -> FloatArra
 
 
 def simulate(desired: FloatArray, settings: FleetSettings, ask: Ask = largest_of_window) -> Fleet:
-    """Return the fleet of a policy from its desired replicas, shape (steps,).
+    """Return the fleet of a policy from its desired replicas, shape (steps,), or of many with more dimensions.
 
     `ask` replaces the way down, for a configuration with `scaleDown` or `connections`.
     """
@@ -93,17 +96,19 @@ def bounded_replicas(desired: FloatArray, settings: FleetSettings) -> FloatArray
 
 def changed_steps(asked: FloatArray) -> FloatArray:
     """Return 1 for each step in which another size is asked for than in the one before, and 0 for the others."""
-    return np.asarray(np.diff(asked, prepend=asked[:1]) != 0, dtype=np.float64)
+    return np.asarray(np.diff(asked, axis=-1, prepend=asked[..., :1]) != 0, dtype=np.float64)
 
 
 def sliding_maximum(values: FloatArray, steps: int) -> FloatArray:
     """Return the largest of the last that many values at each step; the first one counts before the start.
 
-    The windows double until they have the length, so that a window of hours in steps of a second takes a few passes.
+    The steps are the last dimension. The windows double until they have the length, so that a window of hours in steps
+    of a second takes a few passes.
     """
     found, covered = values, 1
     while covered < steps:
         shift = min(covered, steps - covered)
-        before = np.concatenate([np.full(min(shift, len(found)), values[0]), found[:-shift]])
-        found, covered = np.asarray(np.maximum(found, before), dtype=np.float64), covered + shift
+        wider = np.maximum(found, values[..., :1])
+        np.maximum(found[..., shift:], found[..., :-shift], out=wider[..., shift:])
+        found, covered = np.asarray(wider, dtype=np.float64), covered + shift
     return found

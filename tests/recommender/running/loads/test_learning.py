@@ -11,21 +11,19 @@ from prometheus_client import CollectorRegistry
 
 from recommender.child_processes.parent import ChildDeadlineError, ChildLimits, Children
 from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.history import LoadHistory
 from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
-from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName
+from recommender.kinds.predictive.many_series import SharedFit
+from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.histories import TargetHistory
-from recommender.running.loads.learned_models import LearnedModels
-from recommender.running.loads.learning import (
-    CATCH_UP_SECONDS,
-    RETRY_SECONDS,
-    Learner,
-    catch_up_seconds,
-    learning_targets,
-)
+from recommender.running.loads.learned_models import Learned, LearnedModels
+from recommender.running.loads.learning import Learner
+from recommender.running.loads.learning_rules import CATCH_UP_SECONDS, RETRY_SECONDS, catch_up_seconds
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.reading import target_of
+from recommender.running.loads.tasks import task_of
 from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, need
 
 if TYPE_CHECKING:
@@ -38,6 +36,7 @@ DAY = 86_400.0
 STEP = 600.0
 END = 1_700_000_400.0
 AUTO = replace(need("load", model=ModelName.AUTO, horizon_seconds=1200.0), poll_interval_seconds=STEP)
+LIGHT = {"largest-hour", "conformal", "percentile", "linear", "polynomial", "seasonal"}
 VERDICT = SeriesVerdict("linear", "auto: it is better", Blend(0.1, (Part("linear", 1.0, 1.0),)))
 
 
@@ -56,6 +55,13 @@ def daily(wanted: LoadNeed, days: float, targets: tuple[Target, ...] = (None,)) 
     return history
 
 
+class NotStored:
+    """Stores nothing."""
+
+    def save(self, need: LoadNeed, learned: Learned) -> None:
+        """Do nothing."""
+
+
 @dataclass
 class World:
     """A learner whose children are called here."""
@@ -68,13 +74,17 @@ class World:
     """By name of the child: what it answers to the past of the series, in place of the real function."""
     is_choice_skipped: bool = False
     ran: list[str] = field(default_factory=list)
+    saved: dict[str, dict[Target, SeriesVerdict]] = field(default_factory=dict)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
     def __post_init__(self) -> None:
         telemetry = LoadTelemetry(self.registry)
         self.learner = Learner(
-            lambda: (self.history,), DelayMeter(), self.book, self.run_child, telemetry, self.clocks.clock()
+            lambda: (self.history,), DelayMeter(), self.book, self.run_child, telemetry, self, self.clocks.clock()
         )
+
+    def save(self, need: LoadNeed, learned: Learned) -> None:
+        self.saved[need.name] = dict(learned.verdicts)
 
     def run_child(
         self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], limits: ChildLimits
@@ -85,7 +95,8 @@ class World:
             raise ChildDeadlineError(f"{name}: killed after 60 s")
         if name == "choice" and self.is_choice_skipped:
             return arguments[2], tuple(VERDICT for _ in arguments[1].values)
-        return self.answers[name](arguments[1]) if name in self.answers else function(*arguments)
+        past = next(each for each in arguments if isinstance(each, LoadHistory))
+        return self.answers[name](past) if name in self.answers else function(*arguments)
 
 
 def test_a_load_with_a_daily_rise_is_left_to_a_model_that_knows_it() -> None:
@@ -186,21 +197,71 @@ def test_a_model_that_has_not_been_judged_for_hours_is_on_trial() -> None:
     assert "headroom until a model has been judged for 3 h" in learned.verdicts[None].reason
 
 
-def test_of_many_targets_some_of_all_sizes_stand_for_the_others() -> None:
-    targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each:03}"}, FOR_EACH) for each in range(60))
-    many = replace(AUTO, settings=replace(AUTO.settings, for_each=FOR_EACH))
-    world = World(daily(many, 1.5, targets), is_choice_skipped=True)
-    chosen = learning_targets(world.history, END)
-    world.learner.step()
+MANY = replace(AUTO, settings=replace(AUTO.settings, for_each=FOR_EACH))
+TARGETS = tuple(target_of({"namespace": "shop", "deployment": f"d{each:03}"}, FOR_EACH) for each in range(60))
+HEAVY = {"holt-winters", "state-space", "quantile", "boosted", "boosted-conformal"}
 
-    assert len(chosen) == MOST_FITTED_TARGETS
-    assert {targets[0], targets[59]} <= set(chosen)
-    learned = world.book.get(many)
+
+def test_a_target_of_many_has_the_verdict_that_it_would_have_in_an_entry_of_its_own() -> None:
+    world = World(daily(MANY, 3, TARGETS), failing=HEAVY)
+    assert world.learner.step()
+    assert world.learner.step()
+    alone = World(daily(AUTO, 3), failing=HEAVY)
+    alone.learner.step()
+
+    learned, own = world.book.get(MANY), alone.book.get(AUTO)
     assert learned is not None
-    (other, *_) = set(targets) - set(chosen)
-    verdict = learned.verdict(other)
-    assert verdict is not None
-    assert verdict.reason.endswith("of 60 targets on which models were compared")
+    assert own is not None
+    assert world.ran == ["quantile", "boosted", "choice"]
+    assert set(learned.verdicts) == set(TARGETS)
+    assert learned.verdicts[TARGETS[0]] == own.verdicts[None]
+    assert world.saved[MANY.name] == learned.verdicts
+    # A load of sixty times the size is rounded to replicas less coarsely.
+    assert learned.verdicts[TARGETS[59]].last_day != own.verdicts[None].last_day
+
+    delays = DelayMeter().delays(MANY)
+    found = Predictor(world.book).predictions(MANY, delays, world.history, dict.fromkeys(TARGETS, 100.0), END)
+    assert {prediction.model for prediction in found.values()} == {"seasonal"}
+
+
+def test_targets_that_no_child_can_judge_keep_their_verdicts_and_let_the_others_have_theirs() -> None:
+    world = World(daily(MANY, 1.5, TARGETS))
+    largest = float(world.history.rows(TARGETS, round(END / STEP) - 1, round(END / STEP)).max())
+
+    def fails_with_the_largest(past: LoadHistory) -> list[SeriesVerdict]:
+        if past.values[:, -2:].max() >= 0.99 * largest:
+            raise ChildDeadlineError("choice: killed after 660 s")
+        return [VERDICT] * len(past.values)
+
+    world.answers["choice"] = fails_with_the_largest
+    for _ in range(20):
+        world.learner.step()
+        world.clocks.monotonic += 61.0
+    learned = world.book.get(MANY)
+    assert learned is not None
+    assert set(learned.verdicts) == set(TARGETS[:59])
+
+
+def test_what_was_chosen_acts_at_once_after_a_restart_and_its_fits_come_first() -> None:
+    world = World(daily(AUTO, 4), is_choice_skipped=True)
+    chosen = SeriesVerdict(
+        "boosted", "auto: boosted leads", Blend(0.3, (Part("boosted", 0.7, 0.9), Part("linear", 0.3, 1.0)))
+    )
+    world.book.put(AUTO, Learned(task_of(AUTO, DelayMeter().delays(AUTO)), verdicts={None: chosen}))
+    fits = {"boosted": SharedFit((0,), (object(),))}
+    seen: list[Learned | None] = []
+
+    def trial(past: LoadHistory) -> ModelTrial:
+        seen.append(world.book.get(AUTO))
+        return ModelTrial("", None, 0, np.full(past.values.shape, np.nan))
+
+    world.answers = {"restart": lambda _past: fits, **dict.fromkeys({*HEAVY, *LIGHT}, trial)}
+    world.learner.step()
+    assert world.ran[:2] == ["restart", "largest-hour"]
+    assert seen[0] is not None
+    assert seen[0].verdicts == {None: chosen}
+    assert seen[0].has("boosted")
+    assert seen[0].parameters("boosted") is fits["boosted"].parameters
 
 
 def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog: pytest.LogCaptureFixture) -> None:
@@ -209,7 +270,9 @@ def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog:
     histories = (world.history, daily(good, 3))
     world.answers = {"linear": lambda _: 1 / 0}
     telemetry = LoadTelemetry(CollectorRegistry())
-    learner = Learner(lambda: histories, DelayMeter(), world.book, world.run_child, telemetry, world.clocks.clock())
+    learner = Learner(
+        lambda: histories, DelayMeter(), world.book, world.run_child, telemetry, world, world.clocks.clock()
+    )
     learner.step()
 
     assert world.book.get(good) is not None
@@ -222,7 +285,7 @@ def test_a_process_that_ends_reports_no_failed_fit(caplog: pytest.LogCaptureFixt
     children.close()
     history, book = daily(AUTO, 3), LearnedModels()
     telemetry = LoadTelemetry(CollectorRegistry())
-    learner = Learner(lambda: (history,), DelayMeter(), book, children.run, telemetry, Clocks(END).clock())
+    learner = Learner(lambda: (history,), DelayMeter(), book, children.run, telemetry, NotStored(), Clocks(END).clock())
 
     assert not learner.step()
     assert book.get(AUTO) is None
@@ -234,7 +297,7 @@ def test_children_fit_what_a_process_of_its_own_can_load() -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL))
     history, book = daily(configured, 3), LearnedModels()
     telemetry = LoadTelemetry(CollectorRegistry())
-    Learner(lambda: (history,), DelayMeter(), book, children.run, telemetry, Clocks(END).clock()).step()
+    Learner(lambda: (history,), DelayMeter(), book, children.run, telemetry, NotStored(), Clocks(END).clock()).step()
 
     learned = book.get(configured)
     assert learned is not None

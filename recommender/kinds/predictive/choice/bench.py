@@ -1,0 +1,179 @@
+"""The experts of several series, and their weights as decisions follow each other (pure).
+
+All series advance together, one decision at a time: what is decided for one depends on nothing of another, so that a
+target among thousands has the verdict that it would have alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.predictive.choice.experts import SCALES, experts_of, usual_of
+from recommender.kinds.predictive.choice.shortage_sums import COST, Family, Period
+from recommender.kinds.predictive.choice.weights import after_losses, shared
+from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
+    from recommender.kinds.predictive.choice.options import ChoiceOptions
+    from recommender.kinds.predictive.choice.shortage_sums import ShortageScales
+    from recommender.kinds.predictive.forecast import ForecastTask
+
+_AS_IT_IS: Final = int(np.flatnonzero(SCALES == 1.0)[0])
+_HALF: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What was decided, at each decision."""
+
+    weights: FloatArray
+    """Of each expert, plain headroom last; shape (decisions, series, experts + 1)."""
+    sizes: FloatArray
+    """The scale of each model's room, shape (decisions, series, experts)."""
+    ratios: FloatArray
+    """Headroom that costs what the bill allows, shape (decisions, series)."""
+
+
+class Bench:
+    """The experts of several series, all of which have the same steps and the same fleet."""
+
+    def __init__(
+        self,
+        uppers: Mapping[str, FloatArray],
+        scales: Sequence[ShortageScales],
+        task: ForecastTask,
+        options: ChoiceOptions,
+    ) -> None:
+        """`uppers` are the upper forecasts by model, each of shape (series, steps)."""
+        self.experts = experts_of(uppers, task.headroom_ratio, scales)
+        self.scales = scales
+        ratios = np.array(HEADROOM_RATIOS)
+        families = np.stack([each.family(each.load, ratios) for each in scales], axis=1)
+        self.headroom = Family(ratios, families)
+        self._headroom_costs = families[..., COST : COST + 1].copy()
+        self.load = np.stack([each.load_replicas() for each in scales], axis=1)
+        self.seconds_between = scales[0].seconds_between
+        self._task = task
+        self._options = options
+        self._judged = max(1, int(options.judge_seconds / self.seconds_between))
+        series, experts = self.experts.begins.shape
+        # The last one is plain headroom.
+        self._weights = np.concatenate([np.zeros((series, experts)), np.ones((series, 1))], axis=1)
+        self._sizes = np.zeros((series, experts))
+        self._ratio = np.full(series, task.headroom_ratio)
+        self._billed = np.zeros(series)
+
+    def decided(self) -> Decided:
+        """Return all decisions, each with what was known then; to be called once."""
+        weights, sizes, ratios = [], [], []
+        for number in range(len(self.load)):
+            if number:
+                self._learn(number)
+            begins = self.begins(number)
+            self._weights = shared(self._weights, self._prior(number, begins), self._share())
+            if self._weights[:, :-1].any():
+                experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
+                self._ratio = self._bill_ratio(number, experts, rival)
+                costs = rival.at(np.broadcast_to(self._ratio[:, np.newaxis], begins.shape))[..., COST]
+                self._sizes = np.where(begins < number, experts.at_cost(costs), 0.0)
+            else:
+                self._ratio = self._first_ratio(number)
+            weights.append(self._weights)
+            sizes.append(self._sizes)
+            ratios.append(self._ratio)
+        return Decided(np.stack(weights), np.stack(sizes), np.stack(ratios))
+
+    def begin(self, number: int) -> int:
+        """Return from after which decision on things are judged at a decision."""
+        return max(0, number - self._judged)
+
+    def begins(self, number: int) -> IntArray:
+        """Return the same for each expert of each series, shape (series, experts)."""
+        return np.minimum(np.maximum(number - self._judged, self.experts.begins), number)
+
+    def _learn(self, number: int) -> None:
+        """Change the weights by what each expert lost since the last decision, beside headroom of the same bill."""
+        if not self._weights[:, :-1].any():
+            return
+        begin = self.begin(number)
+        seconds = (number - begin) * self.seconds_between
+        usual = usual_of(self.headroom.stretch(begin, number), self._ratio, seconds)
+        rival = self.headroom.stretch(number - 1, number).at(self._ratio)
+        found = self.experts.family.stretch(number - 1, number).at(self._sizes)
+        losses = np.where(self._weights[:, :-1] > 0, usual.losses(found - rival[:, np.newaxis]), 0.0)
+        losses = np.concatenate([losses, np.zeros((len(losses), 1))], axis=1)
+        self._weights = after_losses(self._weights, losses, self._options.rate)
+
+    def _prior(self, number: int, begins: IntArray) -> FloatArray:
+        """Return the weights that experts have before anything is known of them; 0 for those that take no part."""
+        least = self._options.least_seconds / self.seconds_between
+        known = (number > self.experts.begins) & (number >= self.experts.begins + least)
+        takes_part: BoolArray = known & (
+            self.experts.bound_ratios(begins, number, self.scales[0].every) <= self._options.most_bound_ratio
+        )
+        count = takes_part.sum(axis=1, keepdims=True)
+        each = (1.0 - self._options.headroom_prior) / np.maximum(count, 1)
+        rest = np.where(count > 0, self._options.headroom_prior, 1.0)
+        return np.concatenate([np.where(takes_part, each, 0.0), rest], axis=1)
+
+    def _share(self) -> float:
+        return float(-np.expm1(-self._options.share_a_day * self.seconds_between / DAY_SECONDS))
+
+    def _first_ratio(self, number: int) -> FloatArray:
+        """Return the headroom that acts while no model does: what the budget allows, or the configured one."""
+        budget, configured = self._task.budget_ratio, self._task.headroom_ratio
+        if budget is None or not number:
+            return np.full(len(self._ratio), configured if budget is None else min(budget, configured))
+        begin = self.begin(number)
+        allowed = (1 + budget) * (self.load[number] - self.load[begin])
+        return self.headroom.stretch(begin, number).at_cost(allowed)
+
+    def _bill_ratio(self, number: int, experts: Period, rival: Period) -> FloatArray:
+        """Return the headroom that costs as much as the bill of each series allows.
+
+        With a budget, the operator says what it is. Without one, it is what the middle of the experts, by weight, asks
+        for to cover the configured quantile, and never less than the configured headroom.
+        """
+        if self._task.budget_ratio is not None:
+            return self._first_ratio(number)
+        least = self._task.headroom_ratio
+        most = max(least, self._options.most_headroom_ratio)
+        weights = self._weights[:, :-1]
+        own = rival.at_cost(experts.sums[:, :, _AS_IT_IS, COST])
+        is_asked: BoolArray = np.asarray(weights.any(axis=1))
+        asked = np.clip(_weighted_medians(own, np.where(is_asked[:, np.newaxis], weights, 1.0)), least, most)
+        self._billed += is_asked
+        slow, fast = self._options.bill_days_of_headroom, self._options.bill_days
+        days = fast + (slow - fast) * self._weights[:, -1]
+        decisions = np.maximum(1.0, days * DAY_SECONDS / self.seconds_between)
+        ratio = self._ratio + (asked - self._ratio) / np.minimum(np.maximum(self._billed, 1.0), decisions)
+        return np.where(is_asked, ratio, least)
+
+    def _headroom_of_each(self, begins: IntArray, number: int) -> Period:
+        """Return what headroom cost over the stretch of each expert; sums of shape (series, experts, numbers, 1)."""
+        before = self._headroom_costs[begins, np.arange(len(begins))[:, np.newaxis]]
+        return Period(self.headroom.numbers, self._headroom_costs[number][:, np.newaxis] - before)
+
+
+def _weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the values below which half of the weight lies, interpolated: one dear expert is no reason to pay more.
+
+    Both have the shape (series, experts), the answer (series,).
+    """
+    order = np.argsort(values, axis=1)
+    values, weights = np.take_along_axis(values, order, axis=1), np.take_along_axis(weights, order, axis=1)
+    places = (np.cumsum(weights, axis=1) - weights / 2) / weights.sum(axis=1, keepdims=True)
+    low = np.clip((places <= _HALF).sum(axis=1, keepdims=True) - 1, 0, places.shape[1] - 1)
+    high = np.minimum(low + 1, places.shape[1] - 1)
+    below, above = np.take_along_axis(places, low, axis=1), np.take_along_axis(places, high, axis=1)
+    gap = above - below
+    part = np.clip(np.where(gap > 0, (_HALF - below) / np.where(gap > 0, gap, 1.0), 0.0), 0.0, 1.0)
+    first, second = np.take_along_axis(values, low, axis=1), np.take_along_axis(values, high, axis=1)
+    return np.asarray((first + part * (second - first))[:, 0])

@@ -1,0 +1,40 @@
+"""How models are judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from recommender.kinds.predictive.history import DAY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceOptions:
+    """How models are judged. The defaults are those of production and of backtests."""
+
+    decide_seconds: float = 600.0
+    """Decisions are so far apart, at least one step."""
+    judge_seconds: float = 7 * DAY_SECONDS
+    """What things cost, and what headroom usually loses, is that of so much time."""
+    least_seconds: float = DAY_SECONDS / 8
+    """A model that has been judged for less time has no weight."""
+    headroom_prior: float = 0.5
+    """The weight of plain headroom before anything is known; the models share the rest."""
+    rate: float = 1.0
+    """An expert that loses a day of headroom's usual shortage more than another falls behind it by a factor e."""
+    share_a_day: float = 0.05
+    """How much of its weight each expert gives to all in a day: what was right long ago may be wrong now."""
+    most_headroom_ratio: float = 1.0
+    """Without a budget, the bill is at most that of so much headroom."""
+    bill_days: float = 1.0
+    """Without a budget, the bill follows what the experts ask for within this time: a bill that goes up and down buys
+    less than one that stays."""
+    bill_days_of_headroom: float = 14.0
+    """Likewise while headroom leads: what others ask for is no reason to change then."""
+    most_bound_ratio: float = 0.05
+    """A model has lost if a larger share of its forecasts stood at their bound."""
+    least_weight: float = 0.02
+    """Smaller weights do not act: each model that does takes time in every poll."""
+
+
+DEFAULT_OPTIONS: Final = ChoiceOptions()

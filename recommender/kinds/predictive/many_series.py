@@ -1,0 +1,158 @@
+"""Tries models on many series, some at a time: fits are shared, and each series has a verdict of its own (pure).
+
+Of one series among thousands no forecasts of former days are kept, since those of all models would take gigabytes. They
+are made again from the history and from the fits of those days, which serve every series; the result is the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from recommender.kinds.predictive.current import lacks_history
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.learning import (
+    LEAST_HISTORY_SECONDS,
+    SERIES_AT_ONCE,
+    ModelTrial,
+    replayed_from,
+    step_number,
+    verdicts,
+)
+from recommender.kinds.predictive.models.table import model_named
+from recommender.kinds.predictive.rolling import RollingOptions, refit_steps, rolling_forecasts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from recommender.kinds.predictive.arrays import IntArray
+    from recommender.kinds.predictive.forecast import ForecastTask, Model
+    from recommender.kinds.predictive.learning import SeriesVerdict
+    from recommender.kinds.predictive.simulation.serving import FleetSettings
+
+_LONG_BEFORE_SECONDS: Final = 3 * DAY_SECONDS
+"""Further back than a record by this much, no forecast of the record depends on where a history begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFit:
+    """A model whose parameters serve every series, as it was fitted in the last days and is now."""
+
+    numbers: tuple[int, ...]
+    """From which step on each of the fits served, counted from the Unix epoch; ascending, the newest fit last."""
+    fits: tuple[Any, ...]
+
+    @property
+    def parameters(self) -> Any:  # noqa: ANN401 - each model has its own parameters
+        """Return those of the newest fit."""
+        return self.fits[-1]
+
+    def known_at(self, number: int) -> Any:  # noqa: ANN401 - each model has its own parameters
+        """Return the parameters that were known at a step; None if there were none yet."""
+        place = int(np.searchsorted(self.numbers, number, side="right")) - 1
+        return self.fits[place] if place >= 0 else None
+
+
+def shared_fits(names: Sequence[str], history: LoadHistory, task: ForecastTask) -> dict[str, SharedFit]:
+    """Return the fits of models to a history, and to what was known of it in the days that records cover.
+
+    A model for whose fit too little is known is left out. Models that are fitted alike share a fit.
+    """
+    return _fits(names, history, task, replayed_from(history))
+
+
+def newest_fits(names: Sequence[str], history: LoadHistory, task: ForecastTask) -> dict[str, SharedFit]:
+    """Return the same without the former fits: what is needed to go on with a choice that has been made."""
+    return _fits(names, history, task, history.steps)
+
+
+def _fits(names: Sequence[str], history: LoadHistory, task: ForecastTask, first: int) -> dict[str, SharedFit]:
+    found: dict[str, SharedFit] = {}
+    made: dict[object, SharedFit] = {}
+    for name in names:
+        model = model_named(name)
+        if model.fit not in made:
+            starts = [*refit_steps(model, history, RollingOptions(first_step=first)).tolist(), history.steps]
+            fits = [(step_number(history) + each, model.fit(history.until(each), task)) for each in starts]
+            known = [(number, parameters) for number, parameters in fits if parameters is not None]
+            made[model.fit] = SharedFit(tuple(each[0] for each in known), tuple(each[1] for each in known))
+        if made[model.fit].fits:
+            found[name] = made[model.fit]
+    return found
+
+
+def judged(
+    configured: str,
+    names: Sequence[str],
+    fits: Mapping[str, SharedFit],
+    history: LoadHistory,
+    task: ForecastTask,
+    fleet: FleetSettings,
+) -> tuple[SeriesVerdict | None, ...]:
+    """Return the verdict on each series by these models; None for one of which too little is known.
+
+    Each is what the series would have in a history of its own. One for which the arithmetic fails has none and leaves
+    the others theirs.
+    """
+    found: list[SeriesVerdict | None] = [None] * len(history.values)
+    for first, places in _alike(history):
+        block = LoadHistory(
+            history.start_seconds + first * history.step_seconds, history.step_seconds, history.values[places, first:]
+        )
+        for place, verdict in zip(places, _of_block(configured, names, fits, block, task, fleet), strict=True):
+            found[int(place)] = verdict
+    return tuple(found)
+
+
+def _of_block(
+    configured: str,
+    names: Sequence[str],
+    fits: Mapping[str, SharedFit],
+    block: LoadHistory,
+    task: ForecastTask,
+    fleet: FleetSettings,
+) -> Sequence[SeriesVerdict | None]:
+    try:
+        known = [
+            model for name in names for model in (model_named(name),) if not lacks_history(model, block.span_seconds)
+        ]
+        trials = [_replayed(model, fits.get(model.name), block, task) for model in known]
+        return verdicts(configured, block, trials, task, fleet)
+    except (ArithmeticError, ValueError, IndexError):
+        if len(block.values) == 1:
+            return [None]
+    ones = (LoadHistory(block.start_seconds, block.step_seconds, row[np.newaxis]) for row in block.values)
+    return [verdict for one in ones for verdict in _of_block(configured, names, fits, one, task, fleet)]
+
+
+def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
+    """Yield the first step of histories and the series that they are of, few at a time.
+
+    A record begins where the history of its series does. Where that is long before all records, it makes no difference,
+    and these series go together.
+    """
+    known = ~np.isnan(history.values)
+    firsts = np.where(known.any(axis=1), known.argmax(axis=1), history.steps)
+    old = max(0, replayed_from(history) - int(_LONG_BEFORE_SECONDS / history.step_seconds))
+    least = int(LEAST_HISTORY_SECONDS / history.step_seconds)
+    by_first: dict[int, list[int]] = defaultdict(list)
+    for series, first in enumerate(firsts.tolist()):
+        if history.steps - first > least:
+            by_first[0 if first <= old else first].append(series)
+    for first, some in by_first.items():
+        for place in range(0, len(some), SERIES_AT_ONCE):
+            yield first, np.array(some[place : place + SERIES_AT_ONCE], dtype=np.int64)
+
+
+def _replayed(model: Model, fit: SharedFit | None, history: LoadHistory, task: ForecastTask) -> ModelTrial:
+    """Return what a model would have forecast in the last days, by fits that were made then."""
+    skipped, start = replayed_from(history), step_number(history)
+
+    def known_then(_model: Model, past: LoadHistory, _task: ForecastTask) -> Any:  # noqa: ANN401 - each model has its own parameters
+        return None if fit is None else fit.known_at(start + past.steps)
+
+    found = rolling_forecasts(model, history, task, RollingOptions(first_step=skipped), known_then)
+    return ModelTrial(model.name, None, start + skipped, found.upper[:, skipped:])

@@ -1,0 +1,204 @@
+"""Lets models learn for recommendations with many targets: fits for all together, and a verdict for each in turn.
+
+Every two days the models whose fit serves every series are fitted to a sample, half of it the largest loads, in a child
+process for each. From then on groups of targets have their turns: a child process replays the last eight days of each
+target with all models, and returns the verdicts.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.foundation.service.runtime.logs import StateLog
+from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
+from recommender.kinds.predictive.many_series import judged, shared_fits
+from recommender.kinds.predictive.rolling import REFIT_SECONDS
+from recommender.running.loads.grid import index_at
+from recommender.running.loads.learned_models import Learned
+from recommender.running.loads.learning_rules import (
+    FIT_SECONDS,
+    LONGEST_CHILD_SECONDS,
+    RETRY_SECONDS,
+    catch_up_seconds,
+    known_past,
+    learns_anew_for,
+    models_to_try,
+)
+from recommender.running.loads.predicting import POOLED
+from recommender.running.loads.tasks import fleet_of, task_of
+from recommender.running.loads.turns import Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.time.clock import Clock
+    from recommender.kinds.predictive.forecast import Model
+    from recommender.running.loads.delays import DelayMeter
+    from recommender.running.loads.histories import TargetHistory
+    from recommender.running.loads.learned_models import LearnedModels
+    from recommender.running.loads.learning_rules import LearningTelemetry, RunChild, VerdictStore
+    from recommender.running.loads.reading import Target
+
+_log = logging.getLogger(__name__)
+
+SAMPLED_TARGETS: Final = 100
+"""Models are fitted to so many of the targets."""
+_JUDGE_SECONDS: Final = 10.0
+"""Budget of one target's turn, beside `FIT_SECONDS` of its group's; it takes a fifth of a second, or one at 60 s."""
+_TARGETS_AS_ONE: Final = 60
+"""So many targets count as a recommendation where it is said how often models are compared again."""
+
+
+@dataclass(slots=True)
+class _Round:
+    """How far a recommendation is."""
+
+    basis: object
+    turns: Turns
+    models: tuple[str, ...] = ()
+    fitted: float | None = None
+    has_problems: bool = False
+
+
+class ManyTargetsLearner:
+    """Learns for recommendations with many targets. For one thread."""
+
+    def __init__(
+        self,
+        delays: DelayMeter,
+        book: LearnedModels,
+        run_child: RunChild,
+        telemetry: LearningTelemetry,
+        store: VerdictStore,
+        clock: Clock,
+    ) -> None:
+        self._delays = delays
+        self._book = book
+        self._run_child = run_child
+        self._telemetry = telemetry
+        self._store = store
+        self._clock = clock
+        self._rounds: dict[str, _Round] = {}
+        self._log = StateLog(_log)
+
+    def keep(self, names: set[str]) -> None:
+        """Forget the turns of all but these recommendations."""
+        self._rounds = {name: each for name, each in self._rounds.items() if name in names}
+
+    def forget(self, name: str) -> None:
+        """Forget the turns of a recommendation."""
+        self._rounds.pop(name, None)
+
+    def is_settled(self, name: str) -> bool:
+        """Whether each target of a recommendation has had a turn: from then on there is no hurry."""
+        return name in self._rounds and self._rounds[name].turns.are_all_served
+
+    def learn_due(self, history: TargetHistory, recommendations: int) -> bool:
+        """Let a recommendation fit its models, or some of its targets have their turn; returns whether any was due."""
+        need, now = history.need, self._clock.monotonic()
+        state = self._rounds.get(need.name)
+        if state is None or state.basis != learns_anew_for(history):
+            state = self._rounds[need.name] = _Round(learns_anew_for(history), Turns())
+        if not _is_stale(state, now) and not state.turns.is_anybody_due(len(history.targets()), now):
+            return False
+        loads = _present_loads(history, self._clock.wall())
+        known = float(history.known_seconds(tuple(loads), self._clock.wall()).max(initial=0.0))
+        models = models_to_try(need.settings.model, len(loads), known)
+        fitted = tuple(model for model in models if model.name in POOLED)
+        names = tuple(model.name for model in models)
+        if _is_stale(state, now) or set(names) > set(state.models):
+            state.models, state.fitted = names, now
+            self._fit(history, fitted, state, loads)
+            return True
+        group = state.turns.next_group(loads, now)
+        if group:
+            seconds = catch_up_seconds(recommendations + len(loads) // _TARGETS_AS_ONE)
+            self._judge(history, state, group, seconds)
+        return bool(group)
+
+    def _fit(
+        self, history: TargetHistory, models: tuple[Model, ...], state: _Round, loads: Mapping[Target, float]
+    ) -> None:
+        """Fit the models that serve all targets, and put them into the book one by one."""
+        need = history.need
+        before, task = self._book.get(need), task_of(need, self._delays.delays(need))
+        learned = Learned(task) if before is None else replace(before, task=task, targets=(), trials={}, problems={})
+        past = known_past(history, _sample(loads), self._clock.wall())
+        self._book.put(need, learned)
+        # Models that are fitted alike share a child, and so a fit.
+        for fit in dict.fromkeys(model.fit for model in models):
+            names = tuple(model.name for model in models if model.fit is fit)
+            result = "ok"
+            try:
+                arguments = (names, past, task)
+                found = self._run_child(names[0], shared_fits, arguments, ChildLimits(seconds=LONGEST_CHILD_SECONDS))
+                learned = replace(learned, shared={**learned.shared, **found})
+            except ChildClosedError:
+                raise
+            except ChildError as error:
+                result = error.outcome
+                message = f"recommendation {need.name}: {' and '.join(names)} could not be fitted: {error}"
+                self._log.failed(f"{need.name} {names[0]}", message, level=logging.WARNING)
+                learned = replace(learned, problems={**learned.problems, **dict.fromkeys(names, str(error))})
+            for name in names:
+                self._telemetry.learned(need.name, name, result)
+            self._book.put(need, learned)
+        state.has_problems = bool(learned.problems)
+
+    def _judge(self, history: TargetHistory, state: _Round, group: tuple[Target, ...], seconds: float) -> None:
+        """Let targets have their turn."""
+        need, learned = history.need, self._book.get(history.need)
+        if learned is None:
+            # It has just been configured anew.
+            return
+        past = known_past(history, group, self._clock.wall())
+        fleet = fleet_of(need, learned.task, history.step_seconds)
+        arguments = (str(need.settings.model), state.models, dict(learned.shared), past, learned.task, fleet)
+        limit = min(LONGEST_CHILD_SECONDS, FIT_SECONDS + _JUDGE_SECONDS * len(group))
+        try:
+            verdicts = self._run_child("choice", judged, arguments, ChildLimits(seconds=limit))
+        except ChildClosedError:
+            raise
+        except ChildError as error:
+            message = f"recommendation {need.name}: models could not be compared on {len(group)} targets: {error}"
+            self._log.failed(f"{need.name} choice", message, level=logging.WARNING)
+            self._telemetry.learned(need.name, "choice", error.outcome)
+            state.turns.failed(group, self._clock.monotonic(), RETRY_SECONDS)
+            return
+        self._log.recovered(f"{need.name} choice", f"recommendation {need.name}: models are compared again")
+        self._telemetry.learned(need.name, "choice", "ok")
+        now = self._clock.monotonic()
+        state.turns.served(group, now + seconds)
+        found = {target: verdict for target, verdict in zip(group, verdicts, strict=True) if verdict is not None}
+        present = set(history.targets())
+        kept = {target: verdict for target, verdict in learned.verdicts.items() if target in present}
+        learned = replace(learned, verdicts={**kept, **found})
+        self._book.put(need, learned)
+        self._store.save(need, learned)
+
+
+def _is_stale(state: _Round, now: float) -> bool:
+    """Whether the models of a recommendation have to be fitted."""
+    return state.fitted is None or now - state.fitted >= (RETRY_SECONDS if state.has_problems else REFIT_SECONDS)
+
+
+def _present_loads(history: TargetHistory, now: float) -> dict[Target, float]:
+    """Return the largest load of the last steps by target, 0 where none is known."""
+    targets, last = history.targets(), index_at(now, history.step_seconds)
+    with np.errstate(all="ignore"):
+        found = np.fmax.reduce(history.rows(targets, last - 10, last), axis=1, initial=0.0)
+    return dict(zip(targets, found.tolist(), strict=True))
+
+
+def _sample(loads: Mapping[Target, float]) -> tuple[Target, ...]:
+    """Return the targets that models are fitted to: the largest, and as many of all other sizes."""
+    ordered = sorted(loads, key=lambda target: -loads[target])
+    if len(ordered) <= SAMPLED_TARGETS:
+        return tuple(ordered)
+    largest, others = ordered[: SAMPLED_TARGETS // 2], ordered[SAMPLED_TARGETS // 2 :]
+    places = np.linspace(0, len(others) - 1, SAMPLED_TARGETS - len(largest)).astype(np.int64)
+    return (*largest, *(others[place] for place in places))

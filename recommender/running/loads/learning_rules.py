@@ -1,0 +1,85 @@
+"""What learning goes by, of few targets and of many: how often, for how long, with which models and which past."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from recommender.kinds.predictive.current import lacks_history
+from recommender.kinds.predictive.models.table import MODELS
+from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName
+from recommender.running.loads.grid import index_at
+from recommender.running.loads.predicting import POOLED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.child_processes.parent import ChildLimits
+    from recommender.kinds.predictive.forecast import Model
+    from recommender.kinds.predictive.history import LoadHistory
+    from recommender.running.loads.histories import TargetHistory
+    from recommender.running.loads.learned_models import Learned
+    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.reading import Target
+
+CATCH_UP_SECONDS: Final = 3_600.0
+"""How often a model is chosen again, at least."""
+_CATCH_UP_EACH_SECONDS: Final = 60.0
+"""A choice takes seconds of a core: with few recommendations they are made so much more often."""
+_SOONEST_CATCH_UP_SECONDS: Final = 600.0
+RETRY_SECONDS: Final = 4 * 3_600.0
+"""After which a model is tried again that could not be fitted."""
+FIT_SECONDS: Final = 60.0
+"""Budget of one fit of one series. A trial takes several: one each two days of the record, and one for the future."""
+LONGEST_CHILD_SECONDS: Final = 1_800.0
+_YARDSTICKS: Final = frozenset({ModelName.REACTIVE, ModelName.HEADROOM})
+
+
+class RunChild(Protocol):
+    """Runs a function in a child process (`Children.run`). Raises ChildError."""
+
+    def __call__(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], limits: ChildLimits) -> Any:  # noqa: ANN401 - what the function returns
+        """Return what the function returns."""
+        ...
+
+
+class LearningTelemetry(Protocol):
+    """Counts fits."""
+
+    def learned(self, recommendation: str, model: str, result: str) -> None:
+        """Count a trial of a model with its fits, by result: `ok`, or what kept it from ending."""
+        ...
+
+
+class VerdictStore(Protocol):
+    """Stores what was chosen (`LearnedFiles`)."""
+
+    def save(self, need: LoadNeed, learned: Learned) -> None:
+        """Store the verdicts of a recommendation."""
+        ...
+
+
+def catch_up_seconds(recommendations: int) -> float:
+    """Return how often the model in use is chosen again, with so many predictive recommendations."""
+    return min(CATCH_UP_SECONDS, max(_SOONEST_CATCH_UP_SECONDS, _CATCH_UP_EACH_SECONDS * recommendations))
+
+
+def models_to_try(configured: ModelName, targets: int, known_seconds: float) -> tuple[Model, ...]:
+    """Return the models to try: those that have the history they need, and parameters for all targets."""
+    return tuple(
+        model
+        for model in MODELS
+        if model.name not in _YARDSTICKS
+        and (configured in {ModelName.AUTO, model.name})
+        and not lacks_history(model, known_seconds)
+        and (targets <= MOST_FITTED_TARGETS or not model.is_heavy or model.name in POOLED)
+    )
+
+
+def learns_anew_for(history: TargetHistory) -> object:
+    """Return what a recommendation learns from: with another one, it learns anew."""
+    return history.need.learned_for, history.step_seconds
+
+
+def known_past(history: TargetHistory, targets: tuple[Target, ...], now: float) -> LoadHistory:
+    """Return the samples up to the newest grid time that is surely known."""
+    return history.history(targets, (index_at(now, history.step_seconds) - 1) * history.step_seconds)

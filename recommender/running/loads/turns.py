@@ -1,0 +1,68 @@
+"""Whose turn it is, of the many targets of a recommendation (pure).
+
+Who waits longest is first, and of those who have had no turn yet the one with the largest load: none waits for ever. A
+turn that fails may be due to one target alone. Its targets have their next ones in smaller groups, between the others'.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from recommender.running.loads.reading import Target
+
+MOST_AT_ONCE: Final = 200
+_SMALLER: Final = 8
+"""A group that failed is divided by this."""
+FAILED_GROUP_SECONDS: Final = 60.0
+"""After which the parts of a group that failed have their turns."""
+
+
+class Turns:
+    """The turns of the targets of one recommendation. Times are those of a monotonic clock."""
+
+    def __init__(self) -> None:
+        self._due: dict[Target, float] = {}
+        self._most: dict[Target, int] = {}
+        """How many may have their turn together with a target whose last turn failed."""
+
+    @property
+    def are_all_served(self) -> bool:
+        """Whether every target that was seen has had a turn."""
+        return all(due > -math.inf for due in self._due.values())
+
+    def is_anybody_due(self, targets: int, now: float) -> bool:
+        """Whether somebody's turn may be due, where there are so many targets: a look that costs next to nothing."""
+        return targets != len(self._due) or now >= min(self._due.values(), default=math.inf)
+
+    def next_group(self, loads: Mapping[Target, float], now: float) -> tuple[Target, ...]:
+        """Return the targets whose turn it is, none if nobody's is due; others than those with a load are forgotten."""
+        self._due = {target: self._due.get(target, -math.inf) for target in loads}
+        self._most = {target: most for target, most in self._most.items() if target in loads}
+        due = sorted(
+            (target for target, time in self._due.items() if time <= now),
+            key=lambda target: (self._due[target], -loads[target]),
+        )
+        if not due:
+            return ()
+        most = self._most_with(due[0])
+        return tuple(target for target in due if self._most_with(target) == most)[:most]
+
+    def served(self, targets: Iterable[Target], next_at: float) -> None:
+        """Note that targets have had their turn, and when the next one is due."""
+        for target in targets:
+            self._due[target] = next_at
+            self._most.pop(target, None)
+
+    def failed(self, targets: tuple[Target, ...], now: float, retry_seconds: float) -> None:
+        """Note that the turn of a group failed; a target that fails alone has the next one after `retry_seconds`."""
+        seconds = retry_seconds if len(targets) == 1 else FAILED_GROUP_SECONDS
+        for target in targets:
+            self._due[target] = now + seconds
+            self._most[target] = max(1, len(targets) // _SMALLER)
+
+    def _most_with(self, target: Target) -> int:
+        return self._most.get(target, MOST_AT_ONCE)

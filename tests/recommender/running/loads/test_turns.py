@@ -1,0 +1,77 @@
+"""Many targets have their turns one group after another, and none waits for ever."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.decisions.record import TargetReference
+from recommender.running.loads.turns import FAILED_GROUP_SECONDS, MOST_AT_ONCE, Turns
+
+LOADS = {TargetReference("apps/v1", "Deployment", "shop", f"d{each:03}"): float(each) for each in range(300)}
+RETRY_SECONDS = 14_400.0
+PERIOD = 3600.0
+
+
+def names(group: tuple[TargetReference | None, ...]) -> set[str]:
+    return {target.name for target in group if target is not None}
+
+
+def test_the_largest_loads_are_first_and_then_who_waits_longest() -> None:
+    turns = Turns()
+    first = turns.next_group(LOADS, 0.0)
+    turns.served(first, PERIOD)
+    second = turns.next_group(LOADS, 10.0)
+    assert names(first) == {f"d{each:03}" for each in range(100, 300)}
+    assert names(second) == {f"d{each:03}" for each in range(100)}
+    assert not turns.are_all_served
+    turns.served(second, 10.0 + PERIOD)
+    assert turns.are_all_served
+    assert turns.next_group(LOADS, PERIOD - 1) == ()
+    looks = [turns.is_anybody_due(count, now) for count, now in ((300, PERIOD - 1), (300, PERIOD), (301, PERIOD - 1))]
+    assert looks == [False, True, True]
+    assert turns.next_group(LOADS, PERIOD) == first
+    assert turns.next_group(LOADS, PERIOD + 10.0)[:MOST_AT_ONCE] == first
+
+
+def test_a_target_whose_turns_fail_soon_has_them_alone_and_harms_nobody() -> None:
+    turns, broken, now, served = Turns(), next(iter(LOADS)), 0.0, set()
+    for _ in range(60):
+        group = turns.next_group(LOADS, now)
+        if not group:
+            now += FAILED_GROUP_SECONDS
+        elif broken in group:
+            turns.failed(group, now, RETRY_SECONDS)
+        else:
+            served |= set(group)
+            turns.served(group, now + PERIOD)
+        if served == set(LOADS) - {broken}:
+            break
+    assert served == set(LOADS) - {broken}
+    assert now <= 10 * FAILED_GROUP_SECONDS
+
+
+def test_a_target_that_is_gone_is_forgotten() -> None:
+    turns = Turns()
+    turns.failed(turns.next_group(LOADS, 0.0), 0.0, RETRY_SECONDS)
+    few = dict(list(LOADS.items())[:3])
+    turns.served(turns.next_group(few, FAILED_GROUP_SECONDS), PERIOD)
+    assert turns.are_all_served
+    assert len(turns.next_group(LOADS, FAILED_GROUP_SECONDS)) == MOST_AT_ONCE
+
+
+@given(st.lists(st.sampled_from(["served", "failed", "wait"]), max_size=40), st.data())
+def test_nobody_is_starved(results: list[str], data: st.DataObject) -> None:
+    turns, now = Turns(), 0.0
+    for result in results:
+        now += data.draw(st.sampled_from([1.0, FAILED_GROUP_SECONDS, PERIOD]))
+        group = turns.next_group(LOADS, now)
+        if group and result == "served":
+            turns.served(group, now + PERIOD)
+        elif group and result == "failed":
+            turns.failed(group, now, RETRY_SECONDS)
+    now, seen = now + RETRY_SECONDS, set()
+    while group := turns.next_group(LOADS, now):
+        seen |= set(group)
+        turns.served(group, now + PERIOD)
+    assert seen == set(LOADS)
