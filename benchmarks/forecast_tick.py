@@ -1,16 +1,20 @@
 """What a poll of thousands of predicted targets costs: `python -m benchmarks.forecast_tick --series 10000`.
 
-Ten recommendations with `forEach` share the series. Each tick does, in one thread and with the recommender's own parts,
-what a poll does: it asks each query of a stand-in for Prometheus in another process, takes the answer into the history,
-forecasts, decides every target, prepares the metrics, and hands the memories to a store. A row is one step of the tick;
-the last one is the tick as a whole, which has to fit into 10 s on one core. Fits of models run in processes of their
-own and are not part of it.
+Ten recommendations with `forEach` share the series, each with two weeks of history. Each tick does, in one thread and
+with the recommender's own parts, what a poll does: it asks each query of a stand-in for Prometheus in another process,
+takes the answer into the history, forecasts, decides every target, prepares the metrics, and hands the memories to a
+store. By default every target has a blend of its own of every model that serves many targets, which is more than any
+choice leaves. A row is one step of the tick; `verdicts` is the processor time that new verdicts take in a child
+process, as a share of a tick: measured on some targets, and each is renewed as often as a recommender does. The last
+row is the tick as a whole, which has to fit into 10 s on one core. Fits, a few seconds every two days, are not part
+of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -19,6 +23,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from prometheus_client import CollectorRegistry
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.sources.prometheus.client import PrometheusClient
@@ -30,6 +37,7 @@ from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.tally import quantile
 from benchmarks.usage import usage
+from recommender.child_processes.parent import ChildLimits, Children
 from recommender.configuration.recommender_configuration import Configuration
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.loads.inputs import LoadInput
@@ -37,16 +45,26 @@ from recommender.decisions.policy_settings import RecommendationPolicy
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status
 from recommender.kinds.kind import Recommendation
+from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.learning import SeriesVerdict
+from recommender.kinds.predictive.many_series import judged, shared_fits
+from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import ForEach, ModelName, PredictiveSettings
+from recommender.kinds.predictive.simulation.bill import Bill
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.running.history_cache import HistoryCache
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.histories import TargetHistory
-from recommender.running.loads.learned_models import LearnedModels
+from recommender.running.loads.learned_models import Learned, LearnedModels
+from recommender.running.loads.learning_many import SAMPLED_TARGETS
+from recommender.running.loads.learning_rules import CATCH_UP_SECONDS, LONGEST_CHILD_SECONDS, known_past
 from recommender.running.loads.needs import load_needs_of
-from recommender.running.loads.predicting import Predictor
+from recommender.running.loads.predicting import FITTED_ALONE, POOLED, Predictor
 from recommender.running.loads.reading import loads_of
+from recommender.running.loads.ring import ROWS_A_BLOCK
+from recommender.running.loads.tasks import fleet_of, task_of
 from recommender.running.memory.folder import FolderMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.plans import plan_of
@@ -66,7 +84,14 @@ if TYPE_CHECKING:
 NAME: Final = "forecast_tick"
 QUERIES: Final = 10
 POLL_SECONDS: Final = 10.0
-STEPS: Final = ("query", "history", "forecast", "decide", "metrics", "memory")
+STEPS: Final = ("query", "history", "forecast", "decide", "metrics", "memory", "verdicts")
+ALL: Final = "all"
+SERVING_MANY: Final = tuple(
+    model.name for model in MODELS if model.name not in {ModelName.REACTIVE, ModelName.HEADROOM, *FITTED_ALONE}
+)
+"""The models that take part with many targets."""
+_JUDGED_AT_ONCE: Final = 40
+_HISTORY_SECONDS: Final = 14 * DAY_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +100,15 @@ class Settings:
 
     series: int
     ticks: int
-    model: ModelName
-    past_steps: int = 90
-    """Steps of history that exist before the first tick that counts."""
+    model: str
+    """A model, or `all`."""
+    past_seconds: float = _HISTORY_SECONDS
+    """How much history exists before the first tick that counts."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Return the models that forecast for each target."""
+        return SERVING_MANY if self.model == ALL else (self.model,)
 
 
 @dataclass(slots=True)
@@ -101,10 +132,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
     parser.add_argument("--series", type=int, default=10_000)
     parser.add_argument("--ticks", type=int, default=10)
-    parser.add_argument("--model", default="linear", choices=("headroom", "linear", "polynomial"))
+    parser.add_argument("--model", default=ALL, choices=(ALL, ModelName.HEADROOM.value, *SERVING_MANY))
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
-    settings = Settings(options.series, options.ticks, ModelName(options.model))
+    settings = Settings(options.series, options.ticks, options.model)
     return run(NAME, options.output, lambda progress: measure(settings, progress))
 
 
@@ -120,10 +151,12 @@ def measure(settings: Settings, progress: Progress) -> Report:
             progress.say(f"tick {tick} of {settings.ticks}")
             # The first one loads what is loaded once.
             errors += ticker.tick(spent if tick else _Spent(), tick)
+        progress.say("verdicts")
+        seconds = ticker.verdict_seconds()
+        spent.wall["verdicts"] = [seconds] * settings.ticks
+        spent.cpu["verdicts"] = seconds * settings.ticks
         ticker.close()
-        return report(
-            NAME, list(_rows(settings, spent, errors, len(ticker.metrics.text()))), model=settings.model.value
-        )
+        return report(NAME, list(_rows(settings, spent, errors, len(ticker.metrics.text()))), model=settings.model)
 
 
 def _rows(settings: Settings, spent: _Spent, errors: int, metrics_bytes: int) -> Iterator[Row]:
@@ -159,19 +192,24 @@ class Ticker:
         self._clock = Clock()
         self._queries = QueryValues(PrometheusClient, UNPACED, 5.0)
         self._queries.use(PrometheusSettings(url))
-        recommendations = tuple(_recommendation(number, settings) for number in range(QUERIES))
+        recommendations = tuple(_recommendation(number) for number in range(QUERIES))
         configuration = Configuration(poll_interval_seconds=POLL_SECONDS, recommendations=recommendations)
         self._plan = plan_of(configuration)
         self._needs = sorted(load_needs_of(configuration), key=lambda need: need.name)
-        self._predictor, self._delays = Predictor(LearnedModels()), DelayMeter()
+        self._book = LearnedModels()
+        self._predictor, self._delays = Predictor(self._book), DelayMeter()
+        self._children = Children(CollectorRegistry(), "benchmark", most=1)
         self._memories = Memories(FolderMemoryStore(folder))
         self._decisions = PollDecisions(self._memories, _Nothing(), self._clock)
         self._shown = HistoryCache(folder / "history.sqlite", lambda: None)
         self.metrics = RecommendationMetrics(lambda: True, all_kinds())
-        self._histories = {need.name: TargetHistory(need, settings.series // QUERIES) for need in self._needs}
-        self._began = time.time()
+        self._histories = {need.name: TargetHistory(need, settings.series) for need in self._needs}
+        step_seconds = self._histories[self._needs[0].name].step_seconds
+        # The first tick that counts is the first of a step of the grid: in each of them some forecasts are renewed.
+        self._began = (time.time() // step_seconds + 0.5) * step_seconds - POLL_SECONDS / 2
         for need in self._needs:
             self._fill(need)
+        self._learn()
 
     def tick(self, spent: _Spent, number: int) -> int:
         """Do one poll; return how many targets have no value."""
@@ -201,6 +239,7 @@ class Ticker:
     def close(self) -> None:
         """Close the connections."""
         self._queries.close()
+        self._children.close()
 
     def _asked(self, need: LoadNeed) -> Sequence[Sample]:
         answer = self._queries.samples(need.query)
@@ -212,13 +251,67 @@ class Ticker:
         found = self._predictor.predictions(need, delays, self._histories[need.name], values, now)
         return {target: Observed(LoadInput(prediction, delays), now) for target, prediction in found.items()}
 
+    def verdict_seconds(self) -> float:
+        """Return how much processor time new verdicts take in a tick."""
+        need = self._needs[0]
+        learned = self._book.get(need)
+        assert learned is not None, "the book was filled at the start"
+        history = self._histories[need.name]
+        some = history.targets()[:_JUDGED_AT_ONCE]
+        fleet = fleet_of(need, learned.task, history.step_seconds)
+        past = known_past(history, some, self._began)
+        arguments = ("auto", self._settings.models, dict(learned.shared), past, learned.task, fleet)
+        before = _children_seconds()
+        found = self._children.run("choice", judged, arguments, ChildLimits(seconds=LONGEST_CHILD_SECONDS))
+        assert all(found), "every target has a verdict"
+        each = (_children_seconds() - before) / len(some)
+        # With a pause as long as the work, whenever that takes longer than an hour.
+        return self._settings.series * each * POLL_SECONDS / max(CATCH_UP_SECONDS, 2 * self._settings.series * each)
+
     def _fill(self, need: LoadNeed) -> None:
         values = loads_of(self._asked(need), need.settings.for_each, "").values
-        history = self._histories[need.name]
-        for step in range(self._settings.past_steps, 0, -1):
-            factor = 1.0 - 0.002 * step
-            past = {target: factor * value for target, value in values.items()}
-            history.note(past, self._began - step * history.step_seconds)
+        history, targets = self._histories[need.name], list(values)
+        count = max(2, int(self._settings.past_seconds / history.step_seconds))
+        last = int(self._began / history.step_seconds)
+        history.note(values, self._began)
+        history.restore(last - count + 1, np.ones(count, dtype=np.bool_))
+        times = np.arange(last - count + 1, last + 1) * history.step_seconds
+        rng = np.random.default_rng(0)
+        for place in range(0, len(targets), ROWS_A_BLOCK):
+            some = targets[place : place + ROWS_A_BLOCK]
+            phases = rng.uniform(0, 2 * np.pi, (len(some), 1))
+            shapes = 1 + 0.4 * np.sin(2 * np.pi * times / DAY_SECONDS + phases)
+            past = shapes * rng.lognormal(0, 0.05, shapes.shape) * np.array([[values[target]] for target in some])
+            history.restore_rows(last - count + 1, some, past.astype(np.float32))
+
+    def _learn(self) -> None:
+        """Put the same fits into the book of each recommendation, and for each target a blend of its own."""
+        models = self._settings.models
+        for need in self._needs:
+            history = self._histories[need.name]
+            task = task_of(need, self._delays.delays(need))
+            if need is self._needs[0]:
+                past = known_past(history, history.targets()[:SAMPLED_TARGETS], self._began)
+                names = tuple(name for name in models if name in POOLED)
+                limits = ChildLimits(seconds=LONGEST_CHILD_SECONDS)
+                fits = self._children.run("fit", shared_fits, (names, past, task), limits) if names else {}
+            verdicts = {
+                target: SeriesVerdict(
+                    models[place % len(models)],
+                    f"auto: the blend of target {place}",
+                    Blend(0.3, tuple(Part(name, 0.9 / len(models), 0.8 + place % 50 / 100) for name in models)),
+                    Bill(0.3, 0.4),
+                    dict.fromkeys(models, 0.5 + place % 50 / 100),
+                    f"in the last day target {place} was short for 0.1 % of the time",
+                )
+                for place, target in enumerate(history.targets())
+            }
+            self._book.put(need, Learned(task, shared=fits, verdicts=verdicts if models != ("headroom",) else {}))
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class _Nothing:
@@ -226,12 +319,12 @@ class _Nothing:
         """Record nothing."""
 
 
-def _recommendation(number: int, settings: Settings) -> Recommendation:
+def _recommendation(number: int) -> Recommendation:
     subject = PredictiveSettings(
         load=f"load_{number}",
         load_per_replica=10.0,
         horizon_seconds=60.0,
-        model=settings.model,
+        model=ModelName.AUTO,
         for_each=ForEach("namespace", "deployment"),
     )
     return Recommendation(RecommendationPolicy(f"tenants-{number}", "predictive"), subject)

@@ -59,7 +59,9 @@ class _Answers(BaseHTTPRequestHandler):
         """Write no log."""
 
     def _reply(self, parameters: dict[str, list[str]]) -> None:
-        now, query = time.time(), parameters.get("query", [""])[0]
+        query = parameters.get("query", [""])[0]
+        # As Prometheus does: the time that is asked for, however long the answer takes.
+        now = float(parameters.get("time", [str(time.time())])[0])
         result = [
             {
                 "metric": {"namespace": f"ns-{number % 50}", "deployment": f"{query.replace('_', '-')}-{number}"},
