@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
-    from recommender.kinds.predictive.choice.bench import Decided
+    from recommender.kinds.predictive.choice.bench import DecidedWeights
     from recommender.kinds.predictive.choice.records import ModelChoice
     from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
     from recommender.kinds.predictive.history import LoadHistory
@@ -80,7 +80,7 @@ class PlayedChoices:
             for load, limit in zip(history.values, self._limits, strict=True)
         ]
         self.bench = Bench(uppers, scales, task, options)
-        self.decided: Decided = self.bench.decided()
+        self.decided: DecidedWeights = self.bench.decided()
         self._acting = _acting(self.decided.weights, options.least_weight)
         # Of equal weights headroom's comes first.
         self.leaders: IntArray = np.roll(self._acting, 1, axis=-1).argmax(axis=-1) - 1

@@ -30,7 +30,7 @@ _HALF: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecidedWeights:
     """What was decided, at each decision."""
 
     weights: FloatArray
@@ -70,7 +70,7 @@ class Bench:
         self._ratio = np.full(series, task.headroom_ratio)
         self._billed = np.zeros(series)
 
-    def decided(self) -> Decided:
+    def decided(self) -> DecidedWeights:
         """Return all decisions, each with what was known then; to be called once."""
         weights, sizes, ratios = [], [], []
         for number in range(len(self.load)):
@@ -88,7 +88,7 @@ class Bench:
             weights.append(self._weights)
             sizes.append(self._sizes)
             ratios.append(self._ratio)
-        return Decided(np.stack(weights), np.stack(sizes), np.stack(ratios))
+        return DecidedWeights(np.stack(weights), np.stack(sizes), np.stack(ratios))
 
     def begin(self, number: int) -> int:
         """Return from after which decision on things are judged at a decision."""

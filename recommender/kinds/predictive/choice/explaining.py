@@ -14,7 +14,7 @@ from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.kinds.predictive.simulation.bill import Bill
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.choice.bench import Bench, Decided
+    from recommender.kinds.predictive.choice.bench import Bench, DecidedWeights
     from recommender.kinds.predictive.choice.blend import Blend
 
 DOUBT_STEPS: Final = 2.0
@@ -31,7 +31,7 @@ class ChoiceMoment:
     blend: Blend
 
 
-def choice_at(bench: Bench, decided: Decided, moment: ChoiceMoment) -> ModelChoice:
+def choice_at(bench: Bench, decided: DecidedWeights, moment: ChoiceMoment) -> ModelChoice:
     """Return the decision with the records of all models that have been judged."""
     begins = bench.experts.begins[moment.series]
     records = tuple(
@@ -43,7 +43,7 @@ def choice_at(bench: Bench, decided: Decided, moment: ChoiceMoment) -> ModelChoi
     return ModelChoice(moment.step, moment.blend, _bill(bench, moment), reason, records)
 
 
-def _record(bench: Bench, decided: Decided, moment: ChoiceMoment, place: int) -> ModelRecord:
+def _record(bench: Bench, decided: DecidedWeights, moment: ChoiceMoment, place: int) -> ModelRecord:
     """Return how a model compares at the cost of the bill, over the time for which it is judged."""
     series, number = moment.series, moment.number
     begins = bench.begins(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,6 +23,7 @@ from tests.recommender.running.loads.load_world import FOR_EACH, need
 
 if TYPE_CHECKING:
     from recommender.decisions.loads.prediction import Prediction
+    from recommender.running.loads.blending import ModelForecast
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
@@ -222,3 +223,28 @@ def test_a_model_that_fails_leaves_headroom_in_use_and_one_line_in_the_log(
     assert found[0].load.predicted == pytest.approx(1.1 * 2800)
     assert len(caplog.records) == 1
     assert "linear" in caplog.text
+
+
+def test_forecasts_of_many_targets_are_renewed_a_part_in_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    targets = tuple(target_of({"namespace": "a", "deployment": f"d{each}"}, FOR_EACH) for each in range(300))
+    wanted = need("load", model=ModelName.LINEAR, for_each=FOR_EACH, history_seconds=172_800.0)
+    history, made, original = TargetHistory(wanted, len(targets)), list[int](), predicting._made_now
+    assert history.step_seconds == 60.0
+    history.note(dict.fromkeys(targets, 100.0), START)
+
+    def counted(*arguments: Any) -> dict[Target, ModelForecast]:  # noqa: ANN401 - handed on
+        made.append(len(arguments[4]))
+        return original(*arguments)
+
+    monkeypatch.setattr(predicting, "_made_now", counted)
+    predictor, delays = Predictor(LearnedModels()), DelayMeter().delays(wanted)
+    begin = (START // 60 + 1.5) * 60.0
+    for poll in range(8):
+        loads = dict.fromkeys(targets, 100.0 + poll)
+        found = predictor.predictions(wanted, delays, history, loads, begin + 10.0 * poll)
+        assert {each.load.now for each in found.values()} == {100.0 + poll}
+    # All at the first poll of all, and from the next step on as many as reach all of them within it.
+    assert made == [300, 50, 50]
+    made.clear()
+    predictor.predictions(wanted, delays, history, dict.fromkeys(targets, 100.0), begin + 180.0)
+    assert made == [300], "forecasts that are older than a step are not used"

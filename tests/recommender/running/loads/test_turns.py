@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.decisions.record import TargetReference
 from recommender.running.loads.turns import FAILED_GROUP_SECONDS, MOST_AT_ONCE, Turns
 
-LOADS = {TargetReference("apps/v1", "Deployment", "shop", f"d{each:03}"): float(each) for each in range(300)}
+if TYPE_CHECKING:
+    from recommender.running.loads.reading import Target
+
+LOADS: dict[Target, float] = {
+    TargetReference("apps/v1", "Deployment", "shop", f"d{each:03}"): float(each) for each in range(300)
+}
 RETRY_SECONDS = 14_400.0
 PERIOD = 3600.0
 
 
-def names(group: tuple[TargetReference | None, ...]) -> set[str]:
+def names(group: tuple[Target, ...]) -> set[str]:
     return {target.name for target in group if target is not None}
 
 
@@ -24,9 +31,9 @@ def test_the_largest_loads_are_first_and_then_who_waits_longest() -> None:
     second = turns.next_group(LOADS, 10.0)
     assert names(first) == {f"d{each:03}" for each in range(100, 300)}
     assert names(second) == {f"d{each:03}" for each in range(100)}
-    assert not turns.are_all_served
+    are_served = [turns.are_all_served]
     turns.served(second, 10.0 + PERIOD)
-    assert turns.are_all_served
+    assert [*are_served, turns.are_all_served] == [False, True]
     assert turns.next_group(LOADS, PERIOD - 1) == ()
     looks = [turns.is_anybody_due(count, now) for count, now in ((300, PERIOD - 1), (300, PERIOD), (301, PERIOD - 1))]
     assert looks == [False, True, True]
@@ -35,7 +42,8 @@ def test_the_largest_loads_are_first_and_then_who_waits_longest() -> None:
 
 
 def test_a_target_whose_turns_fail_soon_has_them_alone_and_harms_nobody() -> None:
-    turns, broken, now, served = Turns(), next(iter(LOADS)), 0.0, set()
+    turns, broken, now = Turns(), next(iter(LOADS)), 0.0
+    served: set[Target] = set()
     for _ in range(60):
         group = turns.next_group(LOADS, now)
         if not group:
@@ -70,7 +78,8 @@ def test_nobody_is_starved(results: list[str], data: st.DataObject) -> None:
             turns.served(group, now + PERIOD)
         elif group and result == "failed":
             turns.failed(group, now, RETRY_SECONDS)
-    now, seen = now + RETRY_SECONDS, set()
+    now += RETRY_SECONDS
+    seen: set[Target] = set()
     while group := turns.next_group(LOADS, now):
         seen |= set(group)
         turns.served(group, now + PERIOD)

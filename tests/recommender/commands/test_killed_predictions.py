@@ -1,0 +1,67 @@
+"""A running recommender that is killed goes on with what it had chosen."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tests.recommender.configuration.files import entry, whole
+from tests.support.recommenders import Recommender, started
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.prometheus import ScrapedPrometheus
+
+SPAN_SECONDS = 32 * 3_600
+STEP_SECONDS = 60
+NOISE = "predictive: {load: sum(connections), loadPerReplica: 10, horizon: 2m, history: 30h, maxReplicas: 999}"
+TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]"
+CHOSEN_SECONDS = 100.0
+
+
+def noise(now: float) -> str:
+    """Return recorded load that is noise around a level: the largest of the last hour says more than the present."""
+    rng = np.random.default_rng(3)
+    ages = range(SPAN_SECONDS, -600, -STEP_SECONDS)
+    loads = rng.uniform(500, 2000, len(ages))
+    lines = (f"connections {load:.0f} {now - ago}" for ago, load in zip(ages, loads, strict=True))
+    return "\n".join(["# TYPE connections gauge", *lines, "# EOF", ""])
+
+
+def item_of(recommender: Recommender) -> dict[str, Any]:
+    found = recommender.items().get("noise") or {}
+    return found if found.get("load") else {}
+
+
+def test_what_was_chosen_acts_again_after_a_kill(
+    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
+) -> None:
+    prometheus = start_prometheus(history=noise(time.time()))
+    top = f"pollInterval: 30s\nstate: {tmp_path}/state\nprometheus: {{url: '{prometheus.url}'}}\n"
+    (tmp_path / "recommender.yaml").write_text(
+        whole(entry("noise", NOISE, TARGETS, "outputs: [metric]", kind=""), top=top)
+    )
+    (tmp_path / "objects").mkdir()
+    (tmp_path / "objects" / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
+    arguments = ("run", f"--config={tmp_path}/recommender.yaml", f"--objects={tmp_path}/objects")
+
+    with (first := started(tmp_path / "first.log", *arguments)).process:
+        before = until(
+            lambda: (found := item_of(first)).get("model", "headroom") != "headroom" and found, CHOSEN_SECONDS
+        )
+        assert before
+        first.process.kill()
+
+    with (second := started(tmp_path / "second.log", *arguments)).process:
+        item = until(lambda: item_of(second))
+        assert "not been compared" not in item["model_reason"]
+        assert item["cost_as_headroom_ratio"] == before["cost_as_headroom_ratio"]
+        after = until(lambda: (found := item_of(second)).get("model") == before["model"] and found, 90.0)
+        assert after
+        assert after["model_reason"] == before["model_reason"]
