@@ -79,6 +79,7 @@ complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l ver
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'The configuration file'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l recommendation -x -d 'Only the recommendation of this name; may be repeated'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -s o -l output -xka "text table json" -d 'How the result is printed; table is another name for text'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l explain -d 'Also print each step to the sizes of node groups, each refusal, and each node that stays'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l assume -x -d 'NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has that number of pods'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l without-node -x -d 'The node is removed, and its pods need another node'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l add-pods -xka "(__fish_complete_path (commandline -ct))" -d 'Additional pods, or workloads with all of their pods: a file or a folder as for --cluster'

@@ -8,7 +8,7 @@
 _shtab_tidewatch_recommender_subparsers=(run recommend backtest sizes doctor proportional schema)
 
 _shtab_tidewatch_recommender_run_option_strings=(-h --help --version --config --objects --dry-run --validate --bind-address --port --allowed-hosts --plain-bind-address --shutdown-delay --pin-cpu --kubeconfig --context --log-format --log-level -v --v)
-_shtab_tidewatch_recommender_recommend_option_strings=(-h --help --version --config --cluster --recommendation -o --output --assume --without-node --add-pods --kubeconfig --context --log-format --log-level -v --v)
+_shtab_tidewatch_recommender_recommend_option_strings=(-h --help --version --config --cluster --recommendation -o --output --explain --assume --without-node --add-pods --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_backtest_option_strings=(-h --help --version --config --recommendation --trace --query --prometheus-url --last --start --end --example --actuator --startup-seconds --load-per-replica --warm-up --step --missing --connections -o --output --series --plot --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_sizes_option_strings=(-h --help --version -n --namespace --workload --last --end --percentile --margin --also-with-hpa -o --output --plot --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_doctor_option_strings=(-h --help --version --config -o --output --service-account --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
@@ -82,6 +82,7 @@ _shtab_tidewatch_recommender_run___pin_cpu_nargs=0
 _shtab_tidewatch_recommender_recommend__h_nargs=0
 _shtab_tidewatch_recommender_recommend___help_nargs=0
 _shtab_tidewatch_recommender_recommend___version_nargs=0
+_shtab_tidewatch_recommender_recommend___explain_nargs=0
 _shtab_tidewatch_recommender_backtest__h_nargs=0
 _shtab_tidewatch_recommender_backtest___help_nargs=0
 _shtab_tidewatch_recommender_backtest___version_nargs=0

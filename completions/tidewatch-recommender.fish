@@ -83,6 +83,7 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recomme
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l cluster -xka "(__fish_complete_path (commandline -ct))" -d 'Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l recommendation -x -d 'Only the recommendation of this name; may be repeated'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -s o -l output -xka "text table json" -d 'How the result is printed; table is another name for text'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l explain -d 'Also print each step to the sizes of node groups, each refusal, and each node that stays'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l assume -x -d 'NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has that number of pods'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l without-node -x -d 'The node is removed, and its pods need another node'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l add-pods -xka "(__fish_complete_path (commandline -ct))" -d 'Additional pods, or workloads with all of their pods: a file or a folder as for --cluster'

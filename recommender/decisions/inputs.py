@@ -55,6 +55,8 @@ class Inputs:
     """By the name of a predictive recommendation; Unknown: nothing is known of its load as a whole."""
     assumed_pods: tuple[ClusterPod, ...] = ()
     """Pods that do not exist, and that a what-if question adds; cluster sizes alone look at them."""
+    displaced_pods: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By namespace and name: the node that a pod runs on and that a what-if question removes."""
     own: Mapping[str, object] = field(default_factory=dict)
     """By the name of a recommendation: what is gathered for it alone, in a form that its kind knows."""
     decided: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)

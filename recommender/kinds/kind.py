@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from adapter.foundation.cluster.values.state import ClusterNeeds
 from recommender.decisions.memory import KindMemory
+from recommender.decisions.texts.record_texts import message_without_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -213,6 +214,14 @@ class RecommendationKind(Protocol[S]):
 
     def head_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002
         """Return the details as text, before the targets; `width` None is one line of any length."""
+        return ()
+
+    def headline(self, record: Record) -> str:
+        """Return the message of a record without what its own lines say."""
+        return message_without_notes(record, self.notes(record))
+
+    def explained_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002
+        """Return further details as text, which `recommend --explain` asks for."""
         return ()
 
     def tail_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002

@@ -9,7 +9,7 @@ from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first
 from recommender.decisions.texts.columns import GAP, columns, wrapped
-from recommender.decisions.texts.record_texts import message_without_notes, replicas_text, shown
+from recommender.decisions.texts.record_texts import replicas_text, shown
 from recommender.kinds.table import kind_named
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ _MOST_TARGETS: Final = 50
 """Of a recommendation with `forEach`, in the table of its targets."""
 
 
-def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
-    """Return the text; `width` is that of the terminal, None for lines of any length."""
+def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool = False, explain: bool = False) -> str:
+    """Return the text; `width` is that of the terminal, None for lines of any length. `explain` adds details."""
     if not records:
         return "There are no recommendations."
     paint = _paint if colour else _plain
@@ -33,6 +33,8 @@ def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool
     for group in groups:
         lines += ["", paint(printable(group[0].name) or "(no name)", _BOLD)]
         lines += _targets(group, width, paint) if group[0].each is not None else _details(group[0], width, paint)
+        if explain:
+            lines += [line for record in group for line in _explained(record, width, paint)]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -112,7 +114,7 @@ def _status(place: int, column: int, text: str, colours: dict[int, str], paint: 
 
 def _details(record: Record, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
     kind = kind_named(record.type)
-    if message := message_without_notes(record, () if kind is None else kind.notes(record)):
+    if message := record.message if kind is None else kind.headline(record):
         yield from wrapped(printable(message), width, GAP)
     if record.inputs and not (kind is not None and kind.has_own_inputs):
         inputs = ", ".join(f"{name} {shown(value)}" for name, value in record.inputs.items())
@@ -138,6 +140,12 @@ def _details(record: Record, width: int | None, paint: Callable[[str, str], str]
         yield from columns(rows_of_targets, width, lambda _place, _column, text: text, indent=GAP)
     if kind is not None:
         yield from kind.tail_lines(record, width, paint)
+
+
+def _explained(record: Record, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
+    kind = kind_named(record.type)
+    if kind is not None:
+        yield from kind.explained_lines(record, width, paint)
 
 
 def value_text(record: Record) -> str:

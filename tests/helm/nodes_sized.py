@@ -8,10 +8,10 @@ from recommender.decisions.record import Record, Status, Step
 from recommender.kinds.cluster_size.model.answer import (
     ClusterSizeAnswer,
     GroupSize,
-    PodName,
     Removal,
     UnschedulablePods,
 )
+from recommender.kinds.cluster_size.model.places import PodName
 
 _MOST: Final = 12
 _PRICE: Final = 0.4

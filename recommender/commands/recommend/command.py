@@ -8,7 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
 
@@ -19,7 +19,7 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.foundation.service.flags.table import BOOLEAN, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.kubernetes.access import access
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
@@ -68,6 +68,8 @@ def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recom
 
 
 _QUERIES_AT_ONCE = 8
+_WIDTH: Final = 80
+"""Of a line that is printed to something else than a terminal."""
 
 RECOMMEND = CommandFlags(
     program=f"{PROGRAM} recommend",
@@ -102,6 +104,12 @@ RECOMMEND = CommandFlags(
             kind=one_of("text", "table", "json"),
             default="text",
             help="How the result is printed; table is another name for text.",
+        ),
+        Flag(
+            name="explain",
+            kind=BOOLEAN,
+            default=False,
+            help="Also print each step to the sizes of node groups, each refusal, and each node that stays.",
         ),
         *WHAT_IF_FLAGS,
         *CLUSTER_FLAGS,
@@ -215,6 +223,6 @@ def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:
         print(msgspec.json.format(document, indent=2).decode())  # noqa: T201 - what was asked for
         return
     terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else None
+    width = shutil.get_terminal_size().columns if terminal else _WIDTH
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    print(as_text(records, width=width, colour=colour))  # noqa: T201 - likewise
+    print(as_text(records, width=width, colour=colour, explain=values.boolean("explain")))  # noqa: T201 - likewise

@@ -80,7 +80,7 @@ def with_assumptions(configuration: Configuration, inputs: Inputs, question: Wha
     )
     return (
         replace(configuration, recommendations=recommendations),
-        replace(inputs, cluster=found.cluster, assumed_pods=found.pods),
+        replace(inputs, cluster=found.cluster, assumed_pods=found.pods, displaced_pods=found.displaced),
     )
 
 

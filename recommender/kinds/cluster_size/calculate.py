@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from recommender.kinds.cluster_size.bound_terms import within_term_bound
+from recommender.kinds.cluster_size.health.unavailable import unavailable_nodes
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
 from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
@@ -39,6 +40,8 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
         removals=lowered.removals,
         kept=lowered.kept,
         unschedulable=scaled.unschedulable,
+        places=scaled.places,
+        unavailable=unavailable_nodes(situation, settings),
         waiting=scaled.waiting,
         waits_until=scaled.waits_until,
         steps=scaled.steps,

@@ -11,7 +11,9 @@ from recommender.decisions.policy_settings import Output
 from recommender.kinds.cluster_size.decide import Sizing
 from recommender.kinds.cluster_size.future.buffers import buffer_kinds
 from recommender.kinds.cluster_size.future.quotas import QUOTAS
+from recommender.kinds.cluster_size.group_sizes import summary_text
 from recommender.kinds.cluster_size.model.answer import answer_of, sizes_text
+from recommender.kinds.cluster_size.model.counts import listed
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
 from recommender.kinds.cluster_size.node_groups.discover import object_kinds
@@ -20,7 +22,8 @@ from recommender.kinds.cluster_size.reading.cluster_size_reader import CLUSTER_S
 from recommender.kinds.cluster_size.reading.entry import BESIDE, check_entry
 from recommender.kinds.cluster_size.shown.document import size_keys
 from recommender.kinds.cluster_size.shown.events import events_of_sizes
-from recommender.kinds.cluster_size.shown.kept import kept_by_reason, listed
+from recommender.kinds.cluster_size.shown.explained import explained_lines
+from recommender.kinds.cluster_size.shown.kept import kept_by_reason
 from recommender.kinds.cluster_size.shown.metrics import SIZE_FAMILIES, size_samples
 from recommender.kinds.cluster_size.shown.table import size_lines
 from recommender.kinds.kind import Logged, Needs, RecommendationKind, ScaleClaim
@@ -58,6 +61,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
     families = SIZE_FAMILIES
     page = "cluster_size/shown/page.html"
     page_filters = {"kept_by_reason": kept_by_reason, "listed": listed}  # noqa: RUF012 - likewise
+    has_own_inputs = True
     has_own_steps = True
 
     def shape(self, *, for_backtest: bool) -> ValueShape:  # noqa: ARG002 - as the protocol has it
@@ -152,6 +156,17 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         """Return the tables of the answer."""
         answer = answer_of(record)
         return () if answer is None else size_lines(answer, width, paint)
+
+    def headline(self, record: Record) -> str:
+        """Return what keeps sizes as they are, and what is assumed; the sections say what changes."""
+        answer = answer_of(record)
+        text = super().headline(record)
+        return text if answer is None else text.removesuffix(summary_text(answer)).removesuffix("; ")
+
+    def explained_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:
+        """Return the steps, the refusals and the nodes that stay."""
+        answer = answer_of(record)
+        return () if answer is None else explained_lines(answer, record.inputs, width, paint)
 
     def notes(self, record: Record) -> tuple[str, ...]:
         """Return the notes of the answer."""

@@ -131,6 +131,8 @@ def situation_of(
         priorities_problem=problem,
         memory=memory,
         future_pods=inputs.assumed_pods,
+        assumed_pods=frozenset((pod.namespace, pod.name) for pod in inputs.assumed_pods),
+        displaced_pods=inputs.displaced_pods,
         confirmed=known.confirmed,
     )
 

@@ -6,7 +6,7 @@ import pytest
 
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome
 from recommender.decisions.texts.record_texts import event_text, log_fields, money_text
-from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, KeptNode, Removal
+from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, KeptNode
 from recommender.kinds.proportional.sizes import ContainerSizes
 from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
@@ -143,30 +143,23 @@ def test_money_has_cents_or_four_digits_and_a_lower_bound_is_not_rounded_up(
     assert (money_text(amount), money_text(amount, is_lower_bound=True)) == (exact, at_least)
 
 
-def test_many_kept_nodes_are_grouped_by_reason_and_notes_come_last() -> None:
-    kept = tuple(KeptNode(f"n{number}", "a", f"NotUnderutilized: {number} % of cpu") for number in range(5000))
+def test_the_sections_of_cluster_sizes_stand_for_their_summary_and_their_notes() -> None:
+    kept = (KeptNode("n1", "a", "NotUnderutilized: 72 % of cpu"),)
     answer = ClusterSizeAnswer(kept=kept, notes=("one note", "another"))
-    lines = as_text(
-        [Record("a", "clusterSize", NOW, Status.OK, "no node group changes; one note; another", details=answer)]
+    record = Record(
+        "a", "clusterSize", NOW, Status.OK, "what if: x; no node group changes; one note; another", details=answer
     )
-    text = lines.splitlines()
-    assert "  no node group changes" in text
-    assert "  5000   NotUnderutilized: n0, n1, n2, n3, n4, n5, n6, n7 and 4992 more (such as 0 % of cpu)" in text
-    assert text[-4:] == ["  -o json has the reason of each node", "  NOTES", "  -  one note", "  -  another"]
-    assert len(text) < 20
-
-
-def test_nodes_that_wait_for_the_same_are_one_row() -> None:
-    reason = "ScaleUpNeeded: pending pods need new nodes"
-    waiting = tuple(Removal(f"n{number}", "a", 0.1, reason, None, is_due=False) for number in range(60))
-    answer = ClusterSizeAnswer(removals=(*waiting, Removal("last", "a", 0.0, "it is empty", None)))
-    text = as_text([Record("a", "clusterSize", NOW, Status.OK, "", details=answer)]).splitlines()
-    place = text.index("  REMOVABLE NODES")
-    assert [line.split()[0] for line in text[place + 1 : place + 5]] == ["NODE", "last", "NODES", "NODES"]
-    assert (
-        "  60     ScaleUpNeeded: n0, n1, n2, n3, n4, n5, n6, n7 and 52 more (such as pending pods need new nodes)"
-        in text
-    )
+    assert as_text([record]).splitlines()[3:] == [
+        "a",
+        "  what if: x",
+        "  CHANGES",
+        "    there are no node groups",
+        "  NOTES",
+        "    1 node stays: NotUnderutilized (--explain says more)",
+        "    one note",
+        "    another",
+    ]
+    assert "NODES THAT STAY" in as_text([record], explain=True)
 
 
 def test_sizes_of_containers_are_listed() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.foundation.cluster.values.pods import WORKLOAD_GROUPS
 from adapter.foundation.cluster.values.state import ControllerReference
+from recommender.kinds.cluster_size.model.places import deployment_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -18,7 +18,6 @@ WorkloadKey: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
 
 _API_VERSIONS: Final = {"Job": "batch/v1", "ReplicationController": "v1"}
-_HASH_LABEL: Final = "pod-template-hash"
 
 
 def workload_key(workload: WorkloadFacts) -> WorkloadKey:
@@ -29,20 +28,15 @@ def workload_key(workload: WorkloadFacts) -> WorkloadKey:
 def pods_by_workload(
     pods: Iterable[ClusterPod], wanted: Collection[WorkloadKey]
 ) -> dict[WorkloadKey, list[ClusterPod]]:
-    """Return the pods of the workloads that are wanted, those that have ended left out.
-
-    A Deployment owns its pods through ReplicaSets, which the Deployment controller names `NAME-HASH`, with the hash
-    that is a label of their pods.
-    """
+    """Return the pods of the workloads that are wanted, those that have ended left out."""
     found: dict[WorkloadKey, list[ClusterPod]] = {key: [] for key in wanted}
     for pod in pods:
         owner = pod.controller
         if owner is None or pod.has_ended:
             continue
         keys = [(owner.kind, pod.namespace, owner.name)]
-        end = f"-{pod.labels.get(_HASH_LABEL, '')}"
-        if owner.kind == "ReplicaSet" and owner.group in WORKLOAD_GROUPS and len(end) > 1 and owner.name.endswith(end):
-            keys.append(("Deployment", pod.namespace, owner.name.removesuffix(end)))
+        if deployment := deployment_of(pod):
+            keys.append(("Deployment", pod.namespace, deployment))
         for key in keys:
             if key in found:
                 found[key].append(pod)

@@ -11,18 +11,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record
     from recommender.kinds.cluster_size.model.groups import ScalableReference
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
-
-
-@dataclass(frozen=True, slots=True)
-class PodName:
-    """Namespace and name of a pod."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        """`shop/web-0`."""
-        return f"{self.namespace}/{self.name}"
+    from recommender.kinds.cluster_size.model.places import PodMove, PodName, PodPlace, UnavailableNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +47,15 @@ class Removal:
     """How long it has been unneeded; None where nothing is remembered."""
     is_due: bool = True
     """Whether it is removed now; if not, the reason says what it waits for."""
-    moved_pods: int = 0
-    """Pods that find a place elsewhere."""
+    moves: tuple[PodMove, ...] = ()
+    """The pods that must move, with their new nodes."""
     saved_per_hour: float | None = None
     """Price of the node; None where not all groups have one."""
+
+    @property
+    def moved_pods(self) -> int:
+        """How many pods find a place elsewhere."""
+        return len(self.moves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +79,8 @@ class UnschedulablePods:
     """By group, why not."""
     reason: str = ""
     """Why no group was asked, such as a missing claim; empty otherwise."""
+    missing: str = ""
+    """What is missing, in one sentence: a label or a resource that no group has, or a limit; empty with a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +131,8 @@ class ScaleUp:
     reasons: Mapping[str, str] = field(default_factory=dict)
     """By group, why it grows or not."""
     unschedulable: tuple[UnschedulablePods, ...] = ()
+    places: tuple[PodPlace, ...] = ()
+    """Of the pods without a node, those that have found one."""
     waiting: tuple[PodName, ...] = ()
     """Pods that are too young to count."""
     waits_until: float | None = None
@@ -181,6 +179,9 @@ class ClusterSizeAnswer:
     removals: tuple[Removal, ...] = ()
     kept: tuple[KeptNode, ...] = ()
     unschedulable: tuple[UnschedulablePods, ...] = ()
+    places: tuple[PodPlace, ...] = ()
+    """Of the pods without a node, those that have found one."""
+    unavailable: tuple[UnavailableNode, ...] = ()
     waiting: tuple[PodName, ...] = ()
     waits_until: float | None = None
     """When the first of the waiting pods counts, in seconds since the Unix epoch; None without any."""

@@ -42,6 +42,10 @@ class ClusterSituation:
     """Whether timers are waited for, as `run` does; `recommend` decides once."""
     future_pods: tuple[ClusterPod, ...] = ()
     """Pods that do not exist yet: of forecasts, headroom and what-if questions. Never young, never expendable."""
+    assumed_pods: frozenset[tuple[str, str]] = frozenset()
+    """Namespace and name of those that a what-if question adds."""
+    displaced_pods: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By namespace and name: the node that a pod runs on and that a what-if question removes."""
     writes_sizes: bool = False
     """Whether this program writes sizes, so that requested nodes that are missing are on their way."""
     last_decided: float | None = None

@@ -63,6 +63,10 @@ class Snapshot:
         """By name, in order: those given, then those added."""
         return self._nodes
 
+    def node_of(self, pod: ClusterPod) -> NodeInfo | None:
+        """Return the node of a pod; None if it has none."""
+        return self._places.get((pod.namespace, pod.name))
+
     def shape(self, pod: ClusterPod) -> PodShape:
         """Return the shape of a pod, the same object for all pods that are alike to every filter."""
         return self._shapes.shape(pod)

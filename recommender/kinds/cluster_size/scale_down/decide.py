@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.model.answer import Advice, KeptNode, Removal, ScaleDownAnswer
+from recommender.kinds.cluster_size.model.places import PodMove, pod_name
 from recommender.kinds.cluster_size.scale_down.advice import advice, staying_nodes
 from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
 from recommender.kinds.cluster_size.scale_down.due import WaitingNodes, waiting_nodes
 from recommender.kinds.cluster_size.scale_down.minimums import Minimums
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason, WaitReason, duration_of, percent_of
-from recommender.kinds.cluster_size.scale_down.removal import Unremovable
+from recommender.kinds.cluster_size.scale_down.removal import Unremovable, final_nodes
 from recommender.kinds.cluster_size.scale_down.replacement import Replacer
 from recommender.kinds.cluster_size.scale_down.sequence import RemovalSequence, new_simulator, simulate
 from recommender.kinds.cluster_size.scale_down.survey import nodes_being_deleted, survey
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.groups import NodeGroups
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+    from recommender.kinds.cluster_size.predicates.node_info import PodKey
     from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
     from recommender.kinds.cluster_size.scale_down.sequence import SimulatedRemoval
     from recommender.kinds.cluster_size.scale_down.survey import NodeSurvey, RemovalCandidate
@@ -42,6 +44,15 @@ _ADVISED: Final = {
     KeepReason.UNNEEDED_LIMIT_REACHED,
 }
 """Why a node stays that might go together with others, or for a smaller one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ConfirmedRemovals:
+    """The nodes that are removed now go without those that wait."""
+
+    waiting: WaitingNodes
+    nodes: Mapping[PodKey, str]
+    """Where the pods of the nodes that are removed now end up."""
 
 
 def scale_down(
@@ -62,12 +73,13 @@ def scale_down(
     names = [one.node.name for removal in sequence.removed for one in removal.unit]
     since = unneeded_since(names, situation.memory.unneeded_since, situation.now) if situation.waits else {}
     waiting = waiting_nodes(situation, settings.scale_down, scaled, sequence.removed, since)
-    waiting = _confirm_removals(situation, snapshot, found, sequence.removed, waiting)
+    confirmed = _confirm_removals(situation, snapshot, found, sequence.removed, waiting)
+    waiting = confirmed.waiting
     prices = _prices(situation.groups)
     kept = _in_order(situation, (*found.kept, *sequence.kept))
     going = [one for one in sequence.removed if _is_due(one, waiting)]
     result = ScaleDownAnswer(
-        removals=tuple(_removals(situation, sequence.removed, waiting, since, prices)),
+        removals=tuple(_removals(situation, sequence.removed, confirmed, since, prices)),
         kept=kept,
         advice=() if waiting.hold else _advice(situation, snapshot, rules, found, (kept, going, prices)),
         unneeded_since=since,
@@ -106,14 +118,15 @@ def _confirm_removals(
     found: NodeSurvey,
     removed: tuple[SimulatedRemoval, ...],
     waiting: WaitingNodes,
-) -> WaitingNodes:
+) -> _ConfirmedRemovals:
     """Simulate the nodes that are removed now without those that wait, whose pods stay where they are.
 
     Afterwards the snapshot is without the nodes that are removed now, and with all others.
     """
     first = next((number for number, one in enumerate(removed) if not _is_due(one, waiting)), None)
+    moves = [move for one in removed[:first] for move in one.moves]
     if first is None:
-        return waiting
+        return _ConfirmedRemovals(waiting, final_nodes(moves))
     snapshot.revert(removed[first].checkpoint)
     disruptions = RemainingDisruptions(situation.budgets)
     for one in removed[:first]:
@@ -129,7 +142,9 @@ def _confirm_removals(
             text = f"its pods fit elsewhere only after other nodes have been removed ({result.detail})"
             for candidate in one.unit:
                 by_node[candidate.node.name] = (Waiting(WaitReason.NO_PLACE_TO_MOVE_PODS, text),)
-    return replace(waiting, by_node=by_node)
+        else:
+            moves += result
+    return _ConfirmedRemovals(replace(waiting, by_node=by_node), final_nodes(moves))
 
 
 def _is_due(removal: SimulatedRemoval, waiting: WaitingNodes) -> bool:
@@ -145,14 +160,17 @@ def _prices(groups: NodeGroups) -> Mapping[str, float]:
 
 def _removals(
     situation: ClusterSituation,
-    removed: Iterable[SimulatedRemoval],
-    waiting: WaitingNodes,
+    removed: Sequence[SimulatedRemoval],
+    confirmed: _ConfirmedRemovals,
     since: Mapping[str, float],
     prices: Mapping[str, float],
 ) -> Iterable[Removal]:
+    waiting = confirmed.waiting
+    in_sequence = final_nodes(move for removal in removed for move in removal.moves)
     for removal in removed:
         for one in removal.unit:
             name = one.node.name
+            nodes = confirmed.nodes if waiting.is_due(name) else in_sequence
             yield Removal(
                 node=name,
                 group=one.group.name,
@@ -161,7 +179,7 @@ def _removals(
                 or _unneeded_reason(one, since.get(name), situation.now),
                 unneeded_seconds=situation.now - since[name] if name in since else None,
                 is_due=waiting.is_due(name),
-                moved_pods=len(one.plan.own),
+                moves=tuple(PodMove(pod_name(pod), nodes[pod.namespace, pod.name]) for pod in one.plan.own),
                 saved_per_hour=prices.get(one.group.name),
             )
 

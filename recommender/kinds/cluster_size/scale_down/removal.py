@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.predicates.node_info import PodKey
     from recommender.kinds.cluster_size.predicates.shapes import PodShape
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
     from recommender.kinds.cluster_size.scale_down.disruptions import RemainingDisruptions
@@ -65,6 +66,11 @@ class Move:
     pod: ClusterPod
     source: str
     target: str
+
+
+def final_nodes(moves: Iterable[Move]) -> dict[PodKey, str]:
+    """Return where pods end up, by namespace and name: one whose new node goes, too, moves again."""
+    return {(move.pod.namespace, move.pod.name): move.target for move in moves}
 
 
 def drain_plan(info: NodeInfo, rules: DrainRules) -> DrainPlan | Unremovable:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.kinds.cluster_size.health.startup import starting_nodes
-from recommender.kinds.cluster_size.model.answer import KeptNode, PodName
+from recommender.kinds.cluster_size.model.answer import KeptNode
+from recommender.kinds.cluster_size.model.places import pod_name
 from recommender.kinds.cluster_size.scale_down.eligibility import Eligibility, eligibility, is_being_deleted
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason
 from recommender.kinds.cluster_size.scale_down.removal import DrainPlan, Unremovable, drain_plan
@@ -106,7 +107,7 @@ def kept_node(node: ClusterNode, group: NodeGroup | None, reason: str) -> KeptNo
 
 def kept_for(node: ClusterNode, group: NodeGroup, why: Unremovable) -> KeptNode:
     """Return a node that stays, with the pod that keeps it."""
-    pod = PodName(why.pod.namespace, why.pod.name) if why.pod else None
+    pod = pod_name(why.pod) if why.pod else None
     return KeptNode(node.name, group.name, str(why), pod)
 
 

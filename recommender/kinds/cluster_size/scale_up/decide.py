@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from recommender.kinds.cluster_size.estimator.bound import lower_bound, lower_cost_bound
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.limits.quotas import consume_quotas
-from recommender.kinds.cluster_size.model.answer import LowerBound, PodName, ScaleUp, SizeStep
+from recommender.kinds.cluster_size.model.answer import LowerBound, ScaleUp, SizeStep
+from recommender.kinds.cluster_size.model.places import pod_names
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
 from recommender.kinds.cluster_size.scale_up.exemplars import Exemplars
+from recommender.kinds.cluster_size.scale_up.found_places import found_places
 from recommender.kinds.cluster_size.scale_up.new_nodes import add_new_nodes
 from recommender.kinds.cluster_size.scale_up.pending import (
     deleting_nodes,
@@ -80,16 +82,18 @@ def _decide(
     rounds = Rounds(settings, snapshot, state, placer, exemplars, expander_context(situation, settings))
     left = rounds.run(old, usable)
     left_out = left_out_groups(situation)
-    remaining = left_pending(state, placer, exemplars, left, left_out)
+    awaited_a_place = [pod for pod in pending.pods if not is_daemon_set_pod(pod)]
+    remaining = left_pending(state, snapshot, placer, exemplars, left, left_out)
     return ScaleUp(
         increases={name: count for name, count in sorted(state.increases.items()) if count},
         steps=tuple(state.steps),
         reasons=group_reasons(state, left_out, has_pending=bool(old)),
         unschedulable=(*remaining.pods, *pending.left_out, *left_out_pods((pod, NOT_LOOKED_AT) for pod in beyond)),
-        waiting=tuple(PodName(pod.namespace, pod.name) for pod in waiting),
+        places=tuple(found_places(awaited_a_place, pending.drained, situation, snapshot, rounds.group_of)),
+        waiting=pod_names(waiting),
         waits_until=young.until,
-        new_pods=tuple(
-            PodName(pod.namespace, pod.name)
+        new_pods=pod_names(
+            pod
             for pod in _holdable(waiting, state, snapshot, exemplars)
             if not only_by_annotation(pod, situation, settings)
         ),

@@ -56,10 +56,12 @@ def shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> Share
     )
 
 
-def added_nodes(snapshot: Snapshot, state: SizingState, chosen: str, shares: Mapping[str, int]) -> list[NodeInfo]:
-    """Add the nodes of each group's share to the snapshot, those of the chosen group first."""
+def added_nodes(
+    snapshot: Snapshot, state: SizingState, chosen: str, shares: Mapping[str, int]
+) -> dict[str, list[NodeInfo]]:
+    """Add the nodes of each group's share to the snapshot; return them by group, those of the chosen one first."""
     groups = sorted(shares, key=lambda name: name != chosen)
-    return [info for name in groups for info in add_new_nodes(snapshot, state.groups[name], shares[name])]
+    return {name: add_new_nodes(snapshot, state.groups[name], shares[name]) for name in groups}
 
 
 def place_estimated(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
 from adapter.foundation.objects.durations import DurationError, parse_go_duration
-from recommender.kinds.cluster_size.model.answer import PodName, UnschedulablePods
+from recommender.kinds.cluster_size.model.answer import UnschedulablePods
+from recommender.kinds.cluster_size.model.places import PodName, pod_name
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_mirror_pod
 
 if TYPE_CHECKING:
@@ -164,5 +165,5 @@ def left_out_pods(pods: Iterable[tuple[ClusterPod, str]]) -> tuple[Unschedulable
     """Return pods with their reasons, those with the same one together."""
     by_reason: defaultdict[str, list[PodName]] = defaultdict(list)
     for pod, reason in pods:
-        by_reason[reason].append(PodName(pod.namespace, pod.name))
+        by_reason[reason].append(pod_name(pod))
     return tuple(UnschedulablePods(tuple(names), {}, reason) for reason, names in by_reason.items())

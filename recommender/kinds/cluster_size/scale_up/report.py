@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.model.answer import PodName, UnschedulablePods
+from recommender.kinds.cluster_size.model.answer import UnschedulablePods
+from recommender.kinds.cluster_size.model.places import pod_names
 from recommender.kinds.cluster_size.scale_up.exemplars import refusal_text
+from recommender.kinds.cluster_size.scale_up.missing import MissingRequirements
+from recommender.kinds.cluster_size.scale_up.state import Obstacle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.estimator.estimate_model import PodGroup
     from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
     from recommender.kinds.cluster_size.scale_up.exemplars import Exemplars
     from recommender.kinds.cluster_size.scale_up.placing import Placer
     from recommender.kinds.cluster_size.scale_up.state import SizingState
+
+_ROUNDS: Final = Obstacle("", "one more node could hold it, but the limit of rounds is reached")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,12 @@ class LeftPending:
 
 
 def left_pending(
-    state: SizingState, placer: Placer, exemplars: Exemplars, groups: Sequence[PodGroup], left_out: Mapping[str, str]
+    state: SizingState,
+    snapshot: Snapshot,
+    placer: Placer,
+    exemplars: Exemplars,
+    groups: Sequence[PodGroup],
+    left_out: Mapping[str, str],
 ) -> LeftPending:
     """Return the pods that are left, those that are alike together, with what is against each group.
 
@@ -47,21 +58,19 @@ def left_pending(
         if never is None:
             sought.append(shape)
         else:
-            found.append(UnschedulablePods(_names(pods[key]), {}, refusal_text((never,))))
-    refused: dict[int, dict[str, str]] = {id(shape): dict(left_out) for shape in sought}
-    for name, group in state.groups.items():
-        obstacle = state.obstacle(group)
-        refusals = exemplars.refusals(group, sought)
-        for shape in sought:
-            if refusals[id(shape)]:
-                refused[id(shape)][name] = refusal_text(refusals[id(shape)])
-            elif obstacle is None:
-                refused[id(shape)][name] = "one more node could hold it, but the limit of rounds is reached"
-            else:
-                refused[id(shape)][name] = obstacle.reason
-                if obstacle.step:
-                    limits[obstacle.step] = None
-    found += [UnschedulablePods(_names(pods[key]), dict(sorted(each.items()))) for key, each in refused.items()]
+            found.append(UnschedulablePods(pod_names(pods[key]), {}, refusal_text((never,))))
+    refusals = {name: exemplars.refusals(group, sought) for name, group in state.groups.items()}
+    obstacles = {name: state.obstacle(group) or _ROUNDS for name, group in state.groups.items()}
+    missing = MissingRequirements(state.groups, snapshot)
+    for shape in sought:
+        refused = {name: each[id(shape)] for name, each in refusals.items() if each[id(shape)]}
+        small = {name: obstacle for name, obstacle in obstacles.items() if name not in refused}
+        limits |= dict.fromkeys(obstacle.step for obstacle in small.values() if obstacle.step)
+        reasons = {name: obstacle.reason for name, obstacle in small.items()}
+        all_reasons = {**left_out, **{name: refusal_text(each) for name, each in refused.items()}, **reasons}
+        sentence = missing.sentence(shape, refused, reasons)
+        names = pod_names(pods[id(shape)])
+        found.append(UnschedulablePods(names, dict(sorted(all_reasons.items())), missing=sentence))
     return LeftPending(tuple(found), tuple(limits))
 
 
@@ -79,7 +88,3 @@ def group_reasons(state: SizingState, left_out: Mapping[str, str], *, has_pendin
         else:
             reasons[name] = "no pending pod needs another node"
     return dict(sorted(reasons.items()))
-
-
-def _names(pods: Iterable[ClusterPod]) -> tuple[PodName, ...]:
-    return tuple(PodName(pod.namespace, pod.name) for pod in pods)

@@ -64,6 +64,8 @@ class Rounds:
         """Nodes of all rounds so far."""
         self.used: Counter[str] = Counter()
         """How many of them each group has; groups without any are absent."""
+        self.group_of: dict[str, str] = {}
+        """The group of each of them, by its name."""
 
     def run(self, pods: Sequence[ClusterPod], usable: Sequence[NodeInfo]) -> tuple[PodGroup, ...]:
         """Add nodes for the pods, round by round; return the pods that have no place then.
@@ -98,7 +100,8 @@ class Rounds:
         """Add the option's nodes and place pods; None, with everything as before, if no pod has got a place."""
         shares = shares_of(self._state, option, self._wanted_nodes(option))
         mark = self._snapshot.checkpoint()
-        added = added_nodes(self._snapshot, self._state, option.group.name, shares.nodes)
+        groups_of_added = added_nodes(self._snapshot, self._state, option.group.name, shares.nodes)
+        added = [info for infos in groups_of_added.values() for info in infos]
         tried = place_estimated(self._snapshot, self._placer, added, option.estimate)
         estimated = set(map(id, option.estimate.pods)).difference(map(id, tried))
         waiting = [pod for group in groups for pod in group.pods if id(pod) not in estimated]
@@ -109,6 +112,7 @@ class Rounds:
             return None
         nodes += added
         self.added += added
+        self.group_of |= {info.node.name: name for name, infos in groups_of_added.items() for info in infos}
         self._record(number, choice, option, shares, count - len(left))
         return _remaining_groups(groups, left)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.limits.amounts import NODES, counted_amounts
 from recommender.kinds.cluster_size.limits.quotas import check_quotas
+from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class SizingState:
             return Obstacle("", self.obstacles[group.name])
         room = self.room(group)
         if not room:
-            return Obstacle(MAX_SIZE, f"its maximum of {group.max_size} nodes is reached")
+            return Obstacle(MAX_SIZE, f"its maximum of {count_of(group.max_size, 'node')} is reached")
         needed = room if group.options.zero_or_max else 1
         if beyond := self.beyond_one_scale_up(group, needed):
             return Obstacle(MAX_PER_SCALE_UP, beyond)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.decisions.texts.record_texts import money, plain
+from recommender.kinds.cluster_size.model.places import PlaceKind, PodOrigin
 
 if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.answer import (
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
         Removal,
         UnschedulablePods,
     )
+    from recommender.kinds.cluster_size.model.places import PodPlace
 
 
 def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:
@@ -43,6 +45,16 @@ def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:
             for node in answer.kept
         ],
         "unschedulable": [item for alike in answer.unschedulable for item in _unschedulable(alike)],
+        "fits_existing": [
+            {"pod": str(place.pod), "node": place.node}
+            for place in answer.places
+            if place.kind is PlaceKind.EXISTING and place.origin is not PodOrigin.EXPECTED
+        ],
+        "places": [_place(place) for place in answer.places if place.origin is not PodOrigin.EXPECTED],
+        "unavailable_nodes": [
+            {"node": one.node, "group": one.group or None, "state": one.state.value, "detail": one.detail or None}
+            for one in answer.unavailable
+        ],
         "steps": [
             {"step": step.step, "group": step.group or None, "value": plain(step.value), "detail": step.detail}
             for step in answer.steps
@@ -61,6 +73,9 @@ _NULLS = (
     "removals",
     "kept",
     "unschedulable",
+    "fits_existing",
+    "places",
+    "unavailable_nodes",
     "bound",
     "advice",
     "saved_per_hour",
@@ -79,6 +94,7 @@ def _removal(removal: Removal) -> dict[str, object]:
         "unneeded_seconds": None if removal.unneeded_seconds is None else plain(round(removal.unneeded_seconds, 1)),
         "due": removal.is_due,
         "moved_pods": removal.moved_pods,
+        "moves": [{"pod": str(move.pod), "node": move.node} for move in removal.moves],
         "saved_per_hour": _money(removal.saved_per_hour),
     }
 
@@ -86,7 +102,20 @@ def _removal(removal: Removal) -> dict[str, object]:
 def _unschedulable(alike: UnschedulablePods) -> list[dict[str, object]]:
     """Return an item for each pod, so that every pod is found by its name; those that are alike follow each other."""
     groups = dict(alike.groups)
-    return [{"pod": str(pod), "groups": groups, "reason": alike.reason or None} for pod in alike.pods]
+    return [
+        {"pod": str(pod), "groups": groups, "reason": alike.reason or None, "missing": alike.missing or None}
+        for pod in alike.pods
+    ]
+
+
+def _place(place: PodPlace) -> dict[str, object]:
+    return {
+        "pod": str(place.pod),
+        "kind": place.kind.value,
+        "node": place.node or None,
+        "group": place.group or None,
+        "moved_from": place.source or None,
+    }
 
 
 def _bound(bound: LowerBound | None) -> dict[str, object] | None:

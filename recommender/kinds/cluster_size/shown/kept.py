@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from recommender.kinds.cluster_size.model.answer import KeptNode
-
-MOST_NAMES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +36,3 @@ def kept_by_reason(kept: Iterable[KeptNode]) -> tuple[KeptForReason, ...]:
 def kept_reason(node: KeptNode) -> str:
     """Return why a node stays, with the pod that keeps it."""
     return node.reason if node.pod is None or str(node.pod) in node.reason else f"{node.reason} (pod {node.pod})"
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return the first names and how many more there are."""
-    names = tuple(names)
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{', '.join(names[:MOST_NAMES])}{more}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from adapter.foundation.cluster.values.state import ClusterPod, ClusterState
     from adapter.foundation.cluster.values.workloads import WorkloadFacts
 
@@ -57,6 +59,8 @@ class Assumed:
     cluster: ClusterState
     pods: tuple[ClusterPod, ...] = ()
     """Pods that do not exist."""
+    displaced: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By namespace and name: the node that is removed and that a pod runs on."""
     notes: tuple[str, ...] = ()
     """The assumptions, one sentence each."""
 

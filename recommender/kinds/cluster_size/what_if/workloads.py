@@ -35,13 +35,13 @@ def with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
     cluster = _with_replicas(cluster, workload, assumption.replicas)
     missing = assumption.replicas - len(own)
     if missing == 0:
-        return Assumed(cluster, (), (f"{_workload_name(workload)} has {assumption.replicas} pods, as it has now",))
+        return Assumed(cluster, notes=(f"{_workload_name(workload)} has {assumption.replicas} pods, as it has now",))
     note = f"{_workload_name(workload)} has {assumption.replicas} pods instead of {len(own)}"
     if missing > 0:
-        return Assumed(cluster, new_pods(workload, missing, _PURPOSE, own), (note,))
+        return Assumed(cluster, new_pods(workload, missing, _PURPOSE, own), notes=(note,))
     gone = {id(pod) for pod in _going(own, -missing)}
     left = tuple(pod for pod in known.value if id(pod) not in gone)
-    return Assumed(replace(cluster, pods=Observed(left, known.time)), (), (note,))
+    return Assumed(replace(cluster, pods=Observed(left, known.time)), notes=(note,))
 
 
 def new_pods(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from adapter.foundation.cluster.values.constraints import PodScheduling, PodTerm
 from adapter.foundation.objects.selectors import parse_selector
-from recommender.kinds.cluster_size.model.answer import PodName
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
+from recommender.kinds.cluster_size.model.places import PodName
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
 from recommender.kinds.cluster_size.scale_up.decide import scale_up
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod

@@ -13,11 +13,11 @@ from recommender.kinds.cluster_size.model.answer import (
     ClusterSizeAnswer,
     GroupSize,
     KeptNode,
-    PodName,
     Removal,
     SizeStep,
     UnschedulablePods,
 )
+from recommender.kinds.cluster_size.model.places import PodMove, PodName
 from recommender.kinds.table import all_kinds, kind_of
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.page.rendering import PageRenderer
@@ -33,7 +33,9 @@ ANSWER = ClusterSizeAnswer(
         GroupSize("a", 3, 5, 4, 0, 9, f"because {EVIL}"),
         GroupSize("odd", 2, 2, 2, 0, 9, "no node and no template", is_left_out=True),
     ),
-    removals=(Removal("n7", "a", 0.12, EVIL, 700.0, moved_pods=2, saved_per_hour=0.5),),
+    removals=(
+        Removal("n7", "a", 0.12, EVIL, 700.0, moves=(PodMove(PodName("shop", "y"), "n1"),) * 2, saved_per_hour=0.5),
+    ),
     kept=(KeptNode("n8", "a", f"NotUnderutilized: {EVIL}"),),
     unschedulable=(
         UnschedulablePods((PodName("shop", "x-0"), PodName("shop", "x-1")), {"a": f"Insufficient cpu {EVIL}"}),
