@@ -104,3 +104,17 @@ def test_the_fewest_free_gpus_that_are_enough_are_strictly_best(nodes: list[tupl
         assert [one for one, priority in zip(nodes, found, strict=True) if priority == 10] == [
             (gpus, cpu) for gpus, cpu in nodes if gpus == levels[0] and cpu == best
         ]
+
+
+def test_a_node_in_use_comes_before_an_empty_one_as_in_the_simulator() -> None:
+    """Its points are 48 and 25 (hkust-adsl/kubernetes-scheduler-simulator, `gpu_packing_score_test.go`)."""
+    used, empty = Node(capacity=CPU, gpu_left=(200, 1000, 1000, 500)), Node(capacity=CPU, gpu_left=(1000,) * 8)
+    first, second = priorities([used, empty], 2)
+    assert first > second
+
+
+def test_parts_of_gpus_that_are_in_use_come_before_whole_ones_as_in_the_simulator() -> None:
+    """Its points are 93 where two parts are free (hkust-adsl/kubernetes-scheduler-simulator, likewise)."""
+    used, empty = Node(capacity=CPU, gpu_left=(200, 1000, 1000, 500)), Node(capacity=CPU, gpu_left=(1000,) * 8)
+    first, second = priorities([used, empty], 2, 200)
+    assert first > second
