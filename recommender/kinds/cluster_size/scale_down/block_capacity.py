@@ -1,4 +1,4 @@
-"""An upper bound of what is left on the nodes of a block, so that whole blocks can be passed over."""
+"""An upper bound of what is left on the nodes of a block, so that many blocks can be passed over at once."""
 
 from __future__ import annotations
 
@@ -21,38 +21,69 @@ class BlockCapacity:
 
     What is left only shrinks while pods are placed, so a bound stays one without being kept up to date. It is tightened
     where a search has looked at a block in vain.
+
+    The bounds are the leaves of a binary tree, whose other nodes have the larger bound of the two below, so that the
+    next block with room is found in few steps however many are full.
     """
 
     def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
         self._snapshot = snapshot
         self._names = names
         count = -(-len(names) // BLOCK)
-        self._cpu = [0] * count
-        self._memory = [0] * count
+        self._leaves = 1 << max(count - 1, 0).bit_length()
+        self._cpu = [-1] * (2 * self._leaves)
+        self._memory = [-1] * (2 * self._leaves)
         for block in range(count):
             self.tighten(block)
 
-    def may_hold(self, block: int, cpu: int, memory: int) -> bool:
-        """Whether a node of the block might have as much left; if not, none has."""
-        return cpu <= self._cpu[block] and memory <= self._memory[block]
+    def next_block(self, block: int, cpu: int, memory: int) -> int | None:
+        """Return the first block from this one on of which a node might have as much left; None if no node has."""
+        place = self._leaves + block
+        while place:
+            if cpu <= self._cpu[place] and memory <= self._memory[place]:
+                if place >= self._leaves:
+                    return place - self._leaves
+                place *= 2
+                continue
+            # The next subtree to the right: that of the first ancestor, or itself, that is a left child.
+            while place & 1:
+                place >>= 1
+            place += place > 0
+        return None
 
     def tighten(self, block: int) -> None:
         """Make the bound of a block exact; a block whose nodes are all gone holds nothing."""
-        self._cpu[block] = self._memory[block] = -1
-        self.widen(range(block * BLOCK, min((block + 1) * BLOCK, len(self._names))))
+        numbers = range(block * BLOCK, min((block + 1) * BLOCK, len(self._names)))
+        left = [room for number in numbers if (room := self._left(number)) is not None]
+        place = self._leaves + block
+        self._cpu[place] = max((cpu for cpu, _ in left), default=-1)
+        self._memory[place] = max((memory for _, memory in left), default=-1)
+        while place > 1:
+            place >>= 1
+            self._cpu[place] = max(self._cpu[2 * place], self._cpu[2 * place + 1])
+            self._memory[place] = max(self._memory[2 * place], self._memory[2 * place + 1])
 
     def widen(self, numbers: Iterable[int]) -> None:
         """Raise bounds to what these nodes have left now, after pods on them have been undone."""
-        nodes = self._snapshot.nodes
         for number in numbers:
-            info = nodes.get(self._names[number])
-            if info is None:
+            left = self._left(number)
+            if left is None:
                 continue
-            block = number // BLOCK
-            cpu = info.allocatable.get(CPU, 0) - info.requested.get(CPU, 0)
-            memory = info.allocatable.get(MEMORY, 0) - info.requested.get(MEMORY, 0)
-            self._cpu[block] = max(self._cpu[block], cpu)
-            self._memory[block] = max(self._memory[block], memory)
+            cpu, memory = left
+            place = self._leaves + number // BLOCK
+            while place and (cpu > self._cpu[place] or memory > self._memory[place]):
+                self._cpu[place] = max(self._cpu[place], cpu)
+                self._memory[place] = max(self._memory[place], memory)
+                place >>= 1
+
+    def _left(self, number: int) -> tuple[int, int] | None:
+        """Return the CPU and memory that a node has left; None if the node is gone."""
+        info = self._snapshot.nodes.get(self._names[number])
+        if info is None:
+            return None
+        allocatable, requested = info.allocatable, info.requested
+        cpu = allocatable.get(CPU, 0) - requested.get(CPU, 0)
+        return cpu, allocatable.get(MEMORY, 0) - requested.get(MEMORY, 0)
 
 
 def asked(shape: PodShape) -> tuple[int, int]:

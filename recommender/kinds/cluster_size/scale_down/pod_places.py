@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.predicates.shapes import PodShape
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+    from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
 
 _ACROSS_NODES: Final = frozenset({"PodTopologySpread", "InterPodAffinity", "VolumeRestrictions"})
 """Plugins whose verdict on a node depends on pods of other nodes."""
@@ -41,21 +42,28 @@ class _Search:
         "is_independent",
         "memory",
         "refusal",
+        "refused",
         "requests",
         "starts",
+        "static",
     )
 
-    def __init__(self, snapshot: Snapshot, shape: PodShape, count: int) -> None:
+    def __init__(self, snapshot: Snapshot, shape: PodShape, static: StaticFilter, refused: bytearray) -> None:
+        """Begin a search; `refused` are the destinations whose labels or taints have refused the shape's like."""
+        count = len(refused)
         self.filter = PodFilter(snapshot, shape)
         self.is_independent = self.filter.is_independent
         self.fits = self.filter.fits
         self.refusal = self.filter.unschedulable()
         self.requests = tuple(shape.requests.items())
         self.cpu, self.memory = asked(shape)
-        self.closed = bytearray(count)
+        self.static = static
+        self.refused = refused
+        """Shared by all shapes with the same static filter, so that no node is asked again for each of them."""
+        self.closed = bytearray(refused)
         """By destination, whether it can take no further pod whatever happens elsewhere."""
-        self.across = bytearray(count)
-        """By destination, whether it has refused because of pods on other nodes."""
+        self.across = bytearray(0 if self.is_independent else count)
+        """By destination, whether it has refused because of pods on other nodes; empty for independent shapes."""
         self.starts: dict[str, int] = {}
         """By zone of the node that a pod leaves, where the last such pod went."""
 
@@ -87,6 +95,8 @@ class PodPlaces:
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._gone = bytearray(len(self._names))
         self._searches: dict[PodShape, _Search] = {}
+        self._refused: dict[StaticFilter, bytearray] = {}
+        """By static filter and destination, whether it is known to refuse."""
         self._checks_left = most_checks
         self._leaving: tuple[int, ...] = ()
         self._taken: set[int] = set()
@@ -103,7 +113,9 @@ class PodPlaces:
         """Learn a shape while all its pods are in place; return why it can go nowhere, None if it may."""
         search = self._searches.get(shape)
         if search is None:
-            search = self._searches[shape] = _Search(self._snapshot, shape, len(self._names))
+            static = self._snapshot.static_filter(shape.scheduling)
+            refused = self._refused.setdefault(static, bytearray(len(self._names)))
+            search = self._searches[shape] = _Search(self._snapshot, shape, static, refused)
         if search.refusal:
             return search.refusal.reason
         return FULL if search.closed.find(_OPEN) < 0 else None
@@ -161,9 +173,11 @@ class PodPlaces:
             if block != asked_block:
                 self._leave(asked_block, checks)
                 asked_block, checks = block, 0
-                if not self._rooms.may_hold(block, search.cpu, search.memory):
-                    self._close(search, number, min((block + 1) * BLOCK, len(closed)))
-                    number = closed.find(_OPEN, number + 1, end)
+                found = self._rooms.next_block(block, search.cpu, search.memory)
+                if found != block:
+                    beyond = len(closed) if found is None else found * BLOCK
+                    self._close(search, number, beyond)
+                    number = closed.find(_OPEN, beyond, end)
                     continue
             checks += 1
             if self._gone[number]:
@@ -172,6 +186,8 @@ class PodPlaces:
                 self._checks_left -= 1
                 if search.fits(infos[number]):
                     return number
+                if search.static.refusals(infos[number]):
+                    search.refused[number] = _CLOSED
                 if search.is_independent or search.refuses_for_good(number, infos[number]):
                     self._close(search, number, number + 1)
             number = closed.find(_OPEN, number + 1, end)
