@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 KIND: Final = "RecommenderConfiguration"
 _LEAST_STALE_SECONDS: Final = 60.0
 """A watch without changes is heard every 20 to 45 s: with less, the facts of a healthy cluster would count as stale."""
+_LEAST_RECORD_SECONDS: Final = 86_400.0
+"""A recording is dropped by days."""
 
 
 class ConfigurationFileError(DocumentError):
@@ -184,6 +186,12 @@ CONFIGURATION: Final = Section(
         ),
         Key("prometheus", PROMETHEUS, "Where queries are asked."),
         Key("state", PATH, "Folder of memories where there is no cluster."),
+        Key(
+            "record",
+            duration(_LEAST_RECORD_SECONDS),
+            "How long to keep which nodes and pods there were, in the folder `recording` of `state`, for `replay`.",
+            into="record_seconds",
+        ),
         Key("listen", _LISTEN, "Addresses; flags win."),
         Key("owners", _OWNERS, "Who may own the sizes of targets."),
         Key("leaderElection", _LEADER_ELECTION, "Which of several processes acts."),

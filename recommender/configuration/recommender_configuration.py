@@ -62,6 +62,8 @@ class Configuration:
     refused: tuple[RefusedRecommendation, ...] = ()
     conflicts: tuple[DocumentProblem, ...] = ()
     """Targets that several recommendations scale: none of these does, and their other outputs remain."""
+    record_seconds: float | None = None
+    """How long to keep in `state/recording` which nodes and pods there were; None: nothing is recorded."""
 
     @property
     def problems(self) -> tuple[DocumentProblem, ...]:

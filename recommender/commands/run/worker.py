@@ -38,6 +38,7 @@ from recommender.running.loads.load_service import LoadService
 from recommender.running.plans import plan_of
 from recommender.running.poll_decisions import PollDecisions
 from recommender.running.query_values import QueryValues
+from recommender.running.recorder import RECORD_SECONDS, ClusterRecorder
 from recommender.running.runner import Latest, Runner, RunnerServices
 from recommender.running.sizes.background import SizesInBackground, SizingServices
 from recommender.running.sizes.needs import FollowedNeeds
@@ -124,6 +125,14 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     context.tasks.running("models", lambda stop: loads.learn(stop.event))
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
+    recorder = ClusterRecorder(environment.cluster, source.current.state / "recording", parts.pace, parts.clock)
+    context.tasks.periodic(
+        "recording",
+        lambda: recorder.record(plans.current().configuration.record_seconds),
+        every_seconds=RECORD_SECONDS,
+        deadline_seconds=60.0,
+    )
+    context.on_stop(recorder.close)
     return _page(settings, context, environment, parts, latest)
 
 

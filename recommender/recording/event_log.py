@@ -1,0 +1,93 @@
+"""The files of a recording: events are appended, a new file begins each day, and the oldest ones are dropped.
+
+A process that is killed leaves at most one line that is not whole, at the end of its file, and the reader passes over
+it. The next process begins a file of its own, with everything that is there then.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+PREFIX: Final = "recording-"
+SUFFIX: Final = ".jsonl"
+MOST_BYTES: Final = 512 * 2**20
+"""Of all files together."""
+_PARTS: Final = 8
+"""A file that is larger than this part of all is ended early, so that old ones can be dropped."""
+_FILE_SECONDS: Final = 86_400.0
+
+
+class EventLog:
+    """Appends to the files in a folder. Every method may raise OSError; the file is then ended."""
+
+    def __init__(self, folder: Path, keep_seconds: float, most_bytes: int = MOST_BYTES) -> None:
+        self._folder = folder
+        self._keep_seconds = keep_seconds
+        self._most_bytes = most_bytes
+        self._stream: BinaryIO | None = None
+        self._began = 0.0
+        self._size = 0
+
+    def is_due(self, time: float) -> bool:
+        """Return whether a new file should begin: there is none, or it is a day old, or too large."""
+        return (
+            self._stream is None
+            or not 0 <= time - self._began < _FILE_SECONDS
+            or self._size > self._most_bytes // _PARTS
+        )
+
+    def begin(self, time: float) -> None:
+        """Begin a file, and drop those that are not needed any more."""
+        self.close()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.drop_old(time)
+        path = self._folder / f"{PREFIX}{int(time * 1000):015d}{SUFFIX}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._stream = os.fdopen(os.open(path, flags, 0o640), "ab")
+        self._began, self._size = time, 0
+
+    def append(self, lines: Iterable[bytes]) -> None:
+        """Append whole lines, which survive the end of this process, and a loss of power once this has returned."""
+        stream = self._stream
+        assert stream is not None, "a file has been begun"
+        try:
+            for line in lines:
+                stream.write(line)
+                self._size += len(line)
+            stream.flush()
+            os.fdatasync(stream.fileno())
+        except OSError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the file."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+    def drop_old(self, time: float) -> None:
+        """Delete files of which the next one is older than what is kept, and the oldest while all are too large."""
+        files = files_of(self._folder)
+        oldest = time - self._keep_seconds
+        total = sum(file.stat().st_size for file in files)
+        for place, file in enumerate(files):
+            ends = began(files[place + 1]) if place + 1 < len(files) else time
+            if ends < oldest or total > self._most_bytes * (_PARTS - 1) // _PARTS:
+                total -= file.stat().st_size
+                file.unlink(missing_ok=True)
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files of a recording, the oldest first."""
+    return sorted(file for file in folder.glob(f"{PREFIX}*{SUFFIX}") if file.stem[len(PREFIX) :].isdecimal())
+
+
+def began(file: Path) -> float:
+    """Return when a file began, by its name."""
+    return int(file.stem[len(PREFIX) :]) / 1000

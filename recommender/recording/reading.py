@@ -1,0 +1,251 @@
+"""Reads the files of a recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from recommender.recording.event_log import files_of
+from recommender.recording.forms import (
+    EVENTS,
+    NO_NODE,
+    VERSION,
+    Alive,
+    Begin,
+    NodeCame,
+    NodeGone,
+    PodBound,
+    PodCame,
+    PodGone,
+    PodKindForm,
+    line_of,
+    node_of,
+    pod_of,
+)
+from recommender.recording.recording import RecordedNode, RecordedPod, Recording, RecordingError, RecordingGap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from adapter.foundation.cluster.values.pods import ClusterPod
+    from recommender.recording.forms import RecordedEvent
+
+GAP_SECONDS: Final = 300.0
+"""Without a sign of life, from which nothing is known of the time."""
+
+
+def read_recording(path: Path, last_seconds: float | None = None, end: float | None = None) -> Recording:
+    """Return the recording of a file, or of all files in a folder; of its last seconds up to the end, if stated.
+
+    Raises RecordingError.
+    """
+    files = files_of(path) if path.is_dir() else [path]
+    if not files:
+        raise RecordingError(
+            f"--recording {path}: there is no recording: `run` writes one into the folder `recording` of its `state` "
+            "with `record: 30d` in its configuration"
+        )
+    reader = _Reader()
+    for file in files:
+        reader.read(file)
+    return _within(reader.recording(str(path)), last_seconds, end)
+
+
+@dataclass(slots=True)
+class _Life:
+    kind: int
+    created: float
+    bound: float | None
+    node: str
+    gone: float | None = None
+
+
+@dataclass(slots=True)
+class _File:
+    """The numbers of one file."""
+
+    kinds: dict[int, int] = field(default_factory=dict)
+    nodes: dict[int, str] = field(default_factory=dict)
+    pods: dict[int, str] = field(default_factory=dict)
+    listed_pods: set[str] = field(default_factory=set)
+    listed_nodes: set[str] = field(default_factory=set)
+    is_listing: bool = True
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._kinds: dict[bytes, int] = {}
+        self._pod_kinds: list[ClusterPod] = []
+        self._others: list[bool] = []
+        self._nodes: list[RecordedNode] = []
+        self._present: dict[str, int] = {}
+        """By name: where in the list of nodes the present one is."""
+        self._pods: dict[str, _Life] = {}
+        self._gaps: list[RecordingGap] = []
+        self._start: float | None = None
+        self._alive = 0.0
+        self._notes: list[str] = []
+
+    def read(self, path: Path) -> None:
+        """Read a file; the end of one that breaks off is passed over. Raises RecordingError."""
+        known = _File()
+        for event in self._events(path):
+            if isinstance(event, Begin):
+                self._begin(path, event)
+            elif isinstance(event, Alive):
+                self._live(known, event.time)
+            elif isinstance(event, PodKindForm):
+                known.kinds[event.number] = self._kind(event)
+            elif isinstance(event, NodeCame | NodeGone):
+                self._node(known, event)
+            else:
+                self._pod(known, event)
+
+    def _events(self, path: Path) -> Iterator[RecordedEvent]:
+        try:
+            with path.open("rb") as stream:
+                for number, line in enumerate(stream, 1):
+                    try:
+                        event = EVENTS.decode(line)
+                    except msgspec.MsgspecError as error:
+                        if number == 1:
+                            raise RecordingError(f"{path}: it is no recording of `run`: {error}") from error
+                        if line.endswith(b"\n"):
+                            self._notes.append(
+                                f"{path.name}, line {number}: {error}; the rest of the file is left out."
+                            )
+                        return
+                    yield event
+        except OSError as error:
+            raise RecordingError(f"--recording {path} cannot be read: {error.strerror or error}") from error
+
+    def _begin(self, path: Path, event: Begin) -> None:
+        if event.version != VERSION:
+            raise RecordingError(
+                f"{path}: it has version {event.version} of the format, and this program reads {VERSION}: use the "
+                "version of Tidewatch that wrote it"
+            )
+        if self._start is None:
+            self._start = self._alive = event.time
+
+    def _live(self, known: _File, time: float) -> None:
+        if known.is_listing:
+            # What an earlier file had and this one lacks has ended meanwhile.
+            known.is_listing = False
+            for name in self._present.keys() - known.listed_nodes:
+                self._node_gone(name, self._alive)
+            for uid, life in self._pods.items():
+                if life.gone is None and uid not in known.listed_pods:
+                    life.gone = self._alive
+        if time - self._alive > GAP_SECONDS:
+            self._gaps.append(RecordingGap(self._alive, time))
+        self._alive = max(self._alive, time)
+
+    def _kind(self, form: PodKindForm) -> int:
+        key = line_of(msgspec.structs.replace(form, number=0))
+        if key not in self._kinds:
+            self._kinds[key] = len(self._pod_kinds)
+            self._pod_kinds.append(pod_of(form))
+            self._others.append(form.looks_at_others)
+        return self._kinds[key]
+
+    def _node(self, known: _File, event: NodeCame | NodeGone) -> None:
+        if isinstance(event, NodeGone):
+            name = known.nodes.pop(event.number, "")
+            self._node_gone(name, event.time)
+            return
+        known.nodes[event.number] = event.name
+        known.listed_nodes.add(event.name)
+        node, place = node_of(event), self._present.get(event.name)
+        if place is not None and known.is_listing and self._nodes[place].node == node:
+            return
+        came = event.time
+        if place is not None:
+            self._node_gone(event.name, event.time)
+        elif event.created > self._alive - GAP_SECONDS or self._start == event.time:
+            came = min(event.created, event.time)
+        self._present[event.name] = len(self._nodes)
+        self._nodes.append(RecordedNode(node, came, None))
+
+    def _node_gone(self, name: str, time: float) -> None:
+        place = self._present.pop(name, None)
+        if place is not None:
+            self._nodes[place] = replace(self._nodes[place], gone=time)
+
+    def _pod(self, known: _File, event: PodCame | PodBound | PodGone) -> None:
+        if isinstance(event, PodCame):
+            known.pods[event.number] = event.uid
+            known.listed_pods.add(event.uid)
+            node = known.nodes.get(event.node, "")
+            bound = event.bound if event.node != NO_NODE else None
+            life = self._pods.get(event.uid)
+            if life is None:
+                self._pods[event.uid] = _Life(known.kinds.get(event.kind, 0), event.created, bound, node)
+            elif life.bound is None:
+                life.bound, life.node = bound, node
+            return
+        life = self._pods.get(known.pods.get(event.number, ""))
+        if life is None:
+            return
+        if isinstance(event, PodBound):
+            life.bound, life.node = event.bound, known.nodes.get(event.node, "")
+        else:
+            life.gone = event.time
+
+    def recording(self, source: str) -> Recording:
+        """Return what has been read. Raises RecordingError."""
+        if self._start is None or self._alive <= self._start:
+            raise RecordingError(f"{source}: it covers no time yet: let `run` record for longer")
+        pods = [RecordedPod(one.kind, one.created, one.bound, one.gone, one.node) for one in self._pods.values()]
+        others = sum(self._others[pod.kind] for pod in pods)
+        notes = list(self._notes)
+        if others:
+            notes.append(
+                f"{others} pods have claims, host ports, spread constraints or affinity to other pods: these are not "
+                "recorded, so such pods find a place more easily than in the cluster."
+            )
+        return Recording(
+            source,
+            self._start,
+            self._alive,
+            tuple(self._nodes),
+            tuple(sorted(pods, key=lambda pod: pod.created)),
+            tuple(self._pod_kinds),
+            tuple(self._gaps),
+            tuple(notes),
+        )
+
+
+def _within(recording: Recording, last_seconds: float | None, end: float | None) -> Recording:
+    """Return the part of a recording. Raises RecordingError if it has none of the time."""
+    until = recording.end if end is None else min(end, recording.end)
+    start = recording.start if last_seconds is None else max(recording.start, until - last_seconds)
+    if start >= until:
+        raise RecordingError(f"{recording.source}: it has nothing of this time: correct --last and --end")
+    return replace(
+        recording,
+        start=start,
+        end=until,
+        nodes=tuple(
+            replace(one, gone=None if one.gone is None or one.gone > until else one.gone)
+            for one in recording.nodes
+            if one.came < until and (one.gone is None or one.gone > start)
+        ),
+        pods=tuple(
+            replace(
+                one,
+                gone=None if one.gone is None or one.gone > until else one.gone,
+                bound=None if one.bound is None or one.bound >= until else one.bound,
+            )
+            for one in recording.pods
+            if one.created < until and (one.gone is None or one.gone > start)
+        ),
+        gaps=tuple(
+            RecordingGap(max(gap.start, start), min(gap.end, until))
+            for gap in recording.gaps
+            if gap.start < until and gap.end > start
+        ),
+    )

@@ -1,0 +1,86 @@
+"""Records which nodes and pods there are, for replays. A recording that fails never touches a decision."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.service.runtime.logs import fields
+from recommender.recording.changes import Changes
+from recommender.recording.event_log import EventLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from adapter.foundation.cluster.values.state import ClusterState
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+
+_log = logging.getLogger(__name__)
+
+RECORD_SECONDS: Final = 10.0
+"""Between two looks: a pod that lives for less may be missing."""
+
+
+class ClusterRecorder:
+    """Looks at the cluster again and again, and appends what has changed."""
+
+    def __init__(self, cluster: Callable[[], ClusterState], folder: Path, pace: Pace, clock: Clock) -> None:
+        self._cluster = cluster
+        self._folder = folder
+        self._pace = pace
+        self._clock = clock
+        self._writing = threading.Lock()
+        self._log: EventLog | None = None
+        self._changes = Changes()
+        self._keep_seconds: float | None = None
+        self._failed = False
+
+    def record(self, keep_seconds: float | None) -> None:
+        """Append what has changed; None: nothing is to be recorded."""
+        with self._writing:
+            if keep_seconds != self._keep_seconds:
+                self._end()
+                self._keep_seconds = keep_seconds
+            if keep_seconds is None:
+                return
+            try:
+                self._append(keep_seconds)
+                self._failed = False
+            except OSError as error:
+                self._end()
+                if not self._failed:
+                    _log.warning(
+                        "the cluster is not recorded: make room, or correct `state`",
+                        extra=fields(folder=str(self._folder), error=str(error)),
+                    )
+                self._failed = True
+
+    def close(self) -> None:
+        """End the recording."""
+        with self._writing:
+            self._end()
+
+    def _end(self) -> None:
+        log, self._log = self._log, None
+        if log is not None:
+            log.close()
+
+    def _append(self, keep_seconds: float) -> None:
+        """Append one look. While nodes or pods are not known, nothing is recorded, which the reader sees as a gap."""
+        state, time = self._cluster(), self._clock.wall()
+        if isinstance(state.nodes, Unknown) or isinstance(state.pods, Unknown):
+            return
+        # What the API server last confirmed; a watch that hangs must not look like a cluster at rest.
+        time = min(time, max(state.nodes.time, state.pods.time))
+        if self._log is None:
+            self._log = EventLog(self._folder, keep_seconds)
+        if self._log.is_due(time):
+            self._log.begin(time)
+            self._changes = Changes()
+            self._log.append((self._changes.begun(time),))
+        lines = self._changes.lines(state.nodes.value, state.pods.value, time)
+        self._log.append(line for part in self._pace.timed(lines) for line in part)

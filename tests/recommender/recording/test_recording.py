@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.cluster.values.constraints import LocalVolume, NodeSelectorTerm, PodScheduling, Toleration
+from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
+from adapter.foundation.objects.requirements import Operator, Requirement
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
+from recommender.recording.changes import Changes
+from recommender.recording.event_log import EventLog, files_of
+from recommender.recording.forms import pod_kind_form, pod_of
+from recommender.recording.reading import read_recording
+from recommender.recording.recording import RecordingError, RecordingGap
+from recommender.running.recorder import ClusterRecorder
+from tests.recommender.kinds.cluster_size.builders import node, pod
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+
+START = 1_790_812_800.0
+HOUR = 3600.0
+Look = tuple[float, "Sequence[ClusterNode]", "Sequence[ClusterPod]"]
+
+
+def write(folder: Path, looks: Iterable[Look], *, most_bytes: int = 10**9) -> None:
+    """Record these looks in one process."""
+    log, changes = EventLog(folder, 30 * 24 * HOUR, most_bytes), Changes()
+    for time, nodes, pods in looks:
+        if log.is_due(time):
+            log.begin(time)
+            changes = Changes()
+            log.append([changes.begun(time)])
+        log.append(changes.lines(tuple(nodes), tuple(pods), time))
+    log.close()
+
+
+def test_what_came_moved_and_went_is_read_again(tmp_path: Path) -> None:
+    first, second = node("n1", labels={"pool": "a"}), node("n2", created=START + 60)
+    waiting = pod("web-1", "2", created=START + 60)
+    placed = replace(waiting, node="n2", phase="Running", bound_at=START + 100)
+    write(
+        tmp_path,
+        [
+            (START, [first], []),
+            (START + 60, [first, second], [waiting]),
+            (START + 120, [first, second], [placed]),
+            (START + 180, [first], []),
+            (START + 240, [first], []),
+        ],
+    )
+    found = read_recording(tmp_path)
+    assert (found.start, found.end) == (START, START + 240)
+    assert [(one.node.name, one.came, one.gone) for one in found.nodes] == [
+        ("n1", 0.0, None),
+        ("n2", START + 60, START + 180),
+    ]
+    assert found.nodes[0].node.labels == first.labels
+    assert found.nodes[0].node.allocatable == first.allocatable
+    (one,) = found.pods
+    assert (one.created, one.bound, one.node, one.gone) == (START + 60, START + 100, "n2", START + 180)
+    assert found.pod_kinds[one.kind].resources.requests == waiting.resources.requests
+    assert found.gaps == ()
+
+
+def test_everything_that_a_decision_reads_of_a_pod_survives() -> None:
+    scheduling = PodScheduling(
+        node_selector=(("disk", "nvme"),),
+        node_terms=(NodeSelectorTerm((Requirement("zone", Operator.IN, ("a", "b")),), None, ("n9",)),),
+        tolerations=(Toleration("gpu", "Exists", "", "NoSchedule"),),
+        local_volumes=(("cache", LocalVolume.EMPTY_DIR),),
+    )
+    one = pod(
+        "job-1", controller="job", scheduling=scheduling, annotations={"a": "b"}, priority=7, extended={"x/y": "2"}
+    )
+    read = pod_of(pod_kind_form(3, one))
+    assert read.facts is not None
+    assert read.facts.scheduling == scheduling
+    assert (read.priority, read.resources.requests) == (7, one.resources.requests)
+    assert read.facts.annotations == {"a": "b"}
+    assert read.controller is not None
+    assert (read.controller.kind, read.controller.name) == ("ReplicaSet", "job")
+
+
+def test_line_that_was_cut_off_costs_that_line_alone(tmp_path: Path) -> None:
+    looks = [(START + 60 * step, [node("n1")], [pod("web", node="n1")]) for step in range(5)]
+    write(tmp_path, looks)
+    (file,) = files_of(tmp_path)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-3])
+    found = read_recording(tmp_path)
+    assert (found.end, len(found.pods), found.notes) == (START + 180, 1, ())
+
+
+def test_next_process_goes_on_and_what_ended_meanwhile_has_ended(tmp_path: Path) -> None:
+    stays, ends = pod("stays", node="n1"), pod("ends", node="n1")
+    write(tmp_path, [(START, [node("n1")], [stays, ends]), (START + 60, [node("n1")], [stays, ends])])
+    write(tmp_path, [(START + HOUR, [node("n1")], [stays]), (START + HOUR + 60, [node("n1")], [stays])])
+    found = read_recording(tmp_path)
+    assert sorted((one.gone is None, one.gone) for one in found.pods) == [(False, START + 60), (True, None)]
+    assert len(found.nodes) == 1
+    assert found.gaps == (RecordingGap(START + 60, START + HOUR),)
+
+
+def test_old_files_are_dropped_by_age_and_by_size(tmp_path: Path) -> None:
+    days: list[Look] = [(START + 24 * HOUR * day + step, [node("n1")], []) for day in range(35) for step in (0.0, 60.0)]
+    write(tmp_path, days)
+    assert 30 <= len(files_of(tmp_path)) <= 32
+    small = tmp_path / "small"
+    pods = [pod(f"web-{number}", node="n1", controller=f"w{number}") for number in range(50)]
+    write(small, [(START + 24 * HOUR * day, [node("n1")], pods) for day in range(10)], most_bytes=50_000)
+    assert sum(file.stat().st_size for file in files_of(small)) <= 50_000
+    assert len(files_of(small)) >= 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "covers no time"), (b"no json\n", "is no recording"), (b'["s",9,1.0]\n', "version 9")],
+)
+def test_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "recording-1.jsonl"
+    file.write_bytes(content)
+    with pytest.raises(RecordingError, match=message):
+        read_recording(file)
+
+
+def test_part_of_a_recording_is_selected_by_time(tmp_path: Path) -> None:
+    early, late = pod("early", created=START), pod("late", created=START + 600)
+    write(
+        tmp_path, [(START, [node("n1")], [early]), (START + 200, [node("n1")], []), (START + 600, [node("n1")], [late])]
+    )
+    found = read_recording(tmp_path, last_seconds=120.0)
+    assert (found.start, found.end) == (START + 480, START + 600)
+    assert found.pods == ()
+    assert len(read_recording(tmp_path, end=START + 190).pods) == 1
+    with pytest.raises(RecordingError, match="nothing of this time"):
+        read_recording(tmp_path, end=START - 60)
+
+
+def test_recorder_leaves_out_what_is_not_known_and_outlives_a_full_disk(tmp_path: Path) -> None:
+    times, away = [START], Unknown("the API server is away")
+    known = ClusterState(nodes=Observed((node("n1"),), START), pods=Observed((pod("web", node="n1"),), START))
+    current = [ClusterState(nodes=away, pods=away)]
+    blocked = tmp_path / "recording"
+    recorder = ClusterRecorder(lambda: current[0], blocked, UNPACED, Clock(wall=lambda: times[0]))
+    recorder.record(None)
+    recorder.record(30 * 24 * HOUR)
+    assert not blocked.exists(), "nothing is known, so nothing is written"
+    blocked.write_text("a file where the folder should be")
+    current[0] = known
+    recorder.record(30 * 24 * HOUR)
+    blocked.unlink()
+    recorder.record(30 * 24 * HOUR)
+    times[0] = START + 60
+    current[0] = ClusterState(
+        nodes=Observed(known.nodes.value, START + 60) if isinstance(known.nodes, Observed) else known.nodes,
+        pods=Observed((), START + 60),
+    )
+    recorder.record(30 * 24 * HOUR)
+    recorder.close()
+    (one,) = read_recording(blocked).pods
+    assert one.gone == START + 60
+
+
+def test_recorder_can_be_closed_while_it_records(tmp_path: Path) -> None:
+    known = ClusterState(nodes=Observed((node("n1"),), START), pods=Observed((), START))
+    recorder = ClusterRecorder(lambda: known, tmp_path, UNPACED, Clock(wall=lambda: START))
+    threads = [threading.Thread(target=recorder.record, args=(24 * HOUR,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    recorder.close()
+    for thread in threads:
+        thread.join()
+    recorder.close()
+    assert files_of(tmp_path)
