@@ -43,6 +43,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "proportional_limits": ("--nodes", "5000", "--seconds", "30"),
     "readiness_memory": ("--sidecars", "10", "--seconds", "30"),
     "recommender_cluster": ("--nodes", "5000", "--pods", "50000", "--services", "50000", "--seconds", "30"),
+    "replay": ("--days", "30", "--nodes", "500", "--policies", "0"),
     "series_discovery": ("--series", "200000", "--seconds", "30"),
     "sizes": ("--workloads", "5000"),
     "slow_readers": ("--readers", "300", "--strangers", "1000", "--seconds", "30"),

@@ -49,6 +49,11 @@ def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
         from recommender.commands.recommend.command import RECOMMEND, recommend  # noqa: PLC0415 - see above
 
         return ProgramCommand(RECOMMEND, recommend)
+    if name == "replay":
+        from recommender.commands.replay.command import replay  # noqa: PLC0415 - see above
+        from recommender.commands.replay.flags import REPLAY  # noqa: PLC0415 - see above
+
+        return ProgramCommand(REPLAY, replay)
     if name == "schema":
         from adapter.foundation.options.schema import DescribedFile, schema_command  # noqa: PLC0415 - see above
         from recommender.configuration.reading import CONFIGURATION  # noqa: PLC0415 - see above
@@ -70,6 +75,7 @@ COMMANDS: Final = Program(
         "run": "decide repeatedly, publish recommendations, and scale targets",
         "recommend": "calculate recommendations once, show all steps, write nothing",
         "backtest": "replay recorded load: forecasts beside headroom at equal cost",
+        "replay": "replay recorded nodes and pods: what each node policy would have cost",
         "sizes": "show what each container should request, from what it used",
         "doctor": "check an installation for common faults, and say how to fix each",
         "proportional": "replace cluster-proportional-autoscaler, with its command line",

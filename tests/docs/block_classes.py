@@ -53,6 +53,7 @@ NOT_RUN: Final = {
     "run": "decides until it is ended; test_run.py runs it",
     "proportional": "asks an API server; test_proportional_process.py runs it",
     "sizes": "asks Prometheus; tests/recommender/commands/test_sizes.py runs it",
+    "replay": "needs a recorded past; tests/recommender/replay runs it",
     "backtest": "needs recorded load, and fits models; tests/recommender/commands/test_backtest.py runs it",
 }
 """Commands of ours that are only parsed here, by name."""

@@ -47,6 +47,7 @@ OF_OTHERS = {
     "--raw": "kubectl",
     "--tail": "kubectl",
     "--type": "kubectl",
+    "--metric-labels-allowlist": "kube-state-metrics",
     "--query": "prometheus",
     "--use-service-account-credentials": "kube-controller-manager",
     "--requestheader-client-ca-file": "kube-apiserver",

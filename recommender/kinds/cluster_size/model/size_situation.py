@@ -52,6 +52,10 @@ class ClusterSituation:
     """When sizes were decided last, in seconds since the Unix epoch; None: never."""
     confirmed: float | None = None
     """Of which time the facts are, in seconds since the Unix epoch; None: of now."""
+    explains: bool = True
+    """Whether bounds and advice are calculated, which change no size: a replay of weeks does without them."""
+    other_nodes: int = 0
+    """Nodes of the cluster that are not among `nodes`, as no pod of the situation can move to or from them."""
 
     def known_seconds_since(self, time: float) -> float:
         """Return for how long the cluster has been watched since a time, to the moment that the facts are of.

@@ -81,7 +81,9 @@ def scale_down(
     result = ScaleDownAnswer(
         removals=tuple(_removals(situation, sequence.removed, confirmed, since, prices)),
         kept=kept,
-        advice=() if waiting.hold else _advice(situation, snapshot, rules, found, (kept, going, prices)),
+        advice=_advice(situation, snapshot, rules, found, (kept, going, prices))
+        if situation.explains and not waiting.hold
+        else (),
         unneeded_since=since,
         unremovable_until=_unremovable_until(situation, sequence),
         hold=str(waiting.hold) if waiting.hold else "",

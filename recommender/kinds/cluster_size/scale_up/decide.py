@@ -100,7 +100,7 @@ def _decide(
         not_looked_at=without_a_turn(beyond, pods),
         fitting_pods=len(pending.pods) - len(awaited) + sum(not is_daemon_set_pod(pod) for pod in pods) - len(sought),
         helped_pods=len(old) - sum(len(group.pods) for group in left),
-        bound=optimum_bound(old, rounds.added, rounds.used, state.groups, snapshot),
+        bound=optimum_bound(old, rounds.added, rounds.used, state.groups, snapshot) if situation.explains else None,
         binding=_binding(state, remaining),
         memory=health.memory,
     )

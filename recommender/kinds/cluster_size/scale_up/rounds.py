@@ -39,7 +39,7 @@ def expander_context(situation: ClusterSituation, settings: ClusterSizeSettings)
             priorities = compile_priorities(configured, "priorities")
         except PrioritiesError as error:
             problem = str(error)
-    return ExpanderContext(len(situation.nodes), settings.random_seed, priorities, problem)
+    return ExpanderContext(len(situation.nodes) + situation.other_nodes, settings.random_seed, priorities, problem)
 
 
 class Rounds:

@@ -1,0 +1,75 @@
+"""`python -m benchmarks.replay`: how long a replay takes, how well its policies are told apart, and what they cost."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.selectors import parse_selector
+from benchmarks.made_past import PastPlan, made_past
+from benchmarks.report import as_json, as_text, report
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
+from recommender.replay.policies import policies_of
+from recommender.replay.scene import scene_of
+from recommender.replay.simulation import events_of, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.report import Row
+    from recommender.recording.recording import Recording
+
+_KIB_A_MIB: Final = 2**10
+GROUPS: Final = (
+    StaticGroup("small", 0, 2000, parse_selector("pool=small"), price=0.4),
+    StaticGroup("large", 0, 2000, parse_selector("pool=large"), price=0.82),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replay a made past with each policy on one core; print a row for each."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
+    parser.add_argument("--days", type=float, default=30.0)
+    parser.add_argument("--nodes", type=int, default=500)
+    parser.add_argument("--policies", type=int, default=1, help="how many; 0 for all (default: the configured one)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    values = parser.parse_args(arguments)
+    rows = replay_rows(made_past(PastPlan(values.days, values.nodes, values.seed)), values.policies)
+    found = report("replay", rows)
+    print(as_json(found) if values.output == "json" else as_text(found))
+    return 0
+
+
+def replay_rows(past: Recording, policies: int) -> list[Row]:
+    """Return a row for each policy."""
+    settings = ClusterSizeSettings(NodeGroupSources(static=GROUPS))
+    scene = scene_of(past, settings)
+    events = events_of(scene)
+    wanted = policies_of(settings, len(GROUPS), has_prices=True)
+    rows: list[Row] = []
+    for policy in wanted[: policies or len(wanted)]:
+        began, cpu = time.perf_counter(), time.process_time()
+        found = simulate(scene, policy, events)
+        rows.append(
+            {
+                "policy": policy.name,
+                "days": round(past.seconds / 86_400, 2),
+                "nodes": len(past.nodes),
+                "pods": len(past.pods),
+                "seconds": round(time.perf_counter() - began, 2),
+                "cpu_seconds": round(time.process_time() - cpu, 2),
+                "node_hours": round(float(found.node_hours.sum())),
+                "cost": None if found.cost is None else round(float(found.cost.sum())),
+                "pending_pod_minutes": round(float(found.pending_minutes.sum())),
+                "evictions": int(found.evictions.sum()),
+                "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // _KIB_A_MIB,
+            }
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""`tidewatch-recommender replay`: its flags, the past that they name, and the report."""

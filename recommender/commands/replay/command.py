@@ -1,0 +1,103 @@
+"""`tidewatch-recommender replay`: the past of a cluster through policies of cluster size."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import msgspec
+
+from adapter.foundation.documents.tree import nearest
+from adapter.foundation.options.logs import configure_quiet_logs_by
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from recommender.backtest.progress import ProgressLine
+from recommender.commands.configuration_file import configuration_or_exit
+from recommender.commands.program import PROGRAM
+from recommender.commands.replay.flags import REPLAY
+from recommender.commands.replay.past import read_past
+from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
+from recommender.recording.recording import RecordingError
+from recommender.replay.document import replay_document
+from recommender.replay.report import replay_report
+from recommender.replay.table import replay_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.report import ReplayReport
+
+_LONGEST_STARTUP_SECONDS: Final = 86_400.0
+
+
+def replay(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(REPLAY, arguments, os.environ)
+    configure_quiet_logs_by(values)
+    try:
+        _check_flags(values)
+        configuration = configuration_or_exit(values)[1]
+        report = _report(values, configuration, _settings(values, configuration))
+        _print(values, report)
+        plot = values.path("plot")
+        if plot is not None:
+            from recommender.replay.plot import write_replay_plot  # noqa: PLC0415 - matplotlib takes a second to load
+
+            write_replay_plot(report, plot)
+    except (UsageError, RecordingError, PrometheusError, SettingsError) as error:
+        exit_for_usage(PROGRAM, str(error))
+    sys.exit(0)
+
+
+def _check_flags(values: FlagValues) -> None:
+    """Refuse a missing configuration, and a picture that cannot be written, before a replay that takes minutes."""
+    if values.path("config") is None:
+        raise UsageError("--config is missing: write the configuration file whose clusterSize is replayed")
+    path = values.path("plot")
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise UsageError(f"--plot: {path} cannot be written: name a file in a folder that exists")
+
+
+def _settings(values: FlagValues, configuration: Configuration) -> ClusterSizeSettings:
+    """Return what the chosen recommendation states."""
+    name = values.text("recommendation")
+    found = cluster_size_settings(configuration.recommendations)
+    if name in found:
+        return found[name]
+    refused = next((each for each in configuration.refused if each.name == name or not name), None)
+    if refused is not None:
+        raise UsageError(str(refused.problems[0]))
+    known = ", ".join(found) or "none"
+    if name:
+        meant = nearest(name, found)
+        hint = f"did you mean {meant}?" if meant else f"there are {known}"
+        raise UsageError(f"--recommendation: there is no recommendation {name!r} with clusterSize: {hint}")
+    if len(found) == 1:
+        return next(iter(found.values()))
+    raise UsageError(
+        f"--config has {len(found)} recommendations with clusterSize ({known}): "
+        + ("write --recommendation=NAME" if found else "add one, with its node groups")
+    )
+
+
+def _report(values: FlagValues, configuration: Configuration, settings: ClusterSizeSettings) -> ReplayReport:
+    startup = values.seconds("startup-seconds") if "startup-seconds" in values.given else None
+    if startup is not None and startup > _LONGEST_STARTUP_SECONDS:
+        raise UsageError(f"--startup-seconds of {startup:g} s: write the start-up time of a node, at most a day")
+    with closing(ProgressLine()) as line:
+        recording = read_past(values, configuration, settings, line.show)
+        return replay_report(recording, settings, startup, line.show)
+
+
+def _print(values: FlagValues, report: ReplayReport) -> None:
+    if values.text("output") == "json":
+        document = msgspec.json.encode(replay_document(report))
+        print(msgspec.json.format(document, indent=2).decode())  # noqa: T201 - what was asked for
+        return
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    print(replay_text(report, colour=colour))  # noqa: T201 - likewise

@@ -1,0 +1,68 @@
+"""The report of a replay as the JSON document of `replay -o json`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recommender.decisions.texts.times import rfc3339
+
+if TYPE_CHECKING:
+    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.report import ReplayReport
+
+KIND = "ReplayReport"
+
+
+def replay_document(report: ReplayReport) -> dict[str, Any]:
+    """Return the report as plain values."""
+    verdict = report.verdict
+    low, high = verdict.interval or (None, None)
+    return {
+        "kind": KIND,
+        "source": report.source,
+        "start": rfc3339(report.start),
+        "end": rfc3339(report.end),
+        "recorded": _outcome(report.recorded) | {"evictions": None},
+        "policies": [_outcome(one) for one in report.policies],
+        "verdict": {
+            "use": verdict.use,
+            "saves_ratio": _rounded(verdict.saves_ratio),
+            "saves_ratio_low": _rounded(low),
+            "saves_ratio_high": _rounded(high),
+            "reason": verdict.reason,
+        },
+        "notes": list(report.notes),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _outcome(one: PolicyOutcome) -> dict[str, Any]:
+    p50, p99, longest = pending_quantiles(one)
+    return {
+        "name": one.name,
+        "node_hours": round(float(one.node_hours.sum()), 2),
+        "cost": None if one.cost is None else round(float(one.cost.sum()), 2),
+        "pending_pod_minutes": {
+            "p50": round(p50, 2),
+            "p99": round(p99, 2),
+            "max": round(longest, 2),
+            "total": round(float(one.pending_minutes.sum()), 1),
+        },
+        "evictions": int(one.evictions.sum()),
+        "changes": one.changes,
+        "unplaced_pods": one.unplaced,
+        "nodes_by_day": [round(float(hours) / 24, 2) for hours in one.node_hours],
+    }
+
+
+def pending_quantiles(one: PolicyOutcome) -> tuple[float, float, float]:
+    """Return the median, the 99th percentile and the largest of the minutes that pods waited."""
+    if not len(one.waits):
+        return 0.0, 0.0, 0.0
+    p50, p99 = np.quantile(one.waits, [0.5, 0.99])
+    return float(p50), float(p99), float(one.waits.max())

@@ -1,0 +1,151 @@
+"""The nodes of a replayed cluster as columns of numbers, and the scheduler that puts pods on them.
+
+The scheduler is kube-scheduler's default profile as far as requests show it: a node must pass the filters that look at
+the node alone, and have what the pod asks for; of several, the one that is left the least and the most evenly
+requested takes it (NodeResourcesFit with LeastAllocated, and NodeResourcesBalancedAllocation).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+    from recommender.kinds.predictive.arrays import FloatArray
+
+PODS: Final = "pods"
+_NO_SLOT: Final = -1
+_FIRST_SLOTS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """Nodes that are alike to every pod."""
+
+    node: ClusterNode
+    group: str
+    """Empty for nodes outside of all groups."""
+    daemons: tuple[ClusterPod, ...]
+    """Pods that each such node has from the start."""
+    offered: Mapping[str, float]
+    """What is allocatable."""
+    reserved: Mapping[str, float]
+    """What the daemons ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodNeeds:
+    """What the pods of one kind ask for, and where they may go."""
+
+    amounts: FloatArray
+    """By resource, in the order of the fleet."""
+    scored: tuple[float, float]
+    """CPU and memory as the scheduler's scores count them."""
+    allowed: npt.NDArray[np.bool_]
+    """By kind of node."""
+
+
+class NodeFleet:
+    """Nodes in numbered slots, with what each has left, and its pods. Slots are used again."""
+
+    def __init__(self, resources: Sequence[str], kinds: Sequence[NodeKind]) -> None:
+        """Begin without nodes; the first three resources are CPU, memory and pods."""
+        assert tuple(resources[:3]) == (CORES, MEMORY, PODS), "the scores read the first two"
+        self.kinds = kinds
+        self._offered = np.array([[kind.offered.get(one, 0.0) for one in resources] for kind in kinds]).T
+        self._left = self._offered - np.array([[kind.reserved.get(one, 0.0) for one in resources] for kind in kinds]).T
+        self.offered = np.zeros((len(resources), _FIRST_SLOTS))
+        self.free = np.zeros((len(resources), _FIRST_SLOTS))
+        self.kind_of = np.zeros(_FIRST_SLOTS, dtype=np.int64)
+        self.exists = np.zeros(_FIRST_SLOTS, dtype=np.bool_)
+        self.usable = np.zeros(_FIRST_SLOTS, dtype=np.bool_)
+        """Nodes that are ready and stay."""
+        self.pods: list[dict[int, int]] = [{} for _ in range(_FIRST_SLOTS)]
+        """By slot: the numbers of its pods, with the kind of each."""
+        self.end = 0
+        """All slots in use are below it."""
+        self._unused: list[int] = []
+
+    def add(self, kind: int, *, ready: bool) -> int:
+        """Add a node and return its slot."""
+        slot = self._unused.pop() if self._unused else self.end
+        if slot == len(self.exists):
+            self._grow()
+        self.end = max(self.end, slot + 1)
+        self.kind_of[slot] = kind
+        self.offered[:, slot] = self._offered[:, kind]
+        self.free[:, slot] = self._left[:, kind]
+        self.exists[slot] = True
+        self.usable[slot] = ready
+        return slot
+
+    def remove(self, slot: int) -> dict[int, int]:
+        """Remove a node and return its pods."""
+        pods, self.pods[slot] = self.pods[slot], {}
+        self.exists[slot] = self.usable[slot] = False
+        self._unused.append(slot)
+        return pods
+
+    def _grow(self) -> None:
+        more = len(self.exists)
+        self.offered = np.concatenate([self.offered, np.zeros_like(self.offered)], axis=1)
+        self.free = np.concatenate([self.free, np.zeros_like(self.free)], axis=1)
+        self.kind_of = np.concatenate([self.kind_of, np.zeros_like(self.kind_of)])
+        self.exists = np.concatenate([self.exists, np.zeros_like(self.exists)])
+        self.usable = np.concatenate([self.usable, np.zeros_like(self.usable)])
+        self.pods += [{} for _ in range(more)]
+
+    def put(self, pod: int, kind: int, needs: PodNeeds, slot: int) -> None:
+        """Put a pod on a node, whether or not there is room."""
+        self.free[:, slot] -= needs.amounts
+        self.pods[slot][pod] = kind
+
+    def take(self, pod: int, needs: PodNeeds, slot: int) -> None:
+        """Take a pod from its node."""
+        self.free[:, slot] += needs.amounts
+        del self.pods[slot][pod]
+
+    def place(self, pods: Iterable[int], kind: int, needs: PodNeeds) -> list[int]:
+        """Put equal pods on nodes, one after another; return the slot of each, as far as there is room."""
+        end = self.end
+        free, offered = self.free[:, :end], self.offered[:, :end]
+        fits = self.usable[:end] & needs.allowed[self.kind_of[:end]]
+        for row in np.flatnonzero(needs.amounts):
+            fits &= free[row] >= needs.amounts[row]
+        found: list[int] = []
+        if not fits.any():
+            return found
+        scores = np.where(fits, _scores(free, offered, needs), -np.inf)
+        for pod in pods:
+            slot = int(scores.argmax())
+            if scores[slot] == -np.inf:
+                break
+            self.put(pod, kind, needs, slot)
+            found.append(slot)
+            left = self.free[:, slot]
+            has_room = bool((left >= needs.amounts).all())
+            scores[slot] = _scores(left, self.offered[:, slot], needs) if has_room else -np.inf
+        return found
+
+    def shares(self) -> tuple[FloatArray, FloatArray]:
+        """Return by slot the share of CPU and of memory that is requested; 0 for a slot without a node."""
+        offered, free = self.offered[:2, : self.end], self.free[:2, : self.end]
+        cores, memory = np.divide(offered - free, offered, out=np.zeros_like(free), where=offered > 0)
+        return cores, memory
+
+
+def _scores(free: FloatArray, offered: FloatArray, needs: PodNeeds) -> FloatArray:
+    """Return how well the pods would be placed: LeastAllocated and BalancedAllocation, each from 0 to 1."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cores = (free[0] - needs.scored[0]) / offered[0]
+        memory = (free[1] - needs.scored[1]) / offered[1]
+    return np.asarray((cores + memory) / 2 + 1 - np.abs(cores - memory) / 2)

@@ -1,0 +1,114 @@
+"""What became of a replayed policy, by day."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.kinds.predictive.arrays import FloatArray
+
+DAY_SECONDS: Final = 86_400.0
+_HOUR_SECONDS: Final = 3600.0
+_MINUTE_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOutcome:
+    """The result of one policy. Arrays by day begin with the day of the recording's start."""
+
+    name: str
+    node_hours: FloatArray
+    """By day."""
+    cost: FloatArray | None
+    """By day; None where not all nodes have a price."""
+    pending_minutes: FloatArray
+    """Pod-minutes by day, of the day on which the wait began."""
+    waits: FloatArray
+    """Minutes that each pod waited for its node, 0 for most; a pod that was evicted waits again."""
+    evictions: FloatArray
+    """By day."""
+    changes: int
+    """How often a group grew or shrank."""
+    sizes: tuple[tuple[float, int], ...]
+    """Number of nodes from each time on, where it changed."""
+    unplaced: int
+    """Pods that had no node at the end."""
+
+
+class Account:
+    """Counts what happens during a replay."""
+
+    def __init__(self, start: float, end: float, prices: Mapping[str, float]) -> None:
+        self._start, self._end = start, end
+        self._days = max(1, int(np.ceil((end - start) / DAY_SECONDS)))
+        self._prices = prices
+        self._since: dict[int, tuple[float, str]] = {}
+        self._spans: dict[str, FloatArray] = defaultdict(lambda: np.zeros(self._days))
+        self._waits: list[float] = []
+        self._began: list[float] = []
+        self._evictions: Counter[int] = Counter()
+        self._sizes: list[tuple[float, int]] = []
+        self.changes = 0
+
+    def node_came(self, slot: int, group: str, now: float) -> None:
+        """Count a node of a group from now on; one that is outside of groups is the same with every policy."""
+        if group:
+            self._since[slot] = (now, group)
+            self._sized(now)
+
+    def node_went(self, slot: int, now: float) -> None:
+        """Count a node no longer."""
+        if slot in self._since:
+            since, group = self._since.pop(slot)
+            self._span(group, since, now)
+            self._sized(now)
+
+    def waited(self, since: float, until: float) -> None:
+        """Count how long a pod had no node."""
+        self._waits.append(max(0.0, until - since) / _MINUTE_SECONDS)
+        self._began.append(since)
+
+    def evicted(self, now: float, pods: int) -> None:
+        """Count pods that were moved."""
+        self._evictions[self._day(now)] += pods
+
+    def outcome(self, name: str, unplaced: int) -> PolicyOutcome:
+        """Return the result at the end of the recording."""
+        for slot in list(self._since):
+            self.node_went(slot, self._end)
+        waits = np.array(self._waits)
+        days = np.clip(((np.array(self._began) - self._start) // DAY_SECONDS).astype(int), 0, self._days - 1)
+        hours = sum(self._spans.values(), np.zeros(self._days))
+        has_prices = all(group in self._prices for group in self._spans)
+        cost = sum((self._prices[group] * spans for group, spans in self._spans.items()), np.zeros(self._days))
+        return PolicyOutcome(
+            name=name,
+            node_hours=np.asarray(hours),
+            cost=np.asarray(cost) if has_prices else None,
+            pending_minutes=np.bincount(days, weights=waits, minlength=self._days).astype(np.float64),
+            waits=waits,
+            evictions=np.array([float(self._evictions[day]) for day in range(self._days)]),
+            changes=self.changes,
+            sizes=tuple(dict(self._sizes).items()),
+            unplaced=unplaced,
+        )
+
+    def _sized(self, now: float) -> None:
+        self._sizes.append((now, len(self._since)))
+
+    def _span(self, group: str, since: float, until: float) -> None:
+        spans = self._spans[group]
+        first, last = self._day(since), self._day(until)
+        for day in range(first, last + 1):
+            begin = max(since, self._start + day * DAY_SECONDS)
+            end = min(until, self._start + (day + 1) * DAY_SECONDS)
+            spans[day] += max(0.0, end - begin) / _HOUR_SECONDS
+
+    def _day(self, time: float) -> int:
+        return min(self._days - 1, max(0, int((time - self._start) // DAY_SECONDS)))

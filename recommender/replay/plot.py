@@ -1,0 +1,84 @@
+"""The report of a replay as a picture: how many nodes there are over time with each policy, and what each costs."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.figure import Figure
+
+from recommender.recording.recording import RecordingError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.report import ReplayReport
+
+_RECORDED: Final = "#222222"
+_USED: Final = "#0b6fb8"
+_OTHERS: Final = ("#e08214", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "#50a0a0", "#c080b0", "#606060")
+_POINTS: Final = 1400
+_TITLE_WIDTH: Final = 150
+
+
+def write_replay_plot(report: ReplayReport, path: Path) -> None:
+    """Write the picture in the format of the file's suffix, such as `.png`. Raises RecordingError."""
+    figure = Figure(figsize=(14, 9), dpi=110, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    nodes, costs = figure.subplots(2, 1, height_ratios=(3, 1))
+    figure.suptitle("\n".join(textwrap.wrap(report.verdict.reason, _TITLE_WIDTH)), fontsize=11, ha="left", x=0.01)
+    _draw_nodes(nodes, report)
+    _draw_costs(costs, report)
+    try:
+        canvas.print_figure(str(path))
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"--plot: {path} cannot be written: {error}") from error
+
+
+def _colours(report: ReplayReport) -> list[str]:
+    used = report.verdict.use or report.policies[0].name
+    others = iter(_OTHERS * (1 + len(report.policies) // len(_OTHERS)))
+    return [_USED if one.name == used else next(others) for one in report.policies]
+
+
+def _draw_nodes(panel: Axes, report: ReplayReport) -> None:
+    grid = np.linspace(report.start, report.end, _POINTS, endpoint=False)
+    moments = (grid * 1000).astype("datetime64[ms]")
+    panel.plot(moments, _sizes(report.recorded, grid), color=_RECORDED, linewidth=1.6, label="recorded", linestyle=":")
+    for one, colour in zip(report.policies, _colours(report), strict=True):
+        width = 1.8 if colour == _USED else 0.9
+        panel.plot(moments, _sizes(one, grid), color=colour, linewidth=width, label=one.name)
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+    panel.xaxis.set_major_locator(locator)
+    panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    panel.set_ylim(bottom=0)
+    panel.set_ylabel("nodes")
+    panel.legend(loc="upper left", fontsize=8, ncols=2)
+
+
+def _sizes(one: PolicyOutcome, grid: FloatArray) -> FloatArray:
+    if not one.sizes:
+        return np.zeros(len(grid))
+    times, sizes = np.array(one.sizes, dtype=np.float64).T
+    places = np.searchsorted(times, grid, side="right") - 1
+    return np.asarray(np.where(places >= 0, sizes[np.maximum(places, 0)], 0.0))
+
+
+def _draw_costs(panel: Axes, report: ReplayReport) -> None:
+    """Draw what each policy costs, in money if all groups have a price, and how long pods wait with it."""
+    priced = all(one.cost is not None for one in report.policies)
+    values = [float((one.cost if priced and one.cost is not None else one.node_hours).sum()) for one in report.policies]
+    names = [one.name for one in report.policies]
+    panel.barh(names, values, color=_colours(report), height=0.7)
+    for place, one in enumerate(report.policies):
+        waits = f" {one.pending_minutes.sum():,.0f} pod-minutes pending, {one.evictions.sum():,.0f} evictions"
+        panel.text(0, place, waits, va="center", fontsize=8, color="white")
+    panel.invert_yaxis()
+    panel.set_xlabel("cost" if priced else "node-hours")

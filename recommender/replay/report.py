@@ -1,0 +1,130 @@
+"""A whole replay: every policy on the recorded past, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.recording.recording import RecordingError
+from recommender.replay.outcome import DAY_SECONDS, Account
+from recommender.replay.policies import policies_of
+from recommender.replay.scene import scene_of
+from recommender.replay.simulation import events_of, simulate
+from recommender.replay.verdict import MOST_UNKNOWN_RATIO, verdict_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.recording.recording import Recording
+    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.policies import ReplayPolicy
+    from recommender.replay.scene import Scene
+    from recommender.replay.verdict import ReplayVerdict
+
+RECORDED = "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """The results of a replay."""
+
+    source: str
+    start: float
+    end: float
+    recorded: PolicyOutcome
+    """What really happened. Evictions cannot be told from other ends, and are 0."""
+    policies: tuple[PolicyOutcome, ...]
+    """The configured one first."""
+    verdict: ReplayVerdict
+    notes: tuple[str, ...]
+
+
+def replay_report(
+    recording: Recording,
+    settings: ClusterSizeSettings,
+    startup_seconds: float | None = None,
+    show: Callable[[float, str], None] = lambda _share, _what: None,
+    policies: Iterable[ReplayPolicy] | None = None,
+) -> ReplayReport:
+    """Return the results of all policies. Raises RecordingError. `show` is called with the share that is done."""
+    if recording.seconds <= 0 or not recording.pods:
+        raise RecordingError(f"{recording.source}: it has no pod over any time: record for longer")
+    scene = scene_of(recording, settings, startup_seconds)
+    past = events_of(scene)
+    groups = sum(not group.problem for group in scene.groups.groups)
+    has_prices = len(scene.prices) == len(scene.groups.groups)
+    wanted = tuple(policies or policies_of(settings, groups, has_prices=has_prices))
+    outcomes = []
+    for place, policy in enumerate(wanted):
+        show(place / len(wanted), f"replaying {policy.name}")
+        outcomes.append(simulate(scene, policy, past))
+    unknown = sum(gap.end - gap.start for gap in recording.gaps) / recording.seconds
+    verdict = verdict_of(outcomes, _known_days(recording), unknown)
+    return ReplayReport(
+        recording.source,
+        recording.start,
+        recording.end,
+        _recorded(scene),
+        tuple(outcomes),
+        verdict,
+        (*scene.notes, *_gap_notes(recording), *_unmodelled(settings)),
+    )
+
+
+def _known_days(recording: Recording) -> FloatArray:
+    """Return by day 1 where it is whole and recorded without a gap that matters, else 0."""
+    days = max(1, int(np.ceil(recording.seconds / DAY_SECONDS)))
+    known = np.ones(days)
+    for day in range(days):
+        begin = recording.start + day * DAY_SECONDS
+        end = begin + DAY_SECONDS
+        unknown = sum(max(0.0, min(end, gap.end) - max(begin, gap.start)) for gap in recording.gaps)
+        unknown += max(0.0, end - recording.end)
+        if unknown > MOST_UNKNOWN_RATIO * DAY_SECONDS:
+            known[day] = 0
+    return known
+
+
+def _gap_notes(recording: Recording) -> Iterator[str]:
+    if recording.gaps:
+        longest = max(gap.end - gap.start for gap in recording.gaps)
+        yield (
+            f"{len(recording.gaps)} gaps without any sample, the longest of {longest / 60:.0f} min: pods are taken to "
+            "stay meanwhile, and days with more than a tenth unknown are not judged."
+        )
+
+
+def _unmodelled(settings: ClusterSizeSettings) -> Iterator[str]:
+    if settings.forecasts:
+        yield "The forecasts of the configuration are not replayed: all policies are without them."
+    yield "PodDisruptionBudgets are not recorded: a replay evicts where a budget might not let it."
+
+
+def _recorded(scene: Scene) -> PolicyOutcome:
+    """Return what really happened, of the same pods and nodes."""
+    recording = scene.recording
+    account = Account(recording.start, recording.end, scene.prices)
+    moments = []
+    for number, node in enumerate(recording.nodes):
+        group = scene.node_kinds[scene.kind_of_node[node.node.name]].group
+        moments.append((max(node.came, recording.start), number, group, True))
+        if node.gone is not None and node.gone < recording.end:
+            moments.append((node.gone, number, group, False))
+    for time, number, group, is_coming in sorted(moments):
+        if is_coming:
+            account.node_came(number, group, time)
+        else:
+            account.node_went(number, time)
+    unplaced = 0
+    for pod in recording.pods:
+        if not scene.replayed[pod.kind] or (pod.gone is not None and pod.gone <= recording.start):
+            continue
+        if pod.bound is None or pod.bound > recording.start:
+            until = min(one for one in (pod.bound, pod.gone, recording.end) if one is not None)
+            account.waited(max(pod.created, recording.start), until)
+            unplaced += pod.bound is None and pod.gone is None
+    return account.outcome(RECORDED, unplaced)

@@ -1,0 +1,228 @@
+"""What all policies of a replay share: the groups, the kinds of nodes and pods, and what happened when. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS
+from adapter.foundation.cluster.values.state import ClusterState, Observed
+from adapter.foundation.objects.pod_requests import units_of
+from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
+from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
+from recommender.kinds.cluster_size.node_groups.discover import node_groups
+from recommender.kinds.cluster_size.predicates.node_info import new_node_info
+from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
+from recommender.recording.recording import RecordingError
+from recommender.replay.fleet import PODS, NodeKind, PodNeeds
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+    from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.recording.recording import Recording
+
+DEFAULT_STARTUP_SECONDS: Final = 120.0
+"""Of a node, from the request until pods run on it, where the recording does not show it."""
+_LEAST_STARTS: Final = 5
+"""Pods that waited for a new node, from which the start-up time is taken."""
+_NODE_ALONE: Final = -1
+_SAMPLE_PREFIX: Final = "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A recording, prepared to be replayed with any policy."""
+
+    recording: Recording
+    groups: NodeGroups
+    """As the configuration states them, with every node of the recording; each has a template or a problem."""
+    node_kinds: tuple[NodeKind, ...]
+    kind_of_node: Mapping[str, int]
+    """Kind by name of a recorded node."""
+    new_kinds: Mapping[str, int]
+    """Kind of a new node by group."""
+    resources: tuple[str, ...]
+    needs: tuple[PodNeeds, ...]
+    """By kind of pod."""
+    replayed: tuple[bool, ...]
+    """By kind of pod, whether it is replayed: pods that come with a node, and those that fit on none, are not."""
+    startup_seconds: float
+    notes: tuple[str, ...]
+
+    @property
+    def prices(self) -> Mapping[str, float]:
+        """Return the prices of the groups that have one."""
+        return {group.name: group.price for group in self.groups.groups if group.price is not None}
+
+
+def scene_of(recording: Recording, settings: ClusterSizeSettings, startup_seconds: float | None = None) -> Scene:
+    """Return what is replayed. Raises RecordingError where nothing can be."""
+    groups = _groups(recording, settings)
+    known = {group.name: group for group in groups.groups if not group.problem and group.template is not None}
+    if not known:
+        problems = [group.problem for group in groups.groups if group.problem] + list(groups.problems)
+        raise RecordingError(
+            f"{recording.source}: no node group of the configuration can be replayed: "
+            f"{'; '.join(problems) or 'it names none'}. Write the groups under nodeGroups with a selector that matches "
+            "the labels of recorded nodes, or with a template"
+        )
+    kinds, kind_of_node, new_kinds = _node_kinds(recording, groups, known)
+    resources = _resources(kinds, recording.pod_kinds)
+    needs = tuple(_needs(pod, kinds, resources) for pod in recording.pod_kinds)
+    replayed = tuple(
+        not _comes_with_node(pod) and _fits_anywhere(need, kinds, resources)
+        for pod, need in zip(recording.pod_kinds, needs, strict=True)
+    )
+    startup, startup_note = _startup(recording, startup_seconds)
+    return Scene(
+        recording,
+        groups,
+        kinds,
+        kind_of_node,
+        new_kinds,
+        resources,
+        needs,
+        replayed,
+        startup,
+        (*recording.notes, startup_note, *_left_out(recording, replayed), *groups.problems, *_group_notes(groups)),
+    )
+
+
+def _groups(recording: Recording, settings: ClusterSizeSettings) -> NodeGroups:
+    """Return the groups over all recorded nodes, by the same discovery as in a live cluster."""
+    nodes = tuple({one.node.name: one.node for one in recording.nodes}.values())
+    daemons = tuple(_daemons_on_nodes(recording))
+    end = recording.end
+    state = ClusterState(
+        nodes=Observed(nodes, end), pods=Observed(daemons, end), workloads=Observed((), end), storage=None
+    )
+    return node_groups(settings.node_groups, state, end, None, settings.passing_taints)
+
+
+def _daemons_on_nodes(recording: Recording) -> Iterator[ClusterPod]:
+    """Yield the newest pod of each DaemonSet, and of each static pod, on each node."""
+    newest: dict[tuple[str, Hashable], ClusterPod] = {}
+    for number, pod in enumerate(recording.pods):
+        kind = recording.pod_kinds[pod.kind]
+        if pod.node and kind.controller is not None and _comes_with_node(kind):
+            owner = (kind.namespace, kind.controller.kind, kind.controller.name)
+            newest[pod.node, owner] = replace(kind, name=f"{_SAMPLE_PREFIX}-{number}", node=pod.node)
+    yield from newest.values()
+
+
+def _comes_with_node(kind: ClusterPod) -> bool:
+    return comes_with_the_node(kind) or (kind.controller is not None and kind.controller.kind == "Node")
+
+
+def _node_kinds(
+    recording: Recording, groups: NodeGroups, known: Mapping[str, NodeGroup]
+) -> tuple[tuple[NodeKind, ...], dict[str, int], dict[str, int]]:
+    """Return the kinds of nodes, the kind of each recorded node, and the kind of new nodes of each group."""
+    places: dict[Hashable, int] = {}
+    kinds: list[NodeKind] = []
+    new_kinds: dict[str, int] = {}
+    for name, group in known.items():
+        assert group.template is not None, "those without are left out"
+        new_kinds[name] = len(kinds)
+        places[_alike(group.template.node, name)] = len(kinds)
+        kinds.append(_kind(group.template.node, name, group.template.pods))
+    outside = _outside_daemons(recording, groups)
+    kind_of_node: dict[str, int] = {}
+    for one in recording.nodes:
+        group_name = groups.group_of.get(one.node.name, "")
+        group_name = group_name if group_name in known else ""
+        alike = _alike(one.node, group_name)
+        if alike not in places:
+            places[alike] = len(kinds)
+            template = known[group_name].template if group_name else None
+            daemons = outside.get(one.node.name, ()) if template is None else template.pods
+            kinds.append(_kind(one.node, group_name, daemons))
+        kind_of_node[one.node.name] = places[alike]
+    return tuple(kinds), kind_of_node, new_kinds
+
+
+def _outside_daemons(recording: Recording, groups: NodeGroups) -> dict[str, tuple[ClusterPod, ...]]:
+    found: dict[str, tuple[ClusterPod, ...]] = {}
+    for pod in _daemons_on_nodes(recording):
+        if pod.node not in groups.group_of:
+            found[pod.node] = (*found.get(pod.node, ()), pod)
+    return found
+
+
+def _alike(node: ClusterNode, group: str) -> Hashable:
+    """Return what two nodes share that are alike to every pod, whatever their names."""
+    labels = tuple(sorted(item for item in node.labels.items() if item[0] != HOSTNAME_LABEL))
+    offered = tuple(sorted((name, amount.nanos) for name, amount in node.allocatable.items()))
+    return group, labels, node.taints, offered
+
+
+def _kind(node: ClusterNode, group: str, daemons: tuple[ClusterPod, ...]) -> NodeKind:
+    offered = {name: float(units_of(name, amount)) for name, amount in node.allocatable.items()}
+    reserved: Counter[str] = Counter({PODS: len(daemons)})
+    for pod in daemons:
+        reserved.update(pod.resources.requests)
+    return NodeKind(node, group, daemons, offered, {name: float(amount) for name, amount in reserved.items()})
+
+
+def _resources(kinds: Iterable[NodeKind], pods: Iterable[ClusterPod]) -> tuple[str, ...]:
+    """Return the resources that pods ask for: CPU, memory and pods first."""
+    first = (CORES, MEMORY, PODS)
+    asked = {name for pod in pods for name, amount in pod.resources.requests.items() if amount}
+    asked &= {name for kind in kinds for name in kind.offered} | asked
+    return (*first, *sorted(asked - set(first)))
+
+
+def _needs(pod: ClusterPod, kinds: Iterable[NodeKind], resources: tuple[str, ...]) -> PodNeeds:
+    requests, scored = pod.resources.requests, pod.resources.non_zero_requests or pod.resources.requests
+    amounts = np.array([1.0 if name == PODS else float(requests.get(name, 0)) for name in resources])
+    asked = StaticFilter(pod.facts.scheduling if pod.facts is not None else NO_CONSTRAINTS)
+    allowed = np.array([not asked.refusals(new_node_info(kind.node, is_added=False)) for kind in kinds])
+    return PodNeeds(amounts, (float(scored.get(CORES, 0)), float(scored.get(MEMORY, 0))), allowed)
+
+
+def _fits_anywhere(needs: PodNeeds, kinds: Iterable[NodeKind], resources: tuple[str, ...]) -> bool:
+    """Whether an empty node of some kind could take such a pod."""
+    left = (
+        [kind.offered.get(name, 0.0) - kind.reserved.get(name, 0.0) for name in resources]
+        for kind, is_allowed in zip(kinds, needs.allowed, strict=True)
+        if is_allowed
+    )
+    return any((np.array(each) >= needs.amounts).all() for each in left)
+
+
+def _startup(recording: Recording, stated: float | None) -> tuple[float, str]:
+    """Return how long a node takes, and where that is from: pods that waited for a node younger than themselves."""
+    if stated is not None:
+        return stated, f"A node takes {stated:g} s from its request until pods run on it (--startup-seconds)."
+    came = {one.node.name: one.came for one in recording.nodes}
+    waits = [
+        pod.bound - pod.created
+        for pod in recording.pods
+        if pod.bound is not None and pod.created >= recording.start and pod.created < came.get(pod.node, 0.0)
+    ]
+    if len(waits) >= _LEAST_STARTS:
+        seconds = statistics.median(waits)
+        return seconds, f"A node takes {seconds:.0f} s, the median wait of {len(waits)} recorded pods for a new node."
+    seconds = DEFAULT_STARTUP_SECONDS
+    return seconds, f"A node is assumed to take {seconds:.0f} s until pods run on it: --startup-seconds changes it."
+
+
+def _left_out(recording: Recording, replayed: tuple[bool, ...]) -> Iterator[str]:
+    unfit = sum(
+        not replayed[pod.kind] and not _comes_with_node(recording.pod_kinds[pod.kind]) for pod in recording.pods
+    )
+    if unfit:
+        yield f"{unfit} pods fit on no node of any group, and are left out with every policy."
+
+
+def _group_notes(groups: NodeGroups) -> Iterator[str]:
+    for group in groups.groups:
+        if group.problem:
+            yield f"Node group {group.name} is left out: {group.problem}."

@@ -1,0 +1,210 @@
+"""The situations in which a replay asks the decision of `run`: as small as they can be without a different answer.
+
+A node that no pending pod fits on changes nothing about which groups grow, and a node that neither goes nor has room
+changes nothing about which nodes go. So these are left out, and the sizes and limits of their groups are lowered by as
+many; a test compares the answers with those for the whole cluster. What looks at the whole cluster (a reserve, limits,
+similar groups) gets all of it, with one pod on each node that stands for all of its pods.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS
+from adapter.foundation.cluster.values.pods import ClusterPod, SchedulingFacts
+from adapter.foundation.cluster.values.state import ClusterState
+from adapter.foundation.objects.pod_requests import PodResources
+from recommender.kinds.cluster_size.future.plan import future_pods
+from recommender.kinds.cluster_size.model.groups import NodeGroups
+from recommender.kinds.cluster_size.model.size_settings import SizeLimits
+from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+from recommender.replay.fleet import PODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.fleet import NodeFleet
+    from recommender.replay.scene import Scene
+
+CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
+"""Their objects are not recorded, and taken to exist."""
+_BULK_NAMESPACE: Final = "replayed"
+_BULK_FACTS: Final = SchedulingFacts(NO_CONSTRAINTS, {}, 0.0, None, 30.0, "Always")
+
+
+def needs_whole_cluster(settings: ClusterSizeSettings) -> bool:
+    """Return whether the growth of groups depends on nodes that no pending pod fits on."""
+    return bool(
+        settings.headroom_ratio
+        or settings.schedules
+        or settings.balance_similar_node_groups
+        or settings.limits != SizeLimits()
+    )
+
+
+class Situations:
+    """Makes the situations of one policy's fleet."""
+
+    def __init__(self, scene: Scene, settings: ClusterSizeSettings, fleet: NodeFleet) -> None:
+        self._scene = scene
+        self._settings = settings
+        self._fleet = fleet
+        self._names: dict[int, ClusterNode] = {}
+        self._daemons: dict[int, tuple[ClusterPod, ...]] = {}
+
+    def named(self, slot: int, node: ClusterNode) -> None:
+        """Note the node that a slot has now."""
+        self._names[slot] = node
+        daemons = self._fleet.kinds[self._fleet.kind_of[slot]].daemons
+        self._daemons[slot] = tuple(
+            replace(pod, name=f"{node.name}-{place}", node=node.name, phase="Running")
+            for place, pod in enumerate(daemons)
+        )
+
+    def node(self, slot: int) -> ClusterNode:
+        """Return the node of a slot."""
+        return self._names[slot]
+
+    def grown(self, pending: Mapping[int, float], now: float, memory: ClusterSizeMemory) -> ClusterSituation:
+        """Return the situation that shows which groups grow: the nodes that are starting, and the pending pods.
+
+        `pending` has since when each pod is waiting. Pods that fit on a ready node are not pending any more.
+        """
+        fleet, is_whole = self._fleet, needs_whole_cluster(self._settings)
+        slots = [slot for slot in range(fleet.end) if fleet.exists[slot] and (is_whole or not fleet.usable[slot])]
+        pods = [pod for slot in slots for pod in self._bulk(slot)]
+        pods += [self.pod(number, "", since) for number, since in pending.items()]
+        made = self._situation(slots, pods, now, memory)
+        if not is_whole:
+            return made
+        future = future_pods(self._settings, (), made, ClusterState())
+        return replace(made, future_pods=future.pods)
+
+    def lowered(
+        self, candidates: Sequence[int], others: Sequence[int], now: float, memory: ClusterSizeMemory
+    ) -> ClusterSituation:
+        """Return the situation that shows which of the candidates go: these with their pods, and others with room."""
+        pods: list[ClusterPod] = []
+        for slot in candidates:
+            pods += self._daemons[slot]
+            name = self._names[slot].name
+            pods += [self.pod(number, name, 0.0) for number in self._fleet.pods[slot]]
+        for slot in others:
+            pods += self._bulk(slot)
+        return self._situation([*candidates, *others], pods, now, memory)
+
+    def _situation(
+        self, slots: Sequence[int], pods: Iterable[ClusterPod], now: float, memory: ClusterSizeMemory
+    ) -> ClusterSituation:
+        nodes = tuple(self._names[slot] for slot in slots)
+        return ClusterSituation(
+            now=now,
+            nodes=nodes,
+            pods=tuple(pods),
+            groups=self._groups(slots),
+            assumed_controllers=CONTROLLERS,
+            namespace_labels={},
+            memory=memory,
+            explains=False,
+            other_nodes=int(self._fleet.exists.sum()) - len(nodes),
+        )
+
+    def _groups(self, slots: Sequence[int]) -> NodeGroups:
+        """Return the groups with these nodes alone, and with limits lowered by the other ones."""
+        fleet = self._fleet
+        group_of = {self._names[slot].name: fleet.kinds[fleet.kind_of[slot]].group for slot in slots}
+        group_of = {name: group for name, group in group_of.items() if group}
+        members: dict[str, list[str]] = {}
+        for name, group in group_of.items():
+            members.setdefault(group, []).append(name)
+        sizes = self.sizes()
+        groups = []
+        for group in self._scene.groups.groups:
+            names = tuple(members.get(group.name, ()))
+            absent = sizes[group.name] - len(names)
+            groups.append(
+                replace(
+                    group,
+                    nodes=names,
+                    deleting=(),
+                    target_size=len(names),
+                    min_size=max(0, group.min_size - absent),
+                    max_size=max(0, group.max_size - absent),
+                )
+            )
+        return NodeGroups(tuple(groups), group_of)
+
+    def sizes(self) -> Counter[str]:
+        """Return how many nodes each group has."""
+        fleet, sizes = self._fleet, Counter[str]()
+        counts = np.bincount(fleet.kind_of[: fleet.end][fleet.exists[: fleet.end]], minlength=len(fleet.kinds))
+        for kind, number in zip(fleet.kinds, counts.tolist(), strict=True):
+            sizes[kind.group] += number
+        return sizes
+
+    def new_node(self, group: str, name: str, now: float) -> ClusterNode:
+        """Return a node as the group's template has it."""
+        node = self._fleet.kinds[self._scene.new_kinds[group]].node
+        return replace(
+            node,
+            name=name,
+            labels={**node.labels, HOSTNAME_LABEL: name},
+            conditions={"Ready": "True"},
+            created=now,
+            unschedulable=False,
+        )
+
+    def pod(self, number: int, node: str, since: float) -> ClusterPod:
+        """Return a pod of the recording; `since` is the time of its creation, as far as it matters."""
+        kind = self._scene.recording.pods[number].kind
+        like = self._scene.recording.pod_kinds[kind]
+        facts = like.facts
+        if not node and facts is not None:
+            facts = replace(facts, created=since)
+        return ClusterPod(
+            namespace=like.namespace,
+            name=f"pod-{number}",
+            uid="",
+            node=node,
+            labels=like.labels,
+            controller=like.controller,
+            phase="Running" if node else "Pending",
+            is_terminating=False,
+            bound_at=None,
+            ended_at=None,
+            priority=like.priority,
+            resources=like.resources,
+            facts=facts,
+        )
+
+    def _bulk(self, slot: int) -> Iterator[ClusterPod]:
+        """Yield one pod that stands for all pods of a node, those of DaemonSets included, and keeps its node."""
+        taken_amounts = (self._fleet.offered[:, slot] - self._fleet.free[:, slot]).tolist()
+        taken = {
+            name: int(amount)
+            for name, amount in zip(self._scene.resources, taken_amounts, strict=True)
+            if amount and name != PODS
+        }
+        name = self._names[slot].name
+        yield ClusterPod(
+            namespace=_BULK_NAMESPACE,
+            name=name,
+            uid="",
+            node=name,
+            labels={},
+            controller=None,
+            phase="Running",
+            is_terminating=False,
+            bound_at=None,
+            ended_at=None,
+            priority=0,
+            resources=PodResources(requests=taken, non_zero_requests=taken),
+            facts=_BULK_FACTS,
+        )

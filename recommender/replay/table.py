@@ -1,0 +1,53 @@
+"""The report of a replay as text: the verdict in a sentence first, then a line for each policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.reports.terminal import printable
+from recommender.decisions.texts.times import rfc3339
+from recommender.replay.document import pending_quantiles
+
+if TYPE_CHECKING:
+    from recommender.replay.outcome import PolicyOutcome
+    from recommender.replay.report import ReplayReport
+
+_HEADER: Final = ("POLICY", "NODE-HOURS", "COST", "PENDING p50", "p99", "LONGEST", "TOTAL", "EVICTIONS", "CHANGES")
+_GAP: Final = "  "
+_BOLD: Final = "\x1b[1m{}\x1b[0m"
+
+
+def replay_text(report: ReplayReport, *, colour: bool = False) -> str:
+    """Return the text."""
+    bold = _BOLD if colour else "{}"
+    days = (report.end - report.start) / 86_400
+    recorded = (*_row(report.recorded)[:-2], "-", str(report.recorded.changes or "-"))
+    rows = [_HEADER, recorded, *(_row(one) for one in report.policies)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
+    lines = [
+        bold.format(printable(report.verdict.reason)),
+        "",
+        f"{printable(report.source)}: {days:.1f} days from {rfc3339(report.start)}",
+        "",
+    ]
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        line = _GAP.join(cells).rstrip()
+        lines.append(bold.format(line) if row[0] == report.verdict.use else line)
+    lines += [
+        "",
+        "PENDING: minutes that a pod waited for its node; TOTAL: of all pods. COST: hours of nodes by their price.",
+    ]
+    return "\n".join([*lines, *(printable(note) for note in report.notes)])
+
+
+def _row(one: PolicyOutcome) -> tuple[str, ...]:
+    return (
+        one.name,
+        f"{one.node_hours.sum():,.0f}",
+        "-" if one.cost is None else f"{one.cost.sum():,.2f}",
+        *(f"{minutes:.1f}" for minutes in pending_quantiles(one)),
+        f"{one.pending_minutes.sum():,.0f}",
+        f"{one.evictions.sum():,.0f}",
+        str(one.changes),
+    )

@@ -1,0 +1,128 @@
+"""Which policy to use, and how sure that is: days are drawn again, and each policy is judged on the same days.
+
+The uncertainty is that of a paired bootstrap over days (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
+chapters 8 and 13): 2,000 times as many days are drawn with replacement as there are, and the interval holds the middle
+90 % of the savings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.replay.outcome import PolicyOutcome
+
+LEAST_DAYS: Final = 3
+"""Whole days below which no policy is recommended."""
+MOST_UNKNOWN_RATIO: Final = 0.1
+"""Of the time, beyond which no policy is recommended."""
+_DRAWS: Final = 2000
+_LOW, _HIGH = 0.05, 0.95
+_SEED: Final = 0
+_MORE_PENDING_RATIO: Final = 0.05
+"""Longer waits than this share of the present ones are worse."""
+_MORE_PENDING_MINUTES: Final = 1.0
+"""A day, likewise, where next to nothing waits now."""
+_EVICTIONS_A_NODE_HOUR: Final = 2.0
+"""Further evictions for each node-hour saved beyond which a policy is worse."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayVerdict:
+    """The policy to use."""
+
+    use: str | None
+    """None where the past says too little."""
+    saves_ratio: float | None
+    """Of what the configured policy costs; 0 for that itself."""
+    interval: tuple[float, float] | None
+    """Of the savings, 90 %."""
+    reason: str
+    """One sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rival:
+    outcome: PolicyOutcome
+    saves: float
+    low: float
+    high: float
+    worse: str
+    """Why it is not recommended; empty if nothing is against it."""
+
+
+def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknown_ratio: float) -> ReplayVerdict:
+    """Return the verdict on policies of which the first is the configured one; days that are not known do not count."""
+    whole = int(known_days.sum())
+    if unknown_ratio > MOST_UNKNOWN_RATIO:
+        return _unsaid(
+            f"{100 * unknown_ratio:.0f} % of the time is not recorded: see the gaps, and choose another time"
+        )
+    if whole < LEAST_DAYS:
+        days = f"{whole} whole day{'' if whole == 1 else 's'}"
+        return _unsaid(f"the recording has {days}, and a verdict needs {LEAST_DAYS}: record for longer")
+    costs = [one.cost for one in outcomes]
+    if any(cost is None for cost in costs):
+        return _unsaid("not all node groups have a price, so costs cannot be compared: write `price` for each")
+    draws = np.random.default_rng(_SEED).choice(np.flatnonzero(known_days), (_DRAWS, whole))
+    present = outcomes[0]
+    rivals = [_rival(present, one, draws) for one in outcomes[1:]]
+    good = [one for one in rivals if not one.worse]
+    if not good:
+        return ReplayVerdict(present.name, 0.0, (0.0, 0.0), _kept_reason(present, rivals, whole))
+    best = max(good, key=lambda one: one.saves)
+    more = (best.outcome.evictions.sum() - present.evictions.sum()) / len(known_days)
+    evictions = f"{abs(more):.0f} {'more' if more > 0 else 'fewer'} evictions a day"
+    return ReplayVerdict(
+        best.outcome.name,
+        best.saves,
+        (best.low, best.high),
+        f"Use {best.outcome.name}: it saves {_percent(best.saves)} of the cost (90 % interval {_percent(best.low)} to "
+        f"{_percent(best.high)}, by {whole} days), pods wait no longer, and there are {evictions}.",
+    )
+
+
+def _unsaid(why: str) -> ReplayVerdict:
+    return ReplayVerdict(None, None, None, f"No policy is recommended: {why}.")
+
+
+def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: FloatArray) -> _Rival:
+    assert present.cost is not None, "compared with prices only"
+    assert other.cost is not None, "likewise"
+    days = np.unique(draws)
+    saves = 1 - other.cost[days].sum() / present.cost[days].sum()
+    drawn = 1 - other.cost[draws].sum(axis=1) / present.cost[draws].sum(axis=1)
+    low, high = np.quantile(drawn, [_LOW, _HIGH])
+    waits = other.pending_minutes - present.pending_minutes
+    longest = float(np.quantile(waits[draws].mean(axis=1), _HIGH))
+    allowed = _MORE_PENDING_RATIO * float(present.pending_minutes[days].mean()) + _MORE_PENDING_MINUTES
+    hours = float((present.node_hours - other.node_hours)[days].sum())
+    evictions = float((other.evictions - present.evictions)[days].sum())
+    worse = ""
+    if longest > allowed:
+        worse = f"pods wait up to {longest:.0f} minutes more a day"
+    elif low <= 0:
+        worse = f"it may save nothing (90 % interval {_percent(float(low))} to {_percent(float(high))})"
+    elif evictions > _EVICTIONS_A_NODE_HOUR * max(hours, 0.0):
+        worse = f"{evictions / max(hours, 1.0):.1f} more evictions for each node-hour saved"
+    return _Rival(other, float(saves), float(low), float(high), worse)
+
+
+def _kept_reason(present: PolicyOutcome, rivals: Sequence[_Rival], days: int) -> str:
+    if not rivals:
+        return f"Keep {present.name}: there is no other policy to compare it with."
+    best = max(rivals, key=lambda one: one.saves)
+    return (
+        f"Keep {present.name}: by {days} days, no other policy is cheaper without harm; the cheapest, "
+        f"{best.outcome.name}, would save {_percent(best.saves)}, but {best.worse}."
+    )
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * ratio:.1f} %"

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from benchmarks.made_past import DAY_SECONDS, START, PastPlan, made_past
+from recommender.commands.main import main
+from recommender.recording.changes import Changes
+from recommender.recording.event_log import EventLog
+from recommender.recording.recording import RecordingGap
+from tests.recommender.replay.kube_series import kube_series
+from tests.support.prometheus import scraped_prometheus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recommender.recording.recording import Recording
+
+CONFIGURATION: Final = """
+apiVersion: tidewatch.io/v1alpha1
+kind: RecommenderConfiguration
+recommendations:
+- name: nodes
+  clusterSize:
+    nodeGroups:
+    - {name: small, min: 0, max: 100, price: 0.40, selector: {pool: small}}
+    - {name: large, min: 0, max: 100, price: 0.82, selector: {pool: large}}
+"""
+END: Final = "2026-10-02T00:00:00Z"
+
+
+@pytest.fixture(name="config")
+def _config(tmp_path: Path) -> Path:
+    path = tmp_path / "recommender.yaml"
+    path.write_text(CONFIGURATION)
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["replay", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return int(left.value.code or 0), printed.out, printed.err
+
+
+def replayed(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    status, out, err = run(capsys, "-o", "json", *arguments)
+    assert status == 0, err
+    document: dict[str, Any] = json.loads(out)
+    return document
+
+
+def record(past: Recording, folder: Path, every: float = 120.0) -> Path:
+    """Let the recorder look at a past as it would have looked at the cluster."""
+    log, changes, time = EventLog(folder, 30 * DAY_SECONDS), Changes(), past.start
+    pods = [
+        (one, replace(past.pod_kinds[one.kind], name=f"p{number}", uid=f"{number:036d}", node=one.node))
+        for number, one in enumerate(past.pods)
+    ]
+    pods = [
+        (one, replace(pod, facts=replace(pod.facts, created=one.created), bound_at=one.bound))
+        for one, pod in pods
+        if pod.facts
+    ]
+    while time <= past.end:
+        if log.is_due(time):
+            log.begin(time)
+            changes = Changes()
+            log.append([changes.begun(time)])
+        there = tuple(pod for one, pod in pods if one.created <= time and (one.gone is None or time < one.gone))
+        nodes = tuple(one.node for one in past.nodes if one.is_there(time))
+        log.append(changes.lines(nodes, there, time))
+        time += every
+    log.close()
+    return folder
+
+
+def test_recording_is_replayed_with_every_policy(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    folder = record(made_past(PastPlan(days=3, nodes=3)), tmp_path / "recording", every=600.0)
+    plot = tmp_path / "nodes.svg"
+    document = replayed(capsys, "--config", config, "--recording", folder, "--plot", plot)
+    assert document["kind"] == "ReplayReport"
+    names = [policy["name"] for policy in document["policies"]]
+    assert names[0] == "configured"
+    assert {"expander: price", "utilizationThreshold: 65%", "unneededTime: 5m"} <= set(names)
+    assert document["verdict"]["use"] in names
+    assert document["recorded"]["node_hours"] == pytest.approx(3 * 72, rel=0.01)
+    for policy in document["policies"]:
+        assert 0 < policy["node_hours"] < document["recorded"]["node_hours"], "nodes of the night go"
+        assert policy["unplaced_pods"] == 0
+        assert sum(policy["nodes_by_day"]) * 24 == pytest.approx(policy["node_hours"], rel=0.01)
+    assert plot.read_text().startswith("<?xml")
+
+
+def test_text_begins_with_the_verdict(capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path) -> None:
+    folder = record(made_past(PastPlan(days=0.1, nodes=3)), tmp_path / "recording")
+    status, out, _ = run(capsys, "--config", config, "--recording", folder)
+    assert status == 0
+    assert out.startswith("No policy is recommended: the recording has 0 whole days, and a verdict needs 3")
+    assert [line.split()[0] for line in out.splitlines() if line][2:5] == ["POLICY", "recorded", "configured"]
+
+
+def test_series_of_kube_state_metrics_give_what_the_recording_gives(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    past = made_past(PastPlan(days=1, nodes=6))
+    folder = record(past, tmp_path / "recording")
+    by_recording = replayed(capsys, "--config", config, "--recording", folder)
+    with scraped_prometheus(tmp_path, history=kube_series(past, 300)) as prometheus:
+        flags = ("--prometheus-url", prometheus.url, "--last", "1d", "--end", END)
+        by_series = replayed(capsys, "--config", config, *flags)
+    pairs = zip(by_recording["policies"], by_series["policies"], strict=True)
+    for recorded, scraped in pairs:
+        assert scraped["name"] == recorded["name"]
+        assert scraped["node_hours"] == pytest.approx(recorded["node_hours"], rel=0.15)
+    assert by_series["verdict"]["use"] is None, "a day is too little"
+    assert "needs 3" in by_series["verdict"]["reason"]
+    assert any("kube-state-metrics does not say" in note for note in by_series["notes"])
+
+
+@pytest.mark.parametrize(
+    "missing",
+    ["kube_node_info", "kube_pod_status_phase", "kube_pod_container_resource_requests", "kube_node_status_allocatable"],
+)
+def test_missing_series_are_named_and_nothing_is_replayed(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, missing: str
+) -> None:
+    past = made_past(PastPlan(days=0.1, nodes=4))
+    history = kube_series(past, 300, without=frozenset({missing}))
+    with scraped_prometheus(tmp_path, history=history) as prometheus:
+        flags = ("--prometheus-url", prometheus.url, "--last", "2h", "--end", "2026-10-01T02:20:00Z")
+        status, out, err = run(capsys, "--config", config, *flags)
+    assert (status, out) == (2, "")
+    assert f"no series {missing}" in err
+    assert "kube-state-metrics" in err
+
+
+def test_unrecorded_time_gives_no_verdict(capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path) -> None:
+    past = made_past(PastPlan(days=1, nodes=4))
+    gap = RecordingGap(START + 6 * 3600, START + 12 * 3600)
+    with scraped_prometheus(tmp_path, history=kube_series(replace(past, gaps=(gap,)), 300)) as prometheus:
+        flags = ("--prometheus-url", prometheus.url, "--last", "1d", "--end", END)
+        document = replayed(capsys, "--config", config, *flags)
+    assert document["verdict"]["use"] is None
+    assert "% of the time is not recorded" in document["verdict"]["reason"]
+    assert any("1 gaps" in note or "1 gap " in note for note in document["notes"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--config is missing"),
+        (("--config", "CONFIG"), "no past is named"),
+        (("--config", "CONFIG", "--recording", "missing"), "cannot be read"),
+        (("--config", "CONFIG", "--recording", "FOLDER"), "there is no recording"),
+        (("--config", "CONFIG", "--recording", "x", "--prometheus-url", "http://x"), "cannot be combined"),
+        (("--config", "CONFIG", "--recommendation", "node", "--recording", "x"), "did you mean nodes?"),
+        (("--config", "CONFIG", "--recording", "CONFIG"), "is no recording"),
+    ],
+)
+def test_flags_that_cannot_be_followed_are_refused(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    named = {"CONFIG": str(config), "FOLDER": str(tmp_path)}
+    status, out, err = run(capsys, *(named.get(each, each) for each in arguments))
+    assert (status, out) == (2, "")
+    assert message in err
