@@ -27,13 +27,12 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
     """
     found = [needs_of_one(each, cluster) for each in configuration.recommendations]
     parts = [needs.cluster for needs in found]
-    records = configuration.record_seconds is not None
     scaled_by_series = any(
         needs.for_each is not None and Output.SCALE in each.policy.outputs
         for each, needs in zip(configuration.recommendations, found, strict=True)
     )
     return ClusterNeeds(
-        nodes=records or any(part.nodes for part in parts),
+        nodes=any(part.nodes for part in parts),
         # HPAs own targets, and their tolerance swallows metrics: both outputs need them. Which namespaces series name
         # is not known beforehand. Metrics of such targets need no look at HPAs, since the present sizes of the targets
         # are not looked up either.
@@ -41,8 +40,8 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
             {""} if scaled_by_series else (), *(part.autoscaler_namespaces for part in parts)
         ),
         counts=frozenset().union(*(part.counts for part in parts)),
-        pods=records or any(part.pods for part in parts),
-        scheduling=records or any(part.scheduling for part in parts),
+        pods=any(part.pods for part in parts),
+        scheduling=any(part.scheduling for part in parts),
         objects=frozenset().union(*(part.objects for part in parts)),
     )
 

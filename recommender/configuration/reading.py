@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 KIND: Final = "RecommenderConfiguration"
 _LEAST_STALE_SECONDS: Final = 60.0
 """A watch without changes is heard every 20 to 45 s: with less, the facts of a healthy cluster would count as stale."""
+_RECORDED: Final = "clusterSize"
+"""The kind whose facts are recorded. An entry of which not even the kind can be read may be one."""
 _LEAST_RECORD_SECONDS: Final = 86_400.0
 """A recording is dropped by days."""
 
@@ -60,6 +62,7 @@ def read_configuration(content: str, file: str, *, for_backtest: bool = False) -
         raise ConfigurationFileError(*error.problems) from error
     shared = Shared(read.stale_after_seconds, read.owners, read.prometheus is not None, for_backtest)
     entries = _entries(root.get("recommendations"), shared)
+    _check_record(root.get("record"), entries)
     conflicts = conflicts_of((each for each in entries if isinstance(each, Recommendation)), file)
     entries = tuple(_without_conflict(each, conflicts) for each in entries)
     recommendations = tuple(each for each in entries if isinstance(each, Recommendation))
@@ -71,6 +74,16 @@ def read_configuration(content: str, file: str, *, for_backtest: bool = False) -
             conflicts=tuple(each for one in recommendations for each in conflicts.get(one.policy.name, ())),
         )
     )
+
+
+def _check_record(record: Node | None, entries: Sequence[Entry]) -> None:
+    """Refuse a recording of pods that nothing watches. Raises ConfigurationFileError."""
+    types = {each.policy.type if isinstance(each, Recommendation) else each.type for each in entries}
+    if record is not None and types.isdisjoint({_RECORDED, ""}):
+        message = "`record` keeps what recommendations with `clusterSize` watch, and there is none"
+        raise ConfigurationFileError(
+            record.problem(message, "add one, with the node groups to replay, or remove `record`")
+        )
 
 
 def _without_conflict(entry: Entry, conflicts: Mapping[str, tuple[DocumentProblem, ...]]) -> Entry:

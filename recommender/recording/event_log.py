@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "recording-"
 SUFFIX: Final = ".jsonl"
-MOST_BYTES: Final = 512 * 2**20
-"""Of all files together."""
+MOST_BYTES: Final = 128 * 2**20
+"""Of all files together: beside the past of loads, they fit into the chart's `stateSizeLimit`."""
 _PARTS: Final = 8
 """A file that is larger than this part of all is ended early, so that old ones can be dropped."""
 _FILE_SECONDS: Final = 86_400.0

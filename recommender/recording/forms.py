@@ -6,7 +6,7 @@ and kinds of pods have numbers that hold in their file alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -19,15 +19,14 @@ from adapter.foundation.cluster.values.constraints import (
 from adapter.foundation.cluster.values.pods import ClusterPod, ControllerReference, SchedulingFacts
 from adapter.foundation.cluster.values.state import ClusterNode, Taint
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.objects.pod_requests import PodResources
+from adapter.foundation.objects.pod_requests import CPU, PodResources, units_of
 from adapter.foundation.objects.quantities import Quantity
 from adapter.foundation.objects.requirements import Operator, Requirement
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 VERSION: Final = 1
 NO_NODE: Final = -1
+_MILLI_NANOS: Final = 10**6
+_UNIT_NANOS: Final = 10**9
 
 
 class Begin(msgspec.Struct, frozen=True, array_like=True, tag="s"):
@@ -81,7 +80,7 @@ class NodeCame(msgspec.Struct, frozen=True, array_like=True, tag="n"):
     labels: dict[str, str]
     taints: tuple[tuple[str, str, str], ...]
     allocatable: dict[str, int]
-    """In billionths."""
+    """CPU in milli, all else in bytes or counts."""
     annotations: dict[str, str]
     created: float
 
@@ -200,19 +199,18 @@ def node_came(time: float, number: int, node: ClusterNode) -> NodeCame:
         node.name,
         dict(node.labels),
         tuple((taint.key, taint.value, taint.effect) for taint in node.taints),
-        _nanos(node.allocatable),
+        {name: units_of(name, amount) for name, amount in node.allocatable.items()},
         dict(node.annotations),
         time if node.created is None else node.created,
     )
 
 
-def _nanos(amounts: Mapping[str, Quantity]) -> dict[str, int]:
-    return {name: amount.nanos for name, amount in amounts.items()}
-
-
 def node_of(form: NodeCame) -> ClusterNode:
     """Return the node of an event; it counts as ready."""
-    offered = {name: Quantity(nanos) for name, nanos in form.allocatable.items()}
+    offered = {
+        name: Quantity(amount * (_MILLI_NANOS if name == CPU else _UNIT_NANOS))
+        for name, amount in form.allocatable.items()
+    }
     return ClusterNode(
         name=form.name,
         labels=form.labels,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.recording.event_log import files_of
 from recommender.recording.forms import (
     EVENTS,
@@ -204,8 +205,8 @@ class _Reader:
         notes = list(self._notes)
         if others:
             notes.append(
-                f"{others} pods have claims, host ports, spread constraints or affinity to other pods: these are not "
-                "recorded, so such pods find a place more easily than in the cluster."
+                f"Claims, host ports, spread constraints and affinity to other pods, which {count_of(others, 'pod')} "
+                "had, are not recorded: such pods find a place more easily than in the cluster."
             )
         return Recording(
             source,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.recording.recording import RecordingError
 from recommender.replay.outcome import DAY_SECONDS, Account
 from recommender.replay.policies import policies_of
@@ -93,8 +94,8 @@ def _gap_notes(recording: Recording) -> Iterator[str]:
     if recording.gaps:
         longest = max(gap.end - gap.start for gap in recording.gaps)
         yield (
-            f"{len(recording.gaps)} gaps without any sample, the longest of {longest / 60:.0f} min: pods are taken to "
-            "stay meanwhile, and days with more than a tenth unknown are not judged."
+            f"{count_of(len(recording.gaps), 'gap')} without any sample, the longest of {longest / 60:.0f} min: pods "
+            "are taken to stay meanwhile, and days with more than a tenth unknown are not judged."
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS
 from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.objects.pod_requests import units_of
+from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
@@ -219,7 +220,7 @@ def _left_out(recording: Recording, replayed: tuple[bool, ...]) -> Iterator[str]
         not replayed[pod.kind] and not _comes_with_node(recording.pod_kinds[pod.kind]) for pod in recording.pods
     )
     if unfit:
-        yield f"{unfit} pods fit on no node of any group, and are left out with every policy."
+        yield f"Left out with every policy, since no node of any group could hold them: {count_of(unfit, 'pod')}."
 
 
 def _group_notes(groups: NodeGroups) -> Iterator[str]:

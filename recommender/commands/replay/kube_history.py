@@ -17,6 +17,7 @@ from adapter.foundation.objects.pod_requests import (
     PodResources,
 )
 from adapter.foundation.objects.quantities import Quantity
+from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.recording.recording import RecordedNode, RecordedPod, Recording, RecordingError
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _pods(state: KubeState, kinds: _PodKinds) -> Iterator[RecordedPod]:
 def _notes(state: KubeState, keys: Mapping[str, str]) -> Iterator[str]:
     unknown = sum(pod not in state.requests for pod in state.pods)
     if unknown:
-        yield f"{unknown} of {len(state.pods)} pods have no requests in the series, and take no room."
+        yield f"Without requests in the series, {unknown} of {len(state.pods)} pods take no room."
     if not any(key in keys for labels in state.node_labels.values() for key in labels):
         yield (
             "kube_node_labels has none of the labels that the node groups select: start kube-state-metrics with "
@@ -197,7 +198,7 @@ def _notes(state: KubeState, keys: Mapping[str, str]) -> Iterator[str]:
         )
     without_created = Counter(pod in state.created for pod in state.pods)[False]
     if without_created:
-        yield f"{without_created} pods have no kube_pod_created: they begin at the first step that shows them."
+        yield f"Without kube_pod_created, {count_of(without_created, 'pod')} begin at the first step that shows them."
     yield (
         "kube-state-metrics does not say which nodes pods select or what they tolerate: pods are taken to tolerate the "
         "taints of nodes that pods of the same owner ran on, and to select no node. What `run` records has both."
