@@ -118,6 +118,8 @@ class _Simulation:
             [_limit(scene, kind.group, down.utilization_threshold_ratio) for kind in scene.node_kinds]
         )
         """By kind of node: the utilisation up to which such a node may go."""
+        self._unneeded = [_unneeded_seconds(scene, kind.group, down.unneeded_seconds) for kind in scene.node_kinds]
+        self._looked_at: list[int] = []
 
     def run(self, past: Sequence[tuple[float, int, int]]) -> PolicyOutcome:
         recording = self._scene.recording
@@ -277,38 +279,47 @@ class _Simulation:
         self._situations.named(slot, replace(one.node, conditions={"Ready": "True"}))
 
     def _look(self, now: float) -> float:
-        """Decide which nodes go, if any could; return when to look again."""
+        """Decide which nodes go, if any could; return when to look again.
+
+        The decision is asked only when it could let a node go: it has been requested little for long enough, and no
+        cool-down holds.
+        """
         fleet, down = self._fleet, self._settings.scale_down
-        candidates = self._candidates(now) if down.enabled else []
+        self._note_low(now)
         if bool((fleet.exists & ~fleet.usable).any()) or not self._is_covered:
             return now + _SOON_SECONDS
-        if not candidates or not (self._changed or self._memory.unneeded_since):
-            return now + _LOOK_SECONDS
-        self._changed = False
+        added = self._memory.last_scale_up
+        ready = -math.inf if added is None else added + down.delay_after_add_seconds
+        dues = [since + self._unneeded[fleet.kind_of[slot]] for slot, since in self._low_since.items()]
+        soonest = max(ready, min(dues, default=math.inf))
+        candidates = self._candidates(now) if down.enabled and soonest <= now else []
+        if not candidates or (not self._changed and candidates == self._looked_at):
+            later = [due for due in (*dues, ready) if due > now]
+            return float(min([now + _LOOK_SECONDS, *later]))
+        self._changed, self._looked_at = False, candidates
+        due = self._decided(candidates, now)
+        drained = sum(bool(fleet.pods[slot]) for slot in due)
+        self._remove(due, now)
+        if due or self._has_others(now):
+            return now + max(drained * DRAIN_SECONDS, _SOON_SECONDS)
+        return now + _LOOK_SECONDS
+
+    def _has_others(self, now: float) -> bool:
+        """Whether nodes that could go have not been looked at lately, since one look is at a few."""
+        return any(self._refused.get(slot, 0.0) < now - _LOOK_SECONDS for slot in self._candidates(now))
+
+    def _decided(self, candidates: Sequence[int], now: float) -> list[int]:
+        """Return the slots of the candidates that the decision removes."""
         slots = {self._situations.node(slot).name: slot for slot in candidates}
         since = {name: self._low_since[slot] for name, slot in slots.items()}
         memory = structs.replace(self._memory, unneeded_since=since)
         situation = self._situations.lowered(candidates, self._destinations(candidates), now, memory)
         answer = decide_size(situation, self._settings)
-        due = [slots[removal.node] for removal in answer.removals if removal.is_due and removal.node in slots]
         self._memory = answer.memory or self._memory
         for name, slot in slots.items():
             if name not in self._memory.unneeded_since:
                 self._refused[slot] = now
-        drained = sum(bool(fleet.pods[slot]) for slot in due)
-        self._remove(due, now)
-        return self._next_look(now, drained)
-
-    def _next_look(self, now: float, drained: int) -> float:
-        """Return when the next decision could differ: when nodes are drained, a timer ends or a cool-down is over."""
-        if drained:
-            return now + drained * DRAIN_SECONDS
-        down, memory = self._settings.scale_down, self._memory
-        since = memory.unneeded_since
-        times = [time + down.unneeded_seconds for time in since.values()]
-        if since and memory.last_scale_up is not None:
-            times.append(memory.last_scale_up + down.delay_after_add_seconds)
-        return min([now + _LOOK_SECONDS, *(time for time in times if time > now)])
+        return [slots[removal.node] for removal in answer.removals if removal.is_due and removal.node in slots]
 
     def _remove(self, due: Sequence[int], now: float) -> None:
         """Remove nodes; none of them takes the pods of another one."""
@@ -322,17 +333,20 @@ class _Simulation:
         for slot in due:
             self._evict(slot, now)
 
-    def _candidates(self, now: float) -> list[int]:
-        """Return the slots of nodes that could go: a superset of those that the decision finds underutilised."""
+    def _note_low(self, now: float) -> None:
+        """Note which nodes could go: a superset of those that the decision finds underutilised."""
         fleet, down = self._fleet, self._settings.scale_down
         cores, memory = fleet.shares()
-        shares = np.maximum(cores, memory)
         limits = self._limits[fleet.kind_of[: fleet.end]]
         is_exempt = down.ignore_daemon_sets_utilization or down.ignore_mirror_pods_utilization
-        low = fleet.usable[: fleet.end] & (limits >= (0 if is_exempt else shares))
-        slots = [int(slot) for slot in np.flatnonzero(low)]
-        self._low_since = {slot: self._low_since.get(slot, now) for slot in slots}
-        slots.sort(key=lambda slot: (self._refused.get(slot, 0.0), self._low_since[slot], shares[slot]))
+        low = fleet.usable[: fleet.end] & (limits >= (0 if is_exempt else np.maximum(cores, memory)))
+        self._low_since = {slot: self._low_since.get(slot, now) for slot in np.flatnonzero(low).tolist()}
+
+    def _candidates(self, now: float) -> list[int]:
+        """Return the slots of nodes that have been requested little for long enough."""
+        fleet = self._fleet
+        slots = [slot for slot, since in self._low_since.items() if since + self._unneeded[fleet.kind_of[slot]] <= now]
+        slots.sort(key=lambda slot: (self._refused.get(slot, 0.0), self._low_since[slot], slot))
         return slots[:_MOST_CANDIDATES]
 
     def _destinations(self, candidates: Sequence[int]) -> list[int]:
@@ -367,3 +381,9 @@ def _limit(scene: Scene, group: str, threshold: float) -> float:
     own = options.utilization_threshold_ratio
     has_gpu = any("gpu" in name for name in scene.node_kinds[scene.new_kinds[group]].offered)
     return math.inf if has_gpu else threshold if own is None else own
+
+
+def _unneeded_seconds(scene: Scene, group: str, seconds: float) -> float:
+    """Return for how long nodes of a group have to be unneeded."""
+    own = next((one.options.unneeded_seconds for one in scene.groups.groups if one.name == group), None)
+    return seconds if own is None else own

@@ -81,7 +81,7 @@ def record(past: Recording, folder: Path, every: float = 120.0) -> Path:
 def test_recording_is_replayed_with_every_policy(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
-    folder = record(made_past(PastPlan(days=3, nodes=3)), tmp_path / "recording", every=600.0)
+    folder = record(made_past(PastPlan(days=3, nodes=3)), tmp_path / "recording", every=240.0)
     plot = tmp_path / "nodes.svg"
     document = replayed(capsys, "--config", config, "--recording", folder, "--plot", plot)
     assert document["kind"] == "ReplayReport"

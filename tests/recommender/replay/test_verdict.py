@@ -1,0 +1,89 @@
+"""A policy is recommended only where it saves surely and harms nobody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.replay.outcome import PolicyOutcome
+from recommender.replay.verdict import verdict_of
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.arrays import FloatArray
+
+DAYS = 10
+KNOWN = np.ones(DAYS)
+
+
+def outcome(
+    name: str, cost: float | None, *, pending: float = 10.0, evictions: float = 5.0, swing: float = 0.0
+) -> PolicyOutcome:
+    """Return a policy that costs this much on each day, alternately `swing` more and less."""
+    swings = swing * np.where(np.arange(DAYS) % 2, 1.0, -1.0)
+    hours = np.full(DAYS, 100.0 if cost is None else cost) + swings
+    waits = np.full(DAYS, pending)
+    return PolicyOutcome(name, hours, None if cost is None else hours, waits, waits, np.full(DAYS, evictions), 1, (), 0)
+
+
+PRESENT = outcome("configured", 100.0)
+
+
+@pytest.mark.parametrize(
+    ("other", "use", "reason"),
+    [
+        (outcome("cheaper", 90.0), "cheaper", "saves 10.0 % of the cost (90 % interval 10.0 % to 10.0 %, by 10 days)"),
+        (outcome("dearer", 110.0), "configured", "no other policy is cheaper without harm"),
+        (outcome("slower", 80.0, pending=20.0), "configured", "pods wait up to 10 minutes more a day"),
+        (outcome("restless", 90.0, evictions=200.0), "configured", "more evictions for each node-hour saved"),
+        (outcome("perhaps", 99.0, swing=30.0), "configured", "it may save nothing"),
+    ],
+    ids=lambda value: value.name if isinstance(value, PolicyOutcome) else "",
+)
+def test_worse_policy_is_not_recommended(other: PolicyOutcome, use: str, reason: str) -> None:
+    found = verdict_of([PRESENT, other], KNOWN, 0.0)
+    assert found.use == use
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("known", "unknown_ratio", "other", "reason"),
+    [
+        (
+            np.array([1.0, 1.0, *[0.0] * (DAYS - 2)]),
+            0.0,
+            outcome("cheaper", 50.0),
+            "2 whole days, and a verdict needs 3",
+        ),
+        (KNOWN, 0.2, outcome("cheaper", 50.0), "20 % of the time is not recorded"),
+        (KNOWN, 0.0, outcome("unpriced", None), "not all node groups have a price"),
+    ],
+)
+def test_verdict_is_withheld_where_the_past_says_too_little(
+    known: FloatArray, unknown_ratio: float, other: PolicyOutcome, reason: str
+) -> None:
+    found = verdict_of([PRESENT, other], known, unknown_ratio)
+    assert (found.use, found.saves_ratio, found.interval) == (None, None, None)
+    assert reason in found.reason
+
+
+@given(costs=st.lists(st.floats(10, 200), min_size=1, max_size=4), pending=st.floats(0, 100))
+def test_recommended_policy_is_never_dearer_nor_slower(costs: list[float], pending: float) -> None:
+    others = [outcome(f"p{place}", cost, pending=pending) for place, cost in enumerate(costs)]
+    found = verdict_of([PRESENT, *others], KNOWN, 0.0)
+    used = next(one for one in [PRESENT, *others] if one.name == found.use)
+    assert used.cost is not None
+    assert PRESENT.cost is not None
+    assert used.cost.sum() <= PRESENT.cost.sum()
+    assert used.pending_minutes.mean() <= PRESENT.pending_minutes.mean() * 1.05 + 1.0
+
+
+def test_days_that_are_not_known_do_not_count() -> None:
+    other = outcome("cheaper", 90.0)
+    assert other.cost is not None
+    other.cost[5:] = 1000.0
+    known = np.array([1.0] * 5 + [0.0] * 5)
+    assert verdict_of([PRESENT, other], known, 0.0).use == "cheaper"
