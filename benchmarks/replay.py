@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Row
     from recommender.recording.recording import Recording
 
+NAME: Final = "replay"
 _KIB_A_MIB: Final = 2**10
 GROUPS: Final = (
     StaticGroup("small", 0, 2000, parse_selector("pool=small"), price=0.4),
@@ -30,7 +31,7 @@ GROUPS: Final = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replay a made past with each policy on one core; print a row for each."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__)
     parser.add_argument("--days", type=float, default=30.0)
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--policies", type=int, default=1, help="how many; 0 for all (default: the configured one)")
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
     values = parser.parse_args(arguments)
     rows = replay_rows(made_past(PastPlan(values.days, values.nodes, values.seed)), values.policies)
-    found = report("replay", rows)
+    found = report(NAME, rows)
     print(as_json(found) if values.output == "json" else as_text(found))
     return 0
 
