@@ -143,6 +143,8 @@ class PredictiveSettings:
     hpa_sync_seconds: float = 15.0
     """How often an HPA looks at its metrics: `--horizontal-pod-autoscaler-sync-period` of kube-controller-manager."""
     history_seconds: float = 14 * _DAY_SECONDS
+    season_seconds: float = _DAY_SECONDS
+    """How long one cycle of the load takes. All that models know of a day holds for it."""
     headroom_ratio: float = 0.1
     min_replicas: int = 1
     is_min_replicas_written: bool = field(default=False, compare=False)
@@ -166,6 +168,11 @@ class PredictiveSettings:
     override: Override | None = None
     freeze_unless: str | None = None
     """PromQL: while it has no value other than 0, the last value is held."""
+
+    @property
+    def stretch(self) -> float:
+        """What times are multiplied by, so that a season takes a day."""
+        return _DAY_SECONDS / self.season_seconds
 
 
 def predictive_settings(recommendations: Iterable[Recommendation]) -> dict[str, PredictiveSettings]:

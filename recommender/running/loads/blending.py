@@ -39,9 +39,9 @@ def prediction_of(
     limit: ForecastLimit | None,
     load: float,
     task: ForecastTask,
-    now: float,
+    at: float,
 ) -> Prediction:
-    """Return the prediction for one target. Plain headroom takes the place of a model that has no forecast.
+    """Return the prediction for one target at a time. Plain headroom takes the place of a model without a forecast.
 
     It is never less than the present load: an HPA that has no other metric would remove pods that are in use. Nor is
     it more than the limit, neither for one model nor for all together.
@@ -60,7 +60,7 @@ def prediction_of(
     median = leading.median if leading is not None and math.isfinite(leading.median) else load
     quantiles = {"0.5": min(max(0.0, median), upper), f"{task.quantile:g}": upper}
     return Prediction(
-        PredictedLoad(load, upper, now + task.lead_seconds, quantiles),
+        PredictedLoad(load, upper, at, quantiles),
         model,
         reason,
         verdict.shortage_versus_headroom,

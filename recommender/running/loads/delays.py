@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from recommender.running.loads.needs import LoadNeed
 
 SCRAPE_SECONDS: Final = 15.0
-"""Assumed until it is measured."""
+"""Assumed until it is measured, at most."""
+_SCRAPE_POLLS: Final = 1.5
+"""Who polls more often than every ten seconds does so because samples come more often."""
 _MEASUREMENTS: Final = 100
 _TENTH: Final = 10
 _LONGEST_SECONDS: Final = 600.0
@@ -72,8 +74,9 @@ class DelayMeter:
 
 
 def _delays(need: LoadNeed, seen: _Seen) -> ControlDelays:
+    assumed_seconds = min(SCRAPE_SECONDS, _SCRAPE_POLLS * need.poll_interval_seconds)
     return ControlDelays(
-        scrape=delay_of(_without_pauses(sorted(seen.changes)), SCRAPE_SECONDS),
+        scrape=delay_of(_without_pauses(sorted(seen.changes)), assumed_seconds),
         refresh=delay_of(seen.polls, need.poll_interval_seconds),
         hpa_sync=Delay(need.settings.hpa_sync_seconds if need.is_published else 0.0, DelaySource.ASSUMED),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.season import stretched_history
 from recommender.running.loads.grid import index_at, nearest_index, step_of, steps_of
 from recommender.running.loads.reading import LoadSeriesError, target_of
 from recommender.running.loads.ring import ROWS_A_BLOCK, SampleRing
@@ -101,28 +102,31 @@ class TargetHistory:
             self._ring.asked(*span)
 
     def history(self, targets: Sequence[Target], now: float, seconds: float | None = None) -> LoadHistory:
-        """Return the samples of targets up to the grid time that is nearest to `now`; a copy.
+        """Return the samples of targets up to the grid time that is nearest to `now`, in the time of models; a copy.
 
-        `seconds` limits how far it reaches back; None: all that is kept, from the first sample of any of them on.
+        `seconds` of models limit how far it reaches back; None: all that is kept, from the first sample of any of them
+        on.
         """
+        stretch = self.need.settings.stretch
         with self._lock:
             last = nearest_index(now, self.step_seconds)
             rows = [self._rows.get(target, -1) for target in targets]
             known = [first for row in rows if (first := self._ring.first_known(row)) is not None]
             first = min([*known, last])
             if seconds is not None:
-                first = max(first, last - int(np.ceil(seconds / self.step_seconds)))
+                first = max(first, last - int(np.ceil(seconds / stretch / self.step_seconds)))
             values = np.full((len(rows), last - first + 1), np.nan)
             present = [place for place, row in enumerate(rows) if row >= 0]
             values[present] = self._ring.window([rows[place] for place in present], first, last)
-        return LoadHistory(first * self.step_seconds, self.step_seconds, values)
+        return stretched_history(LoadHistory(first * self.step_seconds, self.step_seconds, values), stretch)
 
     def known_seconds(self, targets: Sequence[Target], now: float) -> FloatArray:
-        """Return for each target since how long its load is known, in seconds."""
+        """Return for each target since how long its load is known, in seconds of models."""
         last = nearest_index(now, self.step_seconds)
         with self._lock:
             firsts = [self._ring.first_known(self._rows.get(target, -1)) for target in targets]
-        return np.array([0.0 if first is None else (last - first) * self.step_seconds for first in firsts])
+        model_step_seconds = self.step_seconds * self.need.settings.stretch
+        return np.array([0.0 if first is None else (last - first) * model_step_seconds for first in firsts])
 
     def largest(self, targets: Sequence[Target], now: float) -> FloatArray:
         """Return the largest known load of each target; NaN where none is known."""
@@ -150,7 +154,7 @@ class TargetHistory:
         """Return how much is there."""
         lacking = sum(last - first + 1 for first, last in self.lacking(now))
         targets = self.targets()
-        seconds = float(self.known_seconds(targets, now).max(initial=0.0))
+        seconds = float(self.known_seconds(targets, now).max(initial=0.0)) / self.need.settings.stretch
         with self._lock:
             samples = self._ring.known_samples()
         return Coverage(samples, len(targets), seconds, lacking * self.step_seconds)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
-from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, caught_up, tried
+from recommender.kinds.predictive.current import duration_text
+from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, SeriesVerdict, caught_up, tried
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
@@ -252,6 +254,7 @@ class Learner:
             return
         self._log.recovered(f"{need.name} choice", f"recommendation {need.name}: models are compared again")
         self._telemetry.learned(need.name, "choice", "ok")
+        verdicts = tuple(_of_seasons(verdict, need.settings.season_seconds) for verdict in verdicts)
         by_target = dict(zip(learned.targets, verdicts, strict=True))
         by_model = {trial.model: trial for trial in trials}
         learned = replace(learned, trials=by_model, verdicts=by_target)
@@ -262,3 +265,11 @@ class Learner:
 def _tried_again_after(state: _State) -> float:
     """Return how long what was tried stands, in seconds."""
     return RETRY_SECONDS if state.has_problems else REFIT_SECONDS
+
+def _of_seasons(verdict: SeriesVerdict, season_seconds: float) -> SeriesVerdict:
+    """Return the verdict with texts that say how long a day of the models is, where it is another than a day."""
+    if season_seconds == DAY_SECONDS:
+        return verdict
+    reason = f"{verdict.reason} (a day stands for a season of {duration_text(season_seconds)})"
+    # Its replica-hours would be those of a day.
+    return replace(verdict, reason=reason, last_day="")

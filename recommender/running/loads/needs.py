@@ -42,6 +42,7 @@ class LoadNeed:
             settings.load,
             settings.for_each,
             settings.history_seconds,
+            settings.season_seconds,
             settings.model,
             settings.horizon_seconds,
             settings.quantile,

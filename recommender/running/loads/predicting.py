@@ -98,7 +98,7 @@ class Predictor:
                 limits.get(target),
                 loads[target],
                 task,
-                now,
+                now + task.lead_seconds / need.settings.stretch,
             )
             for target in targets
         }
@@ -229,7 +229,8 @@ def _made_now(
             # Its parameters are of these series in this order.
             targets, at_once = list(learned.targets), len(learned.targets)
     # A model that needs days of history looks at all of them.
-    seconds = None if model.least_history_seconds else _recent_seconds(task, history.step_seconds)
+    step_seconds = history.step_seconds * history.need.settings.stretch
+    seconds = None if model.least_history_seconds else _recent_seconds(task, step_seconds)
     found: dict[Target, ModelForecast] = {}
     for first in range(0, len(targets), max(1, at_once)):
         some = targets[first : first + at_once]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recommender.kinds.predictive.season import stretched_fleet, stretched_task
 from recommender.kinds.predictive.simulation.serving import FleetSettings
 from recommender.kinds.predictive.tasks import DOWN_WINDOW_SECONDS, task_for
 
@@ -14,22 +15,27 @@ if TYPE_CHECKING:
 
 
 def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
-    """Return the task: the largest load from when capacity serves, for as long as a decision stands."""
+    """Return the task: the largest load from when capacity serves, for as long as a decision stands.
+
+    Its times are those of the models, for which a season takes a day.
+    """
     startup_seconds = (need.settings.horizon_seconds or 0.0) + delays.scrape.seconds + delays.hpa_sync.seconds
-    return task_for(startup_seconds, delays.refresh.seconds, need.settings, _down_window_seconds(need))
+    task = task_for(startup_seconds, delays.refresh.seconds, need.settings, _down_window_seconds(need))
+    return stretched_task(task, need.settings.stretch)
 
 
 def fleet_of(need: LoadNeed, task: ForecastTask, step_seconds: float) -> FleetSettings:
     """Return how the models are simulated: a pod serves when the lead of the task is over."""
     settings = need.settings
-    return FleetSettings(
+    fleet = FleetSettings(
         step_seconds=step_seconds,
-        startup_seconds=max(0.0, task.lead_seconds - step_seconds),
+        startup_seconds=max(0.0, task.lead_seconds / settings.stretch - step_seconds),
         load_per_replica=settings.load_per_replica or 1.0,
         min_replicas=settings.min_replicas,
         max_replicas=settings.max_replicas,
         down_window_seconds=_down_window_seconds(need),
     )
+    return stretched_fleet(fleet, settings.stretch)
 
 
 def _down_window_seconds(need: LoadNeed) -> float:

@@ -85,6 +85,7 @@ PREDICTIVE: Final = Section(
         Key("horizon", duration(1, _DAY_SECONDS), "Start-up time of a pod.", "120s", into="horizon_seconds"),
         Key("hpaSyncPeriod", duration(1, 3600), "How often an HPA looks at its metrics.", into="hpa_sync_seconds"),
         Key("history", duration(600, 60 * _DAY_SECONDS), "How far back the load is looked at.", into="history_seconds"),
+        Key("season", duration(10, 7 * _DAY_SECONDS), "How long a cycle of the load takes.", into="season_seconds"),
         Key("headroom", _PERCENT, "Capacity above the load.", into="headroom_ratio"),
         Key("minReplicas", REPLICAS, "Fewest replicas."),
         Key("maxReplicas", REPLICAS, "Most replicas; the output scale needs it."),

@@ -23,6 +23,11 @@ def test_before_that_the_usual_delays_are_assumed() -> None:
     assert str(DelayMeter().delays(NEED)) == "scrape 15 s assumed, refresh 10 s assumed, HPA 15 s assumed"
 
 
+def test_who_polls_often_is_assumed_to_scrape_often() -> None:
+    delays = DelayMeter().delays(replace(NEED, poll_interval_seconds=1.0))
+    assert str(delays) == "scrape 1.5 s assumed, refresh 1 s assumed, HPA 15 s assumed"
+
+
 def test_without_an_hpa_there_are_two_delays() -> None:
     delays = DelayMeter().delays(replace(NEED, is_published=False))
 

@@ -57,6 +57,14 @@ def test_a_line_reaches_as_far_as_capacity_takes_to_serve() -> None:
     assert found.load.quantiles["0.5"] <= found.load.quantiles["0.95"] == found.load.predicted
 
 
+def test_a_season_changes_neither_a_line_nor_its_time() -> None:
+    usual = predicted(need("load", model=ModelName.LINEAR, history_seconds=3600.0))
+    found = predicted(need("load", model=ModelName.LINEAR, history_seconds=3600.0, season_seconds=7200.0))
+
+    assert found.load.at == usual.load.at
+    assert found.load.quantiles["0.5"] == pytest.approx(usual.load.quantiles["0.5"])
+
+
 @pytest.mark.parametrize(("model", "ratio"), [(ModelName.HEADROOM, 1.2), (ModelName.REACTIVE, 1.0)])
 def test_models_of_the_present_need_no_history(model: ModelName, ratio: float) -> None:
     wanted = need("load", model=model, headroom_ratio=0.2)

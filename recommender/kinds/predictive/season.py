@@ -1,0 +1,43 @@
+"""Loads whose cycle is not a day: models and their choice see them as if each season took one.
+
+Everything that models know of time is a share of a day. So a season of another length needs no other model: time is
+stretched on the way in, and a moment of the answer is shrunk on the way out. Replicas and loads stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from recommender.kinds.predictive.history import LoadHistory
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.forecast import ForecastTask
+    from recommender.kinds.predictive.simulation.serving import FleetSettings
+
+
+def stretched_history(history: LoadHistory, stretch: float) -> LoadHistory:
+    """Return the history with all of its times multiplied. The samples are shared, not copied."""
+    if stretch == 1:
+        return history
+    return LoadHistory(history.start_seconds * stretch, history.step_seconds * stretch, history.values)
+
+
+def stretched_task(task: ForecastTask, stretch: float) -> ForecastTask:
+    """Return the task with all of its durations multiplied."""
+    return replace(
+        task,
+        lead_seconds=task.lead_seconds * stretch,
+        window_seconds=task.window_seconds * stretch,
+        history_seconds=task.history_seconds * stretch,
+    )
+
+
+def stretched_fleet(fleet: FleetSettings, stretch: float) -> FleetSettings:
+    """Return the simulated fleet with all of its durations multiplied."""
+    return replace(
+        fleet,
+        step_seconds=fleet.step_seconds * stretch,
+        startup_seconds=fleet.startup_seconds * stretch,
+        down_window_seconds=fleet.down_window_seconds * stretch,
+    )
