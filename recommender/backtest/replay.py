@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.backtest.budgets import BUDGET_RATIOS, Choosing, shortage_by_budget
 from recommender.backtest.forecasting import run_models
 from recommender.backtest.hpa_actuator import through_hpa
 from recommender.backtest.hpa_rule import hpa_desired
@@ -15,9 +16,9 @@ from recommender.backtest.regret import regret_of
 from recommender.backtest.replayed_policies import HPA, ReplayedPolicy, auto_policy, headroom_policy, model_policy
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
 from recommender.backtest.reports.verdict import verdict
-from recommender.kinds.predictive.choice.auto import run_auto
 from recommender.kinds.predictive.choice.blend import room_of
 from recommender.kinds.predictive.history import of_one_series
+from recommender.kinds.predictive.season import stretched_fleet, stretched_history, stretched_task
 from recommender.kinds.predictive.simulation.bill import above_load_ratio
 from recommender.kinds.predictive.simulation.connections import (
     measure_connections,
@@ -85,12 +86,14 @@ def replay(
     arrivals, history = history, with_connections(history, options.connections)
     load = history.values[0]
     fleet = fleet_settings(history, options)
-    warm_up = warm_up_steps(history, options)
-    judged = np.arange(history.steps) >= warm_up
+    judged = np.arange(history.steps) >= warm_up_steps(history, options)
     task = task_for(options.startup_seconds, history.step_seconds, options.settings, options.down_window_seconds)
-    share = _FORECASTS_SHARE[options.actuator]
-    runs = run_models(models, history, task, children, lambda done, what: show(share * done, what))
-    auto = run_auto(history, {run.name: run.forecasts for run in runs.runs}, task, fleet)
+    share, stretch = _FORECASTS_SHARE[options.actuator], options.settings.stretch
+    seen, sought = stretched_history(history, stretch), stretched_task(task, stretch)
+    runs = run_models(models, seen, sought, children, lambda done, what: show(share * done, what))
+    forecasts = {run.name: run.forecasts for run in runs.runs}
+    choosing = Choosing(seen, forecasts, sought, stretched_fleet(fleet, stretch))
+    auto = choosing.run(options.settings.budget_ratio)
     policies = [
         headroom_policy(load, options.settings.headroom_ratio, fleet),
         _hpa(load, fleet, options.actuator),
@@ -99,36 +102,47 @@ def replay(
     ]
     ratios = HEADROOM_RATIOS if options.actuator is Actuator.SCALE else _HPA_RATIOS
     limits = way_down(options.settings, load, fleet)
-    act = _Shown(_act(options.actuator, fleet, limits), len(ratios) + len(policies), partial(_rest, show, share))
+    act = _Shown(
+        _act(options.actuator, fleet, limits),
+        len(ratios) + len(policies) + len(BUDGET_RATIOS),
+        partial(_rest, show, share),
+    )
     results, points = _simulate(load, judged, fleet, policies, ratios, act, _act(options.actuator, fleet, None))
+    is_scale = options.actuator is Actuator.SCALE
+    budgets = shortage_by_budget(choosing, load, judged, fleet, points, act) if is_scale else ()
     if options.connections:
         results = with_refusals(results, arrivals, judged, fleet, options.connections)
     given = verdict(results, auto.in_use, judged)
     bill = above_load_ratio(load, judged, results[-1].measures.replica_hours, fleet)
     regret = None
-    if options.actuator is Actuator.SCALE and limits is None:
+    if is_scale and limits is None:
         rooms = {run.name: room_of(load, run.forecasts.upper[0], task.headroom_ratio) for run in runs.runs}
         regret = regret_of(results[-1], rooms, load, judged, fleet, points)
     given = replace(given, cost_above_load_ratio=bill, regret=regret)
     return BacktestReport(
         actuator=options.actuator,
-        trace=TraceFacts(
-            source=trace.source,
-            start=history.start_seconds,
-            end=history.start_seconds + (history.steps - 1) * history.step_seconds,
-            step_seconds=history.step_seconds,
-            samples=len(trace.times),
-            judged_steps=int((judged & ~np.isnan(load)).sum()),
-            warm_up_seconds=warm_up * history.step_seconds,
-        ),
+        trace=_trace_facts(trace, history, judged),
         fleet_settings=fleet,
         policies=results,
         frontier=points,
         verdict=given,
+        budgets=budgets,
         rival=act(_headroom(load, given.comparison.cost_as_headroom_ratio, fleet)),
         history=history,
         judged=judged,
         notes=(*_reading_notes(trace), *runs.notes),
+    )
+
+
+def _trace_facts(trace: RecordedLoad, history: LoadHistory, judged: BoolArray) -> TraceFacts:
+    return TraceFacts(
+        source=trace.source,
+        start=history.start_seconds,
+        end=history.start_seconds + (history.steps - 1) * history.step_seconds,
+        step_seconds=history.step_seconds,
+        samples=len(trace.times),
+        judged_steps=int((judged & ~np.isnan(history.values[0])).sum()),
+        warm_up_seconds=float((~judged).sum() * history.step_seconds),
     )
 
 

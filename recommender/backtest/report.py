@@ -11,6 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.backtest.budgets import BudgetPoint
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.simulation.connections import ConnectionMeasures
@@ -104,6 +105,8 @@ class BacktestReport:
     policies: tuple[PolicyResult, ...]
     frontier: tuple[FrontierPoint, ...]
     verdict: BacktestVerdict
+    budgets: tuple[BudgetPoint, ...]
+    """Auto with each of some budgets; empty through an HPA, whose simulation takes too long for all of them."""
     rival: Fleet = field(repr=False)
     """The fleet of plain headroom that costs as much as `model:auto`."""
     history: LoadHistory = field(repr=False)

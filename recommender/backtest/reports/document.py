@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from recommender.decisions.texts.times import rfc3339
 
 if TYPE_CHECKING:
+    from recommender.backtest.budgets import BudgetPoint
     from recommender.backtest.report import BacktestReport, BacktestVerdict, PolicyResult, TraceFacts
     from recommender.kinds.predictive.simulation.connections import ConnectionMeasures
     from recommender.kinds.predictive.simulation.frontier import FrontierPoint
@@ -31,6 +32,7 @@ def backtest_document(report: BacktestReport) -> dict[str, object]:
         "max_replicas": fleet.max_replicas,
         "policies": [_policy(each) for each in report.policies],
         "frontier": [_point(each) for each in report.frontier],
+        "budgets": [_budget(each) for each in report.budgets],
         "verdict": _verdict(report.verdict),
         "notes": list(report.notes),
     }
@@ -91,6 +93,20 @@ def _point(point: FrontierPoint) -> dict[str, object]:
         "theta_under_percent": _number(measures.theta_under_percent),
         "lost_load_ratio": _number(measures.lost_load_ratio),
         "changes": measures.changes,
+    }
+
+
+def _budget(point: BudgetPoint) -> dict[str, object]:
+    measures = point.measures
+    return {
+        "budget_ratio": point.budget_ratio,
+        "cost_above_load_ratio": _number(point.above_load_ratio),
+        "replica_hours": _number(measures.replica_hours),
+        "tau_under_percent": _number(measures.tau_under_percent),
+        "theta_under_percent": _number(measures.theta_under_percent),
+        "headroom_ratio": _number(point.headroom_ratio),
+        "headroom_tau_under_percent": _number(point.headroom_tau_under_percent),
+        "headroom_theta_under_percent": _number(point.headroom_theta_under_percent),
     }
 
 

@@ -15,6 +15,7 @@ from matplotlib.ticker import FuncFormatter
 
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.replayed_policies import AUTO
+from recommender.backtest.reports.labels import PointLabel, label_beside, mark_cut_off, usual_top
 from recommender.backtest.reports.table import sentence
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.simulation.serving import needed_replicas
@@ -32,6 +33,8 @@ _AUTO: Final = "#0b6fb8"
 _RIVAL: Final = "#e08214"
 _OTHERS: Final = ("#8c8c8c", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "#50a0a0", "#c080b0", "#606060")
 _SHORT: Final = "#d7191c"
+_FAR_DEARER: Final = 1.6
+"""A policy that costs that many times what auto does is drawn at the edge."""
 _BINS: Final = 700
 """About one for every other pixel of the overview."""
 
@@ -48,7 +51,7 @@ def write_plot(report: BacktestReport, path: Path) -> None:
     """Write the picture in the format of the file's suffix, such as `.png`. Raises BacktestError."""
     figure = Figure(figsize=(14, 11), dpi=110, layout="constrained")
     canvas = FigureCanvasAgg(figure)
-    grid = figure.add_gridspec(3, 2, height_ratios=[1.15, 1.25, 1.5], width_ratios=[2.1, 1.0])
+    grid = figure.add_gridspec(3, 2, height_ratios=[1.25, 1.25, 1.4], width_ratios=[1.7, 1.0])
     figure.suptitle(
         "\n".join(textwrap.wrap(sentence(report), 125)),
         fontsize=13,
@@ -60,7 +63,8 @@ def write_plot(report: BacktestReport, path: Path) -> None:
     overview = figure.add_subplot(grid[0, 0])
     _overview(overview, report)
     _shortages(figure.add_subplot(grid[1, 0], sharex=overview), report, lines)
-    _frontier(figure.add_subplot(grid[0:2, 1]), report)
+    _frontier(figure.add_subplot(grid[0, 1]), report)
+    _budgets(figure.add_subplot(grid[1, 1]), report)
     _worst_day(figure.add_subplot(grid[2, :]), report, lines)
     try:
         canvas.print_figure(path)
@@ -110,9 +114,11 @@ def _overview(axes: Axes, report: BacktestReport) -> None:
         axes.axvspan(edges[0], edges[warm], color="#f0efe6", zorder=0)
         axes.text(edges[0], 0.97, " warm-up, not judged", transform=axes.get_xaxis_transform(), va="top", fontsize=9)
     axes.set_ylabel("replicas")
-    axes.set_ylim(0, 1.15 * max(1.0, float(np.nanmax(most)), float(mean.max())))
+    top = 1.15 * usual_top(np.concatenate([most, mean]))
+    axes.set_ylim(0, top)
+    mark_cut_off(axes, ends[:-1], most, top)
     axes.set_title("Whole trace", loc="left", fontsize=11)
-    axes.legend(loc="upper right", fontsize=9, framealpha=0.85)
+    axes.legend(loc="lower right", fontsize=9, framealpha=0.85)
     axes.tick_params(labelbottom=False)
     _tidy(axes, dated=True)
 
@@ -144,45 +150,58 @@ def _shortages(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
 
 
 def _frontier(axes: Axes, report: BacktestReport) -> None:
-    """Draw shortage over cost: below the line a policy beats plain headroom."""
-    shown = [policy for policy in report.policies if policy.name != "model:headroom"]
-    right = 1.12 * max(policy.measures.replica_hours for policy in shown)
+    """Draw shortage over cost: below the line a policy beats plain headroom. What costs far more is at the edge."""
+    shown = [policy for policy in report.policies if policy.name not in {"model:headroom", "model:reactive"}]
+    auto = report.policy(AUTO).measures.replica_hours
+    costs = [policy.measures.replica_hours for policy in shown]
+    right = 1.05 * max([cost for cost in costs if cost <= _FAR_DEARER * auto], default=1.0) or 1.0
     points = [point for point in report.frontier if point.measures.replica_hours <= right] or [report.frontier[0]]
     hours = np.array([point.measures.replica_hours for point in points])
     taus = np.array([point.measures.tau_under_percent for point in points])
     floor = _floor([*taus, *(policy.measures.tau_under_percent for policy in shown)])
     axes.plot(hours, np.maximum(taus, floor), color=_RIVAL, linewidth=2)
-    last = -np.inf
-    for point, hour, tau in zip(points, hours, np.maximum(taus, floor), strict=True):
-        if hour - last >= 0.09 * (hours[-1] - hours[0]):
-            axes.plot(hour, tau, "o", color=_RIVAL, markersize=3.5)
-            _label(axes, f"{100 * point.headroom_ratio:.3g} %", (hour, tau), (-4, -11), _RIVAL)
-            last = hour
+    labels = []
     for index, policy in enumerate(shown):
-        is_auto, tau = policy.name == AUTO, policy.measures.tau_under_percent
+        is_auto, tau, cost = policy.name == AUTO, policy.measures.tau_under_percent, policy.measures.replica_hours
         colour = _AUTO if is_auto else _OTHERS[index % len(_OTHERS)]
-        place = (policy.measures.replica_hours, max(tau, floor))
-        axes.plot(*place, "D" if is_auto else "s", color=colour, markersize=10 if is_auto else 6, zorder=4 - is_auto)
-        name = policy.name.removeprefix("model:") + ("" if tau else " (never short)")
-        _label(axes, name, place, (8, -13 if index % 2 else 6), colour, bold=is_auto)
-    if not any(policy.measures.tau_under_percent for policy in shown) and not taus.any():
-        axes.text(0.5, 0.5, "No policy is ever short.", transform=axes.transAxes, ha="center", va="bottom")
+        is_far, x, y = cost > right, min(cost, right), max(tau, floor)
+        marker = "D" if is_auto else ">" if is_far else "s"
+        axes.plot(x, y, marker, color=colour, markersize=9 if is_auto else 5, zorder=4 - is_auto, clip_on=False)
+        name = policy.name.removeprefix("model:") + ("" if tau else ", never short")
+        labels.append(PointLabel(f"{name}, {cost / auto:.1f}x the cost" if is_far else name, x, y, colour, is_auto))
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g} %"))
-    axes.set_xlim(min(0.96 * hours[0], 0.96 * min(policy.measures.replica_hours for policy in shown)), right or 1.0)
+    axes.set_xlim(0.96 * min(float(hours[0]), *costs), right)
+    label_beside(axes, labels, size=8)
     axes.set_xlabel("cost: replica-hours")
     axes.set_ylabel("short: share of the judged steps")
-    axes.set_title("Orange: plain headroom.\nBelow it: better at the same cost", loc="left", fontsize=11)
+    axes.set_title("Below the orange line (plain headroom):\nbetter at the same cost", loc="left", fontsize=11)
     _tidy(axes)
 
 
-def _label(
-    axes: Axes, text: str, place: tuple[float, float], offset: tuple[int, int], colour: str, *, bold: bool = False
-) -> None:
-    weight, size = ("bold", 11) if bold else ("normal", 8)
-    axes.annotate(
-        text, place, xytext=offset, textcoords="offset points", fontsize=size, fontweight=weight, color=colour, zorder=5
-    )
+def _budgets(axes: Axes, report: BacktestReport) -> None:
+    """Draw shortage against budget, so that one can be chosen."""
+    costs = [100 * point.budget_ratio for point in report.budgets]
+    ours = np.array([point.measures.tau_under_percent for point in report.budgets])
+    theirs = np.array([point.headroom_tau_under_percent for point in report.budgets])
+    axes.set_title("What a `budget` buys", loc="left", fontsize=11)
+    if not costs:
+        axes.text(0.5, 0.5, "not calculated through an HPA", transform=axes.transAxes, ha="center")
+        axes.set_axis_off()
+        return
+    floor = _floor([*ours, *theirs])
+    axes.plot(costs, np.maximum(theirs, floor), "o-", color=_RIVAL, linewidth=1.6, label="headroom, same cost")
+    axes.plot(costs, np.maximum(ours, floor), "D-", color=_AUTO, linewidth=1.6, label=AUTO)
+    if report.verdict.cost_above_load_ratio is not None:
+        bill = 100 * report.verdict.cost_above_load_ratio
+        axes.axvline(bill, color="#888888", linewidth=1, linestyle=":", label=f"without a budget: {bill:.0f} %")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g} %"))
+    axes.set_xlim(0, 1.05 * costs[-1])
+    axes.set_xlabel("budget: cost above the load in percent" + ("; lowest: never short" if not ours.all() else ""))
+    axes.set_ylabel("short")
+    axes.legend(fontsize=8, framealpha=0.85)
+    _tidy(axes)
 
 
 def _floor(taus: list[float]) -> float:

@@ -45,7 +45,7 @@ def report_text(report: BacktestReport, *, colour: bool = False) -> str:
         ]
         line = _GAP.join(cells).rstrip()
         lines.append(bold.format(line) if row[0] in {report.verdict.best, AUTO} else line)
-    lines += ["", *_regret(report), *_legend(report)]
+    lines += ["", *_regret(report), *_budgets(report), *_legend(report)]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -93,6 +93,17 @@ def _regret(report: BacktestReport) -> Iterator[str]:
             f"In hindsight, at the cost of auto, {regret.best} alone has {regret.best_shortage:.2f} times the shortage "
             f"of headroom: the regret of auto is {regret.regret:+.2f}."
         )
+
+
+def _budgets(report: BacktestReport) -> Iterator[str]:
+    """Yield how often auto is short by what it may cost, so that a `budget` can be chosen."""
+    if report.budgets:
+        shown = (
+            f"{_percent(each.budget_ratio)}: {each.measures.tau_under_percent:.3g} % "
+            f"({each.headroom_tau_under_percent:.3g} %)"
+            for each in report.budgets
+        )
+        yield f"Short by `budget`, in brackets headroom of the same cost: {', '.join(shown)}."
 
 
 def _count(number: int, what: str) -> str:

@@ -1,0 +1,94 @@
+"""What more replicas buy: the shortage of auto at several budgets, and that of plain headroom at the same cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.predictive.choice.auto import run_auto
+from recommender.kinds.predictive.simulation.bill import above_load_ratio
+from recommender.kinds.predictive.simulation.measures import measure
+from recommender.kinds.predictive.simulation.serving import desired_replicas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.choice.records import AutoRun
+    from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
+    from recommender.kinds.predictive.history import LoadHistory
+    from recommender.kinds.predictive.simulation.frontier import Act, FrontierPoint
+    from recommender.kinds.predictive.simulation.measures import Measures
+    from recommender.kinds.predictive.simulation.serving import FleetSettings
+
+BUDGET_RATIOS: Final = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPoint:
+    """Auto with a budget, beside plain headroom that costs as much as auto then does."""
+
+    budget_ratio: float
+    """What it may cost: replica-hours above those that the load fills, as a share of these."""
+    above_load_ratio: float
+    """What it does cost: the budget was kept on what was known, and whole replicas cost more."""
+    measures: Measures
+    headroom_ratio: float
+    headroom_tau_under_percent: float
+    headroom_theta_under_percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choosing:
+    """What the choice among models sees of a replay. Its times are those of the models."""
+
+    history: LoadHistory
+    forecasts: Mapping[str, Forecasts]
+    task: ForecastTask
+    fleet: FleetSettings
+
+    def run(self, budget_ratio: float | None) -> AutoRun:
+        """Return what auto does with a budget; None: without one."""
+        return run_auto(self.history, self.forecasts, replace(self.task, budget_ratio=budget_ratio), self.fleet)
+
+
+def shortage_by_budget(
+    choosing: Choosing,
+    load: FloatArray,
+    judged: BoolArray,
+    fleet: FleetSettings,
+    points: Sequence[FrontierPoint],
+    act: Act,
+) -> tuple[BudgetPoint, ...]:
+    """Return a point for each budget; none where there is no load. `fleet` and `act` are those of the simulation."""
+    return tuple(_points(choosing, load, judged, fleet, points, act))
+
+
+def _points(
+    choosing: Choosing,
+    load: FloatArray,
+    judged: BoolArray,
+    fleet: FleetSettings,
+    points: Sequence[FrontierPoint],
+    act: Act,
+) -> Iterator[BudgetPoint]:
+    # Where several ratios cost the same, they are the same fleet, and the smallest ratio names it.
+    hours, first = np.unique([point.measures.replica_hours for point in points], return_index=True)
+    kept = [points[place] for place in first]
+    for ratio in BUDGET_RATIOS:
+        capacity = choosing.run(ratio).capacity
+        found = measure(load, act(desired_replicas(capacity, fleet.load_per_replica)), judged, fleet)
+        above = above_load_ratio(load, judged, found.replica_hours, fleet)
+        if above is None:
+            return
+        headroom = (
+            float(np.interp(found.replica_hours, hours, values))
+            for values in (
+                [point.headroom_ratio for point in kept],
+                [point.measures.tau_under_percent for point in kept],
+                [point.measures.theta_under_percent for point in kept],
+            )
+        )
+        yield BudgetPoint(ratio, above, found, *headroom)

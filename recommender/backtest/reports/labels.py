@@ -1,0 +1,74 @@
+"""Labels that never overlap, and axes that one outlier does not flatten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from recommender.kinds.predictive.arrays import FloatArray
+
+_USUAL_PERCENTILE: Final = 99.0
+_OUTLIER_RATIO: Final = 2.0
+"""What is higher than that many times the usual largest value is cut off."""
+_LEADER: Final = "#bbbbbb"
+
+
+@dataclass(frozen=True, slots=True)
+class PointLabel:
+    """The name of a point, in the coordinates of the data."""
+
+    text: str
+    x: float
+    y: float
+    colour: str
+    is_bold: bool = False
+
+
+def label_beside(axes: Axes, labels: Sequence[PointLabel], *, size: float) -> None:
+    """Write the labels in a column at the right of the axes, in the order of their points, with a line to each."""
+    above = sorted(labels, key=lambda each: (each.y, -each.x))
+    for place, each in enumerate(above):
+        axes.annotate(
+            each.text,
+            (each.x, each.y),
+            xytext=(1.03, (place + 0.5) / len(above)),
+            textcoords="axes fraction",
+            fontsize=size,
+            fontweight="bold" if each.is_bold else "normal",
+            color=each.colour,
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": _LEADER, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3},
+        )
+
+
+def usual_top(values: FloatArray) -> float:
+    """Return where an axis of values from 0 on ends: at the largest one, or at twice the usual one if that is less."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return 1.0
+    largest, usual = float(known.max()), float(np.percentile(known, _USUAL_PERCENTILE))
+    return max(1.0, min(largest, _OUTLIER_RATIO * usual) if usual > 0 else largest)
+
+
+def mark_cut_off(axes: Axes, x: FloatArray, values: FloatArray, top: float) -> None:
+    """Say how high the largest value is, at the upper edge above it, if it is cut off there."""
+    known = np.where(np.isfinite(values), values, -np.inf)
+    place = int(np.argmax(known))
+    if known[place] > top:
+        left = place > len(values) / 2
+        axes.annotate(
+            f"▲ {known[place]:,.0f}",
+            (float(x[place]), 0.99),
+            xycoords=axes.get_xaxis_transform(),
+            fontsize=8,
+            ha="right" if left else "left",
+            va="top",
+        )
