@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
+from recommender.backtest.reports.labels import mark_cut_off, usual_top
 from recommender.kinds.predictive.history import DAY_SECONDS
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def _draw(axes: Axes, found: Replayed) -> None:
     some = _shown(found)
     times = (1000 * found.history.times()[some]).astype("datetime64[ms]")
     needed, serving, rival = found.needed[some], found.serving[some], found.rival_serving[some]
-    most = float(np.nanmax([np.nanmax(needed, initial=1.0), serving.max(), rival.max()]))
+    most = usual_top(np.concatenate([needed, serving, rival]))
     leading = np.array(found.in_use[some], dtype=str)
     for colour, model in zip(_COLOURS, sorted(set(leading.tolist())), strict=False):
         axes.fill_between(
@@ -65,7 +66,8 @@ def _draw(axes: Axes, found: Replayed) -> None:
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.set_ylim(0, 1.05 * most)
-    axes.legend(fontsize=7, loc="upper left", ncols=4)
+    mark_cut_off(axes, found.history.times()[some] / DAY_SECONDS, np.fmax(needed, np.fmax(serving, rival)), 1.05 * most)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 
 
 def _shown(found: Replayed) -> slice:

@@ -4,11 +4,15 @@ Every CSV file of the folder (`timestamp,value`), and every made trace, is repla
 defaults of the backtest command. A row is one replay: the shortage of `auto` (share of the time, missing share) and of
 the rivals relative to plain headroom at equal replica-hours, below 1 it is less; its bill; and its regret: how much
 worse it was than the single model that was best in hindsight, with all of them scaled to the replica-hours of auto.
+
+All of it takes about an hour of a core. With `--parts DIR` each row is kept in a file of its own and a second run takes
+what is there, so that it goes on where the first one was ended; after a change of the code, name another folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from dataclasses import dataclass
@@ -20,6 +24,7 @@ from benchmarks.made_traces import MADE
 from benchmarks.recorded_traces import TraceMissingError, missing_message, recordings_in
 from benchmarks.report import report
 from benchmarks.running import run
+from demo.machine.files import replace_file
 from recommender.backtest.errors import BacktestError
 from recommender.kinds.predictive.models.table import MODELS
 
@@ -47,6 +52,16 @@ class Settings:
     models: tuple[str, ...]
     with_made: bool = True
     plots: Path | None = None
+    parts: Path | None = None
+    """Where rows are kept."""
+
+    def part(self, name: str, startup_seconds: float) -> Path | None:
+        """Return the file of a row; None: it is not kept."""
+        return None if self.parts is None else self.parts / f"{name}-{startup_seconds:g}.json"
+
+    def page(self, name: str) -> Path | None:
+        """Return the file of a trace's page; None: none is drawn."""
+        return None if self.plots is None else self.plots / f"{name}.png"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", action="append", choices=names, default=[], help="default: all")
     parser.add_argument("--recorded-only", action="store_true", help="leave the made traces out")
     parser.add_argument("--plots", type=Path, help="a folder for a page of each trace")
+    parser.add_argument("--parts", type=Path, help="a folder for each row, from which a later run goes on")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     given = parser.parse_args(arguments)
     settings = Settings(
@@ -68,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tuple(given.model or names),
         not given.recorded_only,
         given.plots,
+        given.parts,
     )
     return run(NAME, given.output, lambda progress: measured(settings, progress), (TraceMissingError, BacktestError))
 
@@ -75,19 +92,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def measured(settings: Settings, progress: Progress) -> Report:
     """Replay the traces that are there. Raises TraceMissingError, BacktestError."""
     rows: list[Row] = []
+    for folder in (settings.plots, settings.parts):
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
     for name, history in _histories(settings, progress):
-        pages = []
+        page, pages = settings.page(name), []
+        is_drawn = page is None or page.exists()
         for startup in settings.startups_seconds:
+            part = settings.part(name, startup)
+            if is_drawn and part is not None and part.exists():
+                rows.append(json.loads(part.read_text()))
+                continue
             progress.say(f"{name}, start-up {startup:g} s, {history.steps:,} steps")
             began = time.process_time()
             found = replayed(history, startup, settings.models)
             rows.append(_row(name, startup, found, time.process_time() - began))
             pages.append(found)
-        if settings.plots is not None:
+            if part is not None:
+                replace_file(part, json.dumps(rows[-1]))
+        if page is not None and not is_drawn:
             from benchmarks.forecast_pages import write_page  # noqa: PLC0415 - matplotlib takes a second to load
 
-            settings.plots.mkdir(parents=True, exist_ok=True)
-            write_page(name, pages, settings.plots / f"{name}.png")
+            write_page(name, pages, page)
     return report(NAME, rows)
 
 

@@ -56,6 +56,18 @@ def test_a_trace_has_a_page(tmp_path: Path) -> None:
     assert (pages / "own.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_second_run_goes_on_with_the_rows_that_are_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace(tmp_path / "own.csv")
+    parts = tmp_path / "parts"
+    arguments = ["--traces", str(tmp_path), "--trace", "own", "--model", "linear", "--parts", str(parts), "-o", "json"]
+    assert main([*arguments, "--startup", "60"]) == 0
+    (first,) = json.loads(capsys.readouterr().out)["rows"]
+    (parts / "own-60.json").write_text(json.dumps({**first, "cpu_seconds": 77.0}))
+    assert main([*arguments, "--startup", "60", "--startup", "600"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["startup_seconds"], row["cpu_seconds"] == 77.0) for row in rows] == [(60.0, True), (600.0, False)]
+
+
 @pytest.mark.parametrize("made", MADE, ids=[each.name for each in MADE])
 def test_a_made_trace_is_the_same_load_in_every_run(made: MadeTrace) -> None:
     load = made.read().values
