@@ -12,6 +12,7 @@ from pathlib import Path
 from demo.day import FleetLostError, run_day
 from demo.hpa_controller import NoMetricsError
 from demo.interruption import Interruption
+from demo.load import DAY_SECONDS
 from demo.machine.files import raise_open_files_limit
 from demo.machine.processes import ProcessFailedError
 from demo.machine.prometheus import PrometheusMissingError
@@ -47,8 +48,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--seconds",
         type=_day_seconds,
-        default=os.environ.get("DEMO_SECONDS", "120"),
-        help="length of the compressed day in seconds (default 120; environment DEMO_SECONDS)",
+        default=os.environ.get("DEMO_SECONDS", f"{DAY_SECONDS:g}"),
+        help=f"length of the compressed day in seconds (default {DAY_SECONDS:g}; environment DEMO_SECONDS)",
     )
     parser.add_argument("--seed", type=int, default=Settings().seed, help="seed of the day's noise")
     parser.add_argument("--no-hpa", action="store_true", help="run without the HPA loop, so that the load is not held")

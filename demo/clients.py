@@ -40,7 +40,7 @@ class Report:
     """The clients' results so far."""
 
     seconds: float = 0.0
-    """Seconds since midnight."""
+    """Seconds since the beginning of the day."""
     wanted: int = 0
     open: int = 0
     attempted: int = 0
@@ -50,6 +50,7 @@ class Report:
     """Connections that a terminated pod closed."""
     lost: int = 0
     """Connections that the failure of the network ended."""
+    has_begun: bool = False
     over: bool = False
 
 
@@ -98,6 +99,7 @@ class Crowd:
         known = json.loads(state)
         self.ports = [pod["port"] for pod in known["pods"] if pod["ready"]]
         self.rounds = known["rounds"]
+        self.report.has_begun = known["has_begun"]
 
     async def close(self) -> None:
         """Close all connections."""
@@ -168,7 +170,7 @@ class Crowd:
 
 
 async def run(control_port: int, day: Day) -> None:
-    """Follow the day from midnight to midnight, then stay at night's load until SIGTERM."""
+    """Stay at night's load until the day begins, follow it to its end, and stay at night's load until SIGTERM."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -179,7 +181,8 @@ async def run(control_port: int, day: Day) -> None:
         learning = asyncio.create_task(_learn_pods(control, crowd))
         clock = DayClock()
         while not stopped.is_set() and not learning.done():
-            clock.step(loop.time(), crowd.rounds)
+            if crowd.report.has_begun:
+                clock.step(loop.time(), crowd.rounds)
             crowd.step(clock.seconds)
             crowd.report.over = clock.seconds >= day.seconds
             with contextlib.suppress(ConnectionClosed):

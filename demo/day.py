@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from prometheus_api_client import PrometheusConnect
 
+from demo.forecasts import NO_CHOICE
 from demo.hpa_controller import HpaController
 from demo.machine.files import replace_file
 from demo.moments import moment_of
 from demo.plot import plot_day
+from demo.settings import CAUTIOUS_CONNECTIONS_PER_POD
 from demo.stage import stage
 from demo.verdict import FleetDay, judge_both, sentence, summary
 from demo.verify import check
@@ -22,6 +23,7 @@ from demo.view import FleetView, view
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from demo.forecasts import Choice
     from demo.interruption import Interruption
     from demo.moments import Moment
     from demo.records import Sync, Target
@@ -30,8 +32,12 @@ if TYPE_CHECKING:
     from demo.view import View
 
 LOOK_SECONDS = 0.2
-FRESH_SECONDS = 4.0
+FRESH_SECONDS = 3.0
 """Age of a value of which the load has not changed much since; the adapter asks for new ones every second or two."""
+
+
+LONGEST_START_ROUNDS = 4
+"""A pod that starts for more rounds is late, as on a busy machine: the day waits for it."""
 
 
 class FleetLostError(Exception):
@@ -44,22 +50,49 @@ def run_day(folder: Path, out: Path, settings: Settings, interruption: Interrupt
     Raises KeyboardInterrupt after Ctrl-C.
     """
     with view() as screen, stage(folder, settings, screen.say) as running:
-        watched = [WatchedFleet(fleet, HpaController(running.api, fleet.target)) for fleet in running.fleets]
+        choice = _await_choice(running, settings, screen, interruption) if settings.hpa else NO_CHOICE
+        watched = [_watched(fleet, choice, running.api) for fleet in running.fleets]
         if settings.hpa:
             for each in watched:
                 each.controller.wait_for_metrics(each.fleet.feed)
-        with ExitStack() as clients:
-            for each in watched:
-                clients.enter_context(each.fleet.start_clients())
-            _watch(watched, settings, screen, interruption)
-            screen.say("checking every value and decision against Prometheus …")
-            witness = PrometheusConnect(url=running.prometheus_url)
-            reactive, predictive = (each.day(witness) for each in watched)
-            held, told = _conclude((reactive, predictive), settings, out)
-            screen.say(f"\n{told}\n{out / 'demo.png'}, {out / 'summary.json'}")
-            if settings.hold:
-                _hold(running, screen, interruption)
+            _sleep_until(running.calendar.next_beginning(time.time()), interruption)
+        _watch(watched, settings, screen, interruption)
+        screen.say("checking every value and decision against Prometheus …")
+        witness = PrometheusConnect(url=running.prometheus_url)
+        reactive, predictive = (each.day(witness) for each in watched)
+        held, told = _conclude((reactive, predictive), choice, settings, out)
+        screen.say(f"\n{told}\n{out / 'demo.png'}, {out / 'summary.json'}")
+        if settings.hold:
+            _hold(running, screen, interruption)
     return held
+
+
+def _await_choice(running: Stage, settings: Settings, screen: View, interruption: Interruption) -> Choice:
+    """Return what the recommender has chosen by the days before; plain headroom if it takes too long."""
+    screen.say("waiting until the recommender has tried its models on the days before …")
+    until = time.monotonic() + settings.choice_seconds
+    while not (choice := running.recommender.choice()).is_made and time.monotonic() < until:
+        interruption.sleep(LOOK_SECONDS)
+    screen.say(f"chosen      {choice.reason}")
+    return choice
+
+
+def _watched(fleet: StagedFleet, choice: Choice, api: Api) -> WatchedFleet:
+    """Return a fleet with its HPA. That of the reactive one adds the headroom that costs what the forecasts cost.
+
+    Without a choice, both have as much headroom as fleets need on a machine that is too busy to choose.
+    """
+    target = fleet.target
+    if not choice.is_made:
+        target = replace(target, connections_per_pod=min(target.connections_per_pod, CAUTIOUS_CONNECTIONS_PER_POD))
+    elif not target.follows_forecast:
+        target = replace(target, connections_per_pod=int(target.connections_per_pod / (1 + choice.headroom_ratio)))
+    return WatchedFleet(fleet, target, HpaController(api, target))
+
+
+def _sleep_until(time_seconds: float, interruption: Interruption) -> None:
+    while (left := time_seconds - time.time()) > 0:
+        interruption.sleep(min(left, LOOK_SECONDS))
 
 
 @dataclass(slots=True)
@@ -67,14 +100,13 @@ class WatchedFleet:
     """One fleet while its day goes on."""
 
     fleet: StagedFleet
+    target: Target
+    """The HPA of the fleet."""
     controller: HpaController
     moments: list[Moment] = field(default_factory=list)
     syncs: list[Sync] = field(default_factory=list)
-
-    @property
-    def target(self) -> Target:
-        """The HPA of the fleet."""
-        return self.fleet.target
+    took_seconds: float = 0.0
+    """By the clock of the machine, as far as the day has gone."""
 
     @property
     def is_over(self) -> bool:
@@ -83,8 +115,11 @@ class WatchedFleet:
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether the last decision rests on fresh values; one that had none is not waited for."""
+        """Whether the last decision rests on fresh values, and no pod is late; a missing value is not waited for."""
         total = self.syncs[-1].total if self.syncs else None
+        pending = [set(sync.pending) for sync in self.syncs[-LONGEST_START_ROUNDS:]]
+        if len(pending) == LONGEST_START_ROUNDS and set.intersection(*pending):
+            return False
         return total is None or total.received - total.stamped <= FRESH_SECONDS
 
     def sync(self, seconds: float) -> None:
@@ -95,34 +130,38 @@ class WatchedFleet:
         if sync.desired != replicas:
             self.fleet.feed.scale(sync.desired)
 
-    def look(self) -> None:
-        """Note the present moment."""
+    def look(self, seconds: float) -> None:
+        """Note the present moment, so many seconds after the beginning by the clock of the machine."""
         if not self.fleet.feed.alive:
             raise FleetLostError(f"a fleet has ended: see fleet-{self.target.namespace}.log in the demo's folder")
         moment = moment_of(self.fleet.feed.state)
         if moment is not None and not self.is_over:
             self.moments.append(moment)
+            self.took_seconds = seconds
 
     def day(self, witness: PrometheusConnect) -> FleetDay:
         """Return what the fleet went through, checked against Prometheus."""
-        return FleetDay(self.target, self.moments, self.syncs, check(self.syncs, self.target, witness))
+        findings = check(self.syncs, self.target, witness)
+        return FleetDay(self.target, self.moments, self.syncs, findings, self.took_seconds)
 
 
-def _conclude(days: tuple[FleetDay, FleetDay], settings: Settings, out: Path) -> tuple[bool, str]:
+def _conclude(days: tuple[FleetDay, FleetDay], choice: Choice, settings: Settings, out: Path) -> tuple[bool, str]:
     """Write the summary and the plot; return whether the load was held, and the lines that say so."""
-    verdicts = judge_both(*days, settings)
+    verdicts = judge_both(*days, choice, settings)
     told = sentence(days, verdicts)
-    replace_file(out / "summary.json", json.dumps(summary(days, verdicts, settings), indent=2) + "\n")
-    plot_day(days, verdicts, path=out / "demo.png")
+    replace_file(out / "summary.json", json.dumps(summary(days, verdicts, choice, settings), indent=2) + "\n")
+    plot_day(days, verdicts, choice, path=out / "demo.png")
     return all(verdict.held for verdict in verdicts), told
 
 
 def _watch(watched: list[WatchedFleet], settings: Settings, screen: View, interruption: Interruption) -> None:
     """Follow the day to its end, scaling on the way. The day goes on with each round of decisions on fresh values."""
     next_sync = started = time.monotonic()
+    for each in watched:
+        each.fleet.feed.begin()
     while not all(each.is_over for each in watched):
         for each in watched:
-            each.look()
+            each.look(time.monotonic() - started)
         now = time.monotonic()
         if now >= next_sync:
             # A round that was missed is not made up for: the next one would see the same values.

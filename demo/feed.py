@@ -39,6 +39,10 @@ class FleetFeed:
         """Request this many pods."""
         self._connection.send(json.dumps({"replicas": replicas}))
 
+    def begin(self) -> None:
+        """Let the clients' day begin; until then it is night."""
+        self._connection.send(json.dumps({"begins": True}))
+
     def go_on(self) -> None:
         """Let the clients' day go on: a round of the HPA loop is over (`demo.load.DayClock`)."""
         self._connection.send(json.dumps({"goes_on": True}))

@@ -40,6 +40,8 @@ class Fleet:
     pods: list[Pod] = field(default_factory=list)
     rounds: int = 0
     """Of the HPA loop, passed on to the clients."""
+    has_begun: bool = False
+    """Whether the day has, passed on to the clients."""
     clients: dict[str, Any] = field(default_factory=dict)
     """The last report of the clients, passed on to all watchers."""
     _next_number: int = 0
@@ -76,7 +78,13 @@ class Fleet:
             {"name": pod.name, "port": pod.port, "ready": pod.ready, "open": pod.open, "refused": pod.refused}
             for pod in self.pods
         ]
-        return {"pods": pods, "limit": self.limit, "rounds": self.rounds, "clients": self.clients}
+        return {
+            "pods": pods,
+            "limit": self.limit,
+            "rounds": self.rounds,
+            "has_begun": self.has_begun,
+            "clients": self.clients,
+        }
 
     def publish(self) -> None:
         """Write the objects and the scrape targets, each by rename."""
@@ -134,6 +142,8 @@ async def run(folder: Path, *, namespace: str, replicas: int, limit: int, start_
                 order = json.loads(message)
                 if "replicas" in order:
                     fleet.scale(int(order["replicas"]))
+                if "begins" in order:
+                    fleet.has_begun = True
                 if "goes_on" in order:
                     fleet.rounds += 1
                 if "clients" in order:

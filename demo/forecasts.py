@@ -1,7 +1,7 @@
-"""The recommender of the demo: its configuration, and its process.
+"""The recommender of the demo: its configuration, its process, and what it has chosen.
 
 It reads the connections of one fleet from Prometheus and publishes how many there will be when a pod that is asked for
-now serves. Its model is named, since `auto` rightly stays with plain headroom on two minutes of history.
+now serves. `model: auto` chooses on the ten days before, whose season is a compressed day.
 """
 
 from __future__ import annotations
@@ -9,22 +9,64 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from demo.machine.ports import answers
+import urllib3
+
+from demo.history import DAYS, METRIC
+from demo.machine.ports import answers, free_port
 from demo.machine.processes import start
-from demo.settings import PREDICTIVE
+from demo.settings import HEADROOM_RATIO, PREDICTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from demo.settings import Settings
 
-MODEL = "polynomial"
-MAX_GROWTH = 1.3
 READY_SECONDS = 60.0
 """It imports its models before it answers, which takes long where other processes want the processors too."""
+_SHORTEST_HISTORY_SECONDS: Final = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the recommender has chosen, and what it costs by its own account."""
+
+    model: str
+    reason: str
+    headroom_ratio: float
+    """Plain headroom that costs as much."""
+    is_made: bool
+    """Whether models have been compared; otherwise plain headroom acts."""
+
+
+NO_CHOICE: Final = Choice("headroom", "the models have not been compared in time", HEADROOM_RATIO, is_made=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRecommender:
+    """The recommender, by the address of its page."""
+
+    page_url: str
+
+    def choice(self) -> Choice:
+        """Return what it has chosen by now."""
+        try:
+            response = urllib3.request("GET", f"{self.page_url}/api/v1/recommendations", timeout=2.0, retries=False)
+        except urllib3.exceptions.HTTPError:
+            return NO_CHOICE
+        return choice_of(response.json()) if response.status == 200 else NO_CHOICE
+
+
+def choice_of(document: Mapping[str, Any]) -> Choice:
+    """Return the choice in the recommender's list."""
+    item: Mapping[str, Any] = next(iter(document["items"]), {})
+    ratio = item.get("cost_as_headroom_ratio")
+    if ratio is None or not item.get("shortage_versus_headroom"):
+        return NO_CHOICE
+    return Choice(item["model"], item["model_reason"], ratio, is_made=True)
 
 
 def configuration(prometheus_url: str, folder: Path, settings: Settings) -> Mapping[str, object]:
@@ -40,23 +82,18 @@ def configuration(prometheus_url: str, folder: Path, settings: Settings) -> Mapp
             {
                 "name": "gateway",
                 "predictive": {
-                    "load": f'sum(websocket_connections{{namespace="{PREDICTIVE}"}})',
+                    "load": f'{METRIC}{{namespace="{PREDICTIVE}"}}',
                     "loadPerReplica": target.connections_per_pod,
                     "horizon": f"{settings.start_up_seconds:g}s",
                     "hpaSyncPeriod": f"{settings.sync_seconds:g}s",
-                    "history": "10m",
-                    "model": MODEL,
-                    "maxGrowth": MAX_GROWTH,
-                    "headroom": "0%",
+                    "history": f"{max(_SHORTEST_HISTORY_SECONDS, (DAYS + 1) * settings.seconds):.0f}s",
+                    "season": f"{settings.seconds:.0f}s",
+                    "model": "auto",
+                    "headroom": f"{100 * HEADROOM_RATIO:g}%",
                     "minReplicas": target.min_replicas,
                     "maxReplicas": target.max_replicas,
-                    # The HPA has a window of its own, and the day is short.
-                    "scaleDown": {"window": "3s"},
-                    "connections": {
-                        "limit": settings.connection_limit,
-                        "reconnectDrop": "30%",
-                        "reconnectHold": "10s",
-                    },
+                    # As long as the HPA's own window, which the day has compressed.
+                    "scaleDown": {"window": f"{target.scale_down_window_seconds:g}s"},
                 },
                 "targets": [
                     {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": PREDICTIVE, "name": "gateway"}
@@ -67,20 +104,23 @@ def configuration(prometheus_url: str, folder: Path, settings: Settings) -> Mapp
 
 
 @contextmanager
-def running_recommender(folder: Path, prometheus_url: str, settings: Settings, plain_port: int) -> Iterator[str]:
-    """Run the recommender and yield the URL of its plain port when it answers."""
+def running_recommender(
+    folder: Path, prometheus_url: str, settings: Settings, plain_port: int
+) -> Iterator[RunningRecommender]:
+    """Run the recommender and yield it when it answers."""
     path = folder / "recommender.yaml"
     path.write_text(json.dumps(configuration(prometheus_url, folder, settings), indent=2))
+    page_port = free_port()
     command = [
         str(Path(sys.executable).with_name("tidewatch-recommender")),
         "run",
         f"--config={path}",
         f"--objects={folder / 'objects'}",
         f"--plain-bind-address=127.0.0.1:{plain_port}",
-        "--port=0",
+        f"--port={page_port}",
         "--shutdown-delay=0s",
     ]
     url = f"http://127.0.0.1:{plain_port}"
     with start(command, log_path=folder / "recommender.log", name="recommender") as process:
         process.wait_until(lambda: answers(f"{url}/readyz"), READY_SECONDS)
-        yield url
+        yield RunningRecommender(f"http://127.0.0.1:{page_port}")

@@ -1,8 +1,9 @@
 """The load of one compressed day: how many open connections people want at each moment (pure, seeded).
 
-The shape is that of a service that is used by day: a quiet night, one wave over the day, noise at all times, and one
-burst in the afternoon that no forecast can know. At noon the network fails for a moment: a part of the connections
-is lost at once, and the same people connect again.
+The shape is that of a service that is used by day: one wave from six in the morning to eight in the evening, a quiet
+night, noise at all times, and one burst at a time of the afternoon that no forecast can know. At noon of the day that
+is shown, the network fails for a moment: a part of the connections is lost at once, and the same people connect again.
+A day begins at four in the morning.
 """
 
 from __future__ import annotations
@@ -11,10 +12,17 @@ import math
 import random
 from dataclasses import dataclass, field
 
-NIGHT_ENDS, NIGHT_BEGINS = 0.08, 0.76
-BURST_AT, BURST_LASTS, BURST_RISES = 0.58, 0.06, 0.025
-BURST_SHARE_OF_PEAK = 0.22
-RECONNECT_AT = 0.45
+DAY_SECONDS = 140.0
+"""How long a day takes that nobody shortens."""
+BEGINS_HOURS = 4
+"""Time of day at which a day begins."""
+NIGHT_ENDS, NIGHT_BEGINS = 0.09, 0.67
+BURST_BETWEEN = (0.38, 0.52)
+BURST_LASTS, BURST_RISES = 0.05, 0.022
+BURST_SHARE_OF_PEAK = 0.2
+PEAK_VARIES = 0.08
+"""The height of the wave differs from day to day, by so much at most."""
+RECONNECT_AT = 0.333
 RECONNECT_SHARE = 0.4
 """Of the open connections: those that are lost at once."""
 RECONNECT_SECONDS = 3.0
@@ -25,7 +33,7 @@ NOISE_STEPS = 240
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A seeded day: `connections(t)` is the wanted number `t` seconds after midnight."""
+    """A seeded day: `connections(t)` is the wanted number `t` seconds after its beginning."""
 
     seconds: float
     """How long the day takes."""
@@ -33,12 +41,18 @@ class Day:
     night: int
     """Connections wanted at night."""
     peak: int
-    """Connections wanted at the top of the wave."""
+    """Connections wanted at the top of the wave, on an average day."""
+    burst_at: float = field(init=False)
+    """When the burst begins, as a share of the day."""
+    height: float = field(init=False)
+    """Of the wave, relative to an average day."""
     noise: tuple[float, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Draw the noise once: equal seeds make equal days."""
+        """Draw what differs from day to day once: equal seeds make equal days."""
         generator = random.Random(self.seed)
+        object.__setattr__(self, "burst_at", generator.uniform(*BURST_BETWEEN))
+        object.__setattr__(self, "height", generator.uniform(1 - PEAK_VARIES, 1 + PEAK_VARIES))
         level, noise = 0.0, []
         for _ in range(NOISE_STEPS + 1):
             level = 0.8 * level + generator.gauss(0.0, NOISE_SHARE)
@@ -48,13 +62,13 @@ class Day:
     def connections(self, seconds: float) -> int:
         """Return the connections wanted at this moment; before and after the day it is night."""
         share = min(max(seconds / self.seconds, 0.0), 1.0)
-        swing = self.peak - self.night
-        wanted = self.night + swing * (_wave(share) + BURST_SHARE_OF_PEAK * _burst(share))
+        swing = (self.peak - self.night) * self.height
+        wanted = self.night + swing * (_wave(share) + BURST_SHARE_OF_PEAK * _burst(share - self.burst_at))
         return max(1, round(wanted * (1 + self._noise_at(share))))
 
     @property
     def reconnect_at(self) -> float:
-        """Return when a part of the connections is lost, in seconds since midnight."""
+        """Return when a part of the connections is lost, in seconds since the beginning of the day."""
         return RECONNECT_AT * self.seconds
 
     def _noise_at(self, share: float) -> float:
@@ -72,7 +86,7 @@ MOST_SECONDS_AHEAD = 2 * SECONDS_A_ROUND
 
 @dataclass(slots=True)
 class DayClock:
-    """The time of the day, in seconds since midnight. It waits for those who fall behind on a busy machine.
+    """The time of the day, in seconds since its beginning. It waits for those who fall behind on a busy machine.
 
     A step of the clients that took long is a short one of the day, and the day goes on only so far with each round of
     the HPA loop. So the wave never rises while nobody could look at it, and a fleet has as many rounds to follow it on
@@ -101,7 +115,10 @@ def day_of(seconds: float, *, seed: int) -> Day:
 
     Pods start no faster in a short day, and the few of the night must bear the beginning of the wave.
     """
-    return Day(seconds=seconds, seed=seed, night=40, peak=40 + round(480 * min(1.0, seconds / 120) ** 1.3))
+    night = 40
+    return Day(
+        seconds=seconds, seed=seed, night=night, peak=night + round(480 * min(1.0, seconds / DAY_SECONDS) ** 1.3)
+    )
 
 
 def _wave(share: float) -> float:
@@ -110,7 +127,6 @@ def _wave(share: float) -> float:
     return math.sin(math.pi * (share - NIGHT_ENDS) / (NIGHT_BEGINS - NIGHT_ENDS)) ** 2
 
 
-def _burst(share: float) -> float:
-    """Return a trapezoid from 0 to 1 and back."""
-    since = share - BURST_AT
+def _burst(since: float) -> float:
+    """Return a trapezoid from 0 to 1 and back; `since` is the share of the day since its beginning."""
     return min(max(since / BURST_RISES, 0.0), 1.0, max((BURST_LASTS + BURST_RISES - since) / BURST_RISES, 0.0))

@@ -11,7 +11,7 @@ class Moment:
     """The fleet and its clients at one time of the day."""
 
     seconds: float
-    """Seconds since midnight."""
+    """Seconds since the beginning of the day."""
     wanted: int
     """Connections that people want open."""
     open: int
@@ -41,9 +41,9 @@ class Moment:
 
 
 def moment_of(state: dict[str, Any]) -> Moment | None:
-    """Return the observation in the fleet's state; None while the clients have not reported yet."""
+    """Return the observation in the fleet's state; None while the day has not begun for the clients."""
     clients, pods = state["clients"], state["pods"]
-    if not clients:
+    if not clients or not clients["has_begun"]:
         return None
     return Moment(
         seconds=clients["seconds"],

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
-
-from demo.forecasts import MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,21 +14,23 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from demo.forecasts import Choice
     from demo.moments import Moment
     from demo.verdict import FleetDay, Verdict
 
 LEGEND_ROOM = 1.25
+TITLE_COLUMNS = 86
 WANTED, OPEN, CAPACITY, ASKED, PREDICTED, REFUSED = "#1f6fb2", "#0b2a4a", "#2a9d5c", "#7a5195", "#e08a00", "#c8332b"
 
 
-def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict], *, path: Path) -> None:
+def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict], choice: Choice, *, path: Path) -> None:
     """Write the load of each fleet, the capacity that followed it, the pods and the refused connections as a PNG."""
     figure = Figure(figsize=(14, 7.5), layout="constrained")
     axes = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=(3, 1.3))
     for column, (day, verdict) in enumerate(zip(days, verdicts, strict=True)):
         _plot_load(axes[0][column], day)
         _plot_pods(axes[1][column], day)
-        axes[0][column].set_title(_title(day, verdict), fontsize=10, loc="left")
+        axes[0][column].set_title(_title(day, verdict, choice), fontsize=10, loc="left")
     # The rows share their scale, so it is set once, with room for the legend above the highest line.
     for row in axes:
         row[0].set_ylim(top=LEGEND_ROOM * row[0].get_ylim()[1])
@@ -40,8 +41,9 @@ def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict],
         each.grid(visible=True, alpha=0.25)
         each.spines[["top", "right"]].set_visible(False)
     figure.suptitle(
-        "One compressed day, two fleets, the same HPA, reading from Tidewatch: at noon the network fails for a moment",
-        fontsize=12,
+        _headline(*days),
+        fontsize=13,
+        fontweight="bold",
         x=0.01,
         ha="left",
     )
@@ -49,20 +51,27 @@ def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict],
     figure.savefig(path, dpi=110)
 
 
-def _title(day: FleetDay, verdict: Verdict) -> str:
+def _headline(reactive: FleetDay, predictive: FleetDay) -> str:
+    return (
+        f"The same day, the same HPA, {reactive.pod_seconds:,.0f} and {predictive.pod_seconds:,.0f} pod-seconds: "
+        f"{reactive.refused} connections refused with plain headroom, {predictive.refused} with a forecast"
+    )
+
+
+def _title(day: FleetDay, verdict: Verdict, choice: Choice) -> str:
+    """Return what the fleet follows, with the verdict's reason, and what came of it."""
     last = day.moments[-1]
     name = "Predictive" if day.target.follows_forecast else "Reactive"
     result = "held" if verdict.held else "NOT HELD"
     how = (
-        f"the predicted load is one more metric (model {MODEL}; auto would\nstay with plain headroom on two minutes of"
-        " history)"
+        f"the predicted load is one more metric. {choice.reason}"
         if day.target.follows_forecast
-        else f"about {day.target.connections_per_pod} connections a pod,\nas they are open now"
+        else f"{day.target.connections_per_pod} connections a pod as they are open now"
+        + (f": headroom of {choice.headroom_ratio:.0%}, which costs what the forecasts cost" if choice.is_made else "")
     )
-    return (
-        f"{name} ({result}): {how}\n{last.refused} of {last.attempted} connections refused, "
-        f"{day.pod_seconds:.0f} pod-seconds"
-    )
+    lines = textwrap.wrap(f"{name} ({result}): {how}", TITLE_COLUMNS)
+    lines.append(f"{last.refused} of {last.attempted} connections refused, {day.pod_seconds:,.0f} pod-seconds")
+    return "\n".join(lines)
 
 
 def _plot_load(load: Axes, day: FleetDay) -> None:
@@ -85,7 +94,7 @@ def _plot_pods(pods: Axes, day: FleetDay) -> None:
     seconds = [m.seconds for m in day.moments]
     pods.step(seconds, [m.replicas for m in day.moments], where="post", color=ASKED, label="pods asked for by the HPA")
     pods.step(seconds, [m.serving for m in day.moments], where="post", color=CAPACITY, label="pods serving")
-    pods.set_xlabel("seconds since midnight of the compressed day")
+    pods.set_xlabel("seconds since four in the morning of the compressed day")
     pods.legend(loc="upper left", frameon=False, fontsize=9)
 
 

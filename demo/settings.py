@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from demo.load import DAY_SECONDS
 from demo.records import Target
 
-DAY_SECONDS = 120.0
 REACTIVE, PREDICTIVE = "demo", "demo-predictive"
 """Namespaces of the two fleets."""
+HEADROOM_RATIO = 0.3
+"""What both fleets add to the present load while nothing is chosen; forecasts cost as much at least."""
+
+
+LONGEST_CHOICE_SECONDS = 240.0
+"""It takes half a minute where processors are free."""
+CAUTIOUS_CONNECTIONS_PER_POD = 24
+"""For both fleets, where nothing was chosen in time."""
 
 
 def target_of(namespace: str, seconds: float) -> Target:
@@ -17,7 +25,8 @@ def target_of(namespace: str, seconds: float) -> Target:
     return Target(
         namespace=namespace,
         follows_forecast=namespace == PREDICTIVE,
-        connections_per_pod=24,
+        # Few pods say nothing: the lower wave of a shorter day is borne by smaller shares.
+        connections_per_pod=max(20, round(52 * share)),
         min_replicas=2,
         max_replicas=30,
         scale_up_period_seconds=5.0,
@@ -42,9 +51,18 @@ class Settings:
     connection_limit: int = 60
     """Limit on the connections of a pod."""
     largest_refused_ratio: float = 0.02
-
+    """Of the fleet that follows a forecast."""
+    largest_refused_ratio_of_yardstick: float = 0.1
+    """Of the other one, which gets no more pod-seconds than forecasts cost, and so refuses some."""
+    largest_delay_ratio: float = 0.08
+    """How much longer than the days before it the day may take for forecasts to be compared."""
     largest_extra_cost_ratio: float = 0.25
     """How much more pod-seconds than the reactive fleet the predictive one may take."""
+
+    @property
+    def choice_seconds(self) -> float:
+        """How long the choice of a model is waited for."""
+        return LONGEST_CHOICE_SECONDS * min(1.0, self.seconds / DAY_SECONDS)
 
     @property
     def targets(self) -> tuple[Target, Target]:

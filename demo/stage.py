@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demo.feed import FleetFeed, fleet_feed
 from demo.fleet import control_port_file
-from demo.forecasts import MODEL, running_recommender
+from demo.forecasts import running_recommender
+from demo.history import DAYS, calendar_of, record_past, write_rules
 from demo.machine.certificates import Authority, KeyPair
 from demo.machine.ports import answers, free_port
 from demo.machine.processes import start
 from demo.machine.prometheus import running_prometheus
+from demo.settings import PREDICTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from demo.forecasts import RunningRecommender
+    from demo.history import Calendar
     from demo.machine.processes import ManagedProcess
+    from demo.machine.prometheus import PrometheusProcess
     from demo.records import Target
     from demo.settings import Settings
 
@@ -48,7 +53,6 @@ class StagedFleet:
 
     target: Target
     feed: FleetFeed
-    start_clients: Callable[[], ManagedProcess]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +62,47 @@ class Stage:
     fleets: tuple[StagedFleet, ...]
     api: Api
     prometheus_url: str
+    recommender: RunningRecommender
+    calendar: Calendar
 
 
 @contextmanager
 def stage(folder: Path, settings: Settings, say: Callable[[str], None]) -> Iterator[Stage]:
-    """Start the fleets, Prometheus, recommender and adapter in `folder`, and yield when each of them answers."""
+    """Start everything in `folder`, and yield when each process answers. The clients stay at night's load."""
     with ExitStack() as stack:
-        processes = [stack.enter_context(_fleet(folder, settings, target)) for target in settings.targets]
-        ports = [_control_port(folder, target, one) for target, one in zip(settings.targets, processes, strict=True)]
+        fleets = tuple(stack.enter_context(_staged_fleet(folder, settings, target)) for target in settings.targets)
         pods, limit = settings.targets[0].min_replicas, settings.connection_limit
         say(f"fleets      2 of {pods} pods with websocket servers, {limit} connections each, and the same clients")
         recommender_port = free_port()
-        prometheus = stack.enter_context(
-            running_prometheus(folder / "prometheus", scrape_configs=_scraped(folder, recommender_port))
-        )
-        say(f"prometheus  {prometheus.url}, scrapes every second")
-        url = stack.enter_context(running_recommender(folder, prometheus.url, settings, recommender_port))
-        say(f"recommender {url}/metrics, predicts the load of the second fleet (model {MODEL})")
+        prometheus, calendar = stack.enter_context(_prometheus(folder, settings, recommender_port))
+        say(f"prometheus  {prometheus.url}, scrapes every second; knows {DAYS} days of {settings.seconds:g} s")
+        recommender = stack.enter_context(running_recommender(folder, prometheus.url, settings, recommender_port))
+        say(f"recommender {recommender.page_url}, predicts the load of the second fleet (model auto)")
         api = stack.enter_context(_adapter(folder, prometheus.url))
         say(f"adapter     {api.url}, health and metrics on {api.plain_url}")
-        fleets = tuple(
-            StagedFleet(
-                target, stack.enter_context(fleet_feed(port)), partial(_clients, folder, settings, target, port)
-            )
-            for target, port in zip(settings.targets, ports, strict=True)
-        )
-        yield Stage(fleets, api, prometheus.url)
+        yield Stage(fleets, api, prometheus.url, recommender, calendar)
+
+
+@contextmanager
+def _staged_fleet(folder: Path, settings: Settings, target: Target) -> Iterator[StagedFleet]:
+    with _fleet(folder, settings, target) as process:
+        port = _control_port(folder, target, process)
+        with fleet_feed(port) as feed, _clients(folder, settings, target, port):
+            yield StagedFleet(target, feed)
+
+
+@contextmanager
+def _prometheus(
+    folder: Path, settings: Settings, recommender_port: int
+) -> Iterator[tuple[PrometheusProcess, Calendar]]:
+    """Run Prometheus, which has recorded the days before, up to now."""
+    now = time.time()
+    calendar = calendar_of(settings, now)
+    record_past(folder / "prometheus" / "data", PREDICTIVE, settings, calendar, now)
+    rules = write_rules(folder / "connections.json")
+    scraped = _scraped(folder, recommender_port)
+    with running_prometheus(folder / "prometheus", scrape_configs=scraped, rule_files=[rules]) as prometheus:
+        yield prometheus, calendar
 
 
 def _scraped(folder: Path, recommender_port: int) -> list[dict[str, object]]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SCRAPE_WRITES_SECONDS = (0.25, 0.5, 0.75, 1.0)
 END_WRITES_SECONDS = (1.75, 2.5)
 OLDEST_ANSWER_SECONDS = 10.0
+OBJECTS_SECONDS = 5.0
+"""How long a pod that has started may be missing."""
 CONNECTIONS = 'websocket_connections{{job="gateway",namespace="{}"}}'
 PREDICTED = 'max(tidewatch_predicted_load{{job="recommender",target_namespace="{}"}})'
 TOLERANCE = Fraction(1, 10)
@@ -53,11 +55,15 @@ class Findings:
 def check(syncs: Sequence[Sync], target: Target, witness: Witness) -> Findings:
     """Return what was checked, and a sentence for each value or decision that differs."""
     findings = Findings()
+    started: dict[str, float] = {}
     for sync in syncs:
+        # Those of the first round are known before it.
+        since = sync.seconds if started else -math.inf
+        started |= {pod: since for pod in sync.pods if pod not in sync.pending and pod not in started}
         if sync.connections is not None:
             findings.answers_checked += 1
             truth = stood(witness, target.namespace, sync.connections.stamped)
-            findings.answers_wrong += wrong_connections(sync, sync.connections, truth)
+            findings.answers_wrong += wrong_connections(sync, sync.connections, truth, _just_started(started, sync))
         if sync.total is not None:
             findings.answers_checked += 1
             truth = stood(witness, target.namespace, sync.total.stamped)
@@ -109,8 +115,15 @@ def _look(witness: Witness, namespace: str, unix_seconds: float) -> dict[str, in
     return {row["metric"]["pod"]: int(float(row["value"][1])) for row in rows}
 
 
-def wrong_connections(sync: Sync, served: Served, truth: Mapping[str, Collection[int | None]]) -> list[str]:
-    """Return the errors in the Pods metric's answer."""
+def _just_started(started: Mapping[str, float], sync: Sync) -> Collection[str]:
+    """Return the pods that the adapter may not know yet: it looks at its objects about once a second."""
+    return {pod for pod, seconds in started.items() if sync.seconds - seconds < OBJECTS_SECONDS}
+
+
+def wrong_connections(
+    sync: Sync, served: Served, truth: Mapping[str, Collection[int | None]], just_started: Collection[str] = ()
+) -> list[str]:
+    """Return the errors in the Pods metric's answer. A pod that has just started may be missing."""
     at = f"answer of {served.stamped:.0f}"
     wrong = [
         f"{at}: {pod} = {value}m, Prometheus has {sorted(truth.get(pod, ()), key=str)}"
@@ -120,7 +133,11 @@ def wrong_connections(sync: Sync, served: Served, truth: Mapping[str, Collection
     wrong += [
         f"{at}: {pod} is missing, Prometheus has {sorted(truth[pod], key=str)}"
         for pod in sync.pods
-        if pod not in sync.pending and pod in truth and None not in truth[pod] and pod not in served.values
+        if pod not in sync.pending
+        and pod not in just_started
+        and pod in truth
+        and None not in truth[pod]
+        and pod not in served.values
     ]
     return wrong + _too_old(served)
 

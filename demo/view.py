@@ -13,6 +13,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from demo.load import BEGINS_HOURS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -120,6 +122,6 @@ def _bar(value: int, top: int) -> str:
 
 
 def clock(seconds: float, day_seconds: float) -> str:
-    """Return the time of the compressed day as `14:25`."""
-    minutes = int(min(seconds / day_seconds, 1.0) * 24 * 60)
-    return f"{minutes // 60:02}:{minutes % 60:02}"
+    """Return the time of the compressed day as `14:25`; it begins in the morning."""
+    minutes = int(min(seconds / day_seconds, 1.0) * 24 * 60) + BEGINS_HOURS * 60
+    return f"{minutes // 60 % 24:02}:{minutes % 60:02}"

@@ -10,7 +10,7 @@ from tests.support.demos import children_of, read_until, started
 
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     demo = started(tmp_path)
-    printed = read_until(demo, "capacity")
+    printed = read_until(demo, "waiting until the recommender")
     children = children_of(demo.pid)
     assert len(children) >= 7, printed
     demo.send_signal(signal.SIGINT)

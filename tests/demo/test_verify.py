@@ -81,6 +81,15 @@ def test_a_wrong_answer_is_found(sync: Sync, expected: str) -> None:
     assert expected in wrong[0]
 
 
+@pytest.mark.parametrize(("seconds", "wrong"), [(4.0, 0), (7.0, 1)])
+def test_a_pod_that_has_just_started_may_be_missing(seconds: float, wrong: int) -> None:
+    first = sync_of({"a": 100}, desired=2, seconds=0.0)
+    second = replace(RIGHT, seconds=1.0)
+    third = replace(RIGHT, seconds=seconds, connections=Served(NOW, NOW, {"a": 100_000}))
+    found = check([first, second, third], TARGET, WitnessOf(TRUTH)).answers_wrong
+    assert len([each for each in found if "b is missing" in each]) == wrong
+
+
 @pytest.mark.parametrize("desired", [2, 3, 5])
 def test_a_wrong_decision_is_found(desired: int) -> None:
     assert check([replace(RIGHT, desired=desired)], TARGET, WitnessOf(TRUTH)).decisions_wrong
