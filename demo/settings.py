@@ -52,11 +52,11 @@ class Settings:
     """Limit on the connections of a pod."""
     largest_refused_ratio: float = 0.02
     """Of the fleet that follows a forecast."""
-    largest_refused_ratio_of_yardstick: float = 0.1
+    largest_refused_ratio_of_yardstick: float = 0.2
     """Of the other one, which gets no more pod-seconds than forecasts cost, and so refuses some."""
     largest_delay_ratio: float = 0.08
     """How much longer than the days before it the day may take for forecasts to be compared."""
-    largest_extra_cost_ratio: float = 0.25
+    largest_extra_cost_ratio: float = 0.35
     """How much more pod-seconds than the reactive fleet the predictive one may take."""
 
     @property

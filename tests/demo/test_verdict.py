@@ -54,7 +54,7 @@ def test_a_day_that_was_held_has_no_objections() -> None:
     ("given", "objection"),
     [
         (day(PREDICTIVE, refused=39), r"39 of 1900 connections were refused \(2\.1%\), more than 2%"),
-        (day(refused=191), r"191 of 1900 connections were refused \(10\.1%\), more than 10%"),
+        (day(refused=400), r"400 of 1900 connections were refused \(21\.1%\), more than 20%"),
         (day(sizes=(2, 5, 2)), "never more than 5 pods"),
         (day(sizes=(2, 20, 4)), "4 pods were left"),
         (replace(day(), syncs=[]), "no decision was made"),
