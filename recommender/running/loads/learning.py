@@ -266,6 +266,7 @@ def _tried_again_after(state: _State) -> float:
     """Return how long what was tried stands, in seconds."""
     return RETRY_SECONDS if state.has_problems else REFIT_SECONDS
 
+
 def _of_seasons(verdict: SeriesVerdict, season_seconds: float) -> SeriesVerdict:
     """Return the verdict with texts that say how long a day of the models is, where it is another than a day."""
     if season_seconds == DAY_SECONDS:
