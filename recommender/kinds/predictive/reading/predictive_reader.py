@@ -53,6 +53,9 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
         message = f"`model: {model}` is fitted to each target alone, to {MOST_FITTED_TARGETS} at most"
         fix = f"write `forEach.max: {MOST_FITTED_TARGETS}` or less, or another model, such as auto"
         yield given.problem("model", message, fix)
+    if each is not None and each.max_targets > MOST_FITTED_TARGETS and given.has("season"):
+        message = f"`season` is for entries of {MOST_FITTED_TARGETS} targets at most"
+        yield given.problem("season", message, f"write `forEach.max: {MOST_FITTED_TARGETS}` or less, or remove it")
     if given.has("overshoot") and not given.has("connections"):
         message = "`overshoot` has no effect without `connections`, which state when a pod is full"
         yield given.problem("overshoot", message, "write connections: {limit: 25000}, or remove it")

@@ -225,6 +225,10 @@ BAD: Final = {
             )
         ],
     ),
+    "season of many targets": (
+        "season: 1h\nforEach: {namespace: a, name: b, max: 30}",
+        [("1: `season` is for entries of 24 targets at most: write `forEach.max: 24` or less, or remove it")],
+    ),
     "models": ("model: holtwinters", ["1: 'holtwinters' is not a model: did you mean holt-winters?"]),
     "no model at all": (
         "model: x",
