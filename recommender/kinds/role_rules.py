@@ -7,6 +7,7 @@ from typing import Final
 
 GET: Final = ("get",)
 CREATE: Final = ("create",)
+UPDATE: Final = ("get", "update")
 KEEP: Final = ("get", "update", "patch")
 WATCH: Final = ("list", "watch")
 

@@ -33,6 +33,13 @@ class MachineRemoval:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeRemoval:
+    """A node that is drained and then deleted through the provider of its group."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wish:
     """A target is to have a size."""
 
@@ -47,6 +54,10 @@ class Wish:
     """Of a node group: the size at which this was decided. At another one it is not written."""
     removals: tuple[MachineRemoval, ...] = ()
     """Of a node group: Machines that are marked, one for each by which the size is lowered."""
+    node_removals: tuple[NodeRemoval, ...] = ()
+    """Of a node group of a provider: nodes whose removal begins, one for each by which the size gets lower."""
+    waits_until: float = 0.0
+    """Before this time, in seconds since the Unix epoch, nothing is sent: a former process may still be sending it."""
     withdraws: bool = False
     """Of a CapacityBuffer: whether it gets back the size that it had before the first write."""
 

@@ -112,6 +112,13 @@ SIZES_OF_TWO_NAMESPACES: Final[dict[str, Any]] = configuration(
         },
         "outputs": ["scale"],
     },
+    {
+        "name": "elsewhere",
+        "clusterSize": {
+            "nodeGroups": {"externalGRPC": {"address": "cloud:8086", "caFile": "/certs/ca.crt", "deleteNodes": True}}
+        },
+        "outputs": ["scale"],
+    },
     # Machines are marked only where sizes are written.
     {"name": "other", "clusterSize": {"nodeGroups": {"clusterAPI": {"namespace": "default", "markMachines": True}}}},
     {

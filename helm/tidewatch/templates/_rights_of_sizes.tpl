@@ -6,6 +6,10 @@
 {{- $needs := dict "scale" (has "scale" (.outputs | default list)) -}}
 {{- if kindIs "map" $groups -}}
 {{- if hasKey $groups "clusterAPI" }}{{ $_ := set $needs "clusterAPI" ($groups.clusterAPI | default dict) }}{{ end -}}
+{{- with $groups.externalGRPC }}{{ $_ := set $needs "provider" true }}{{ if .deleteNodes }}{{ $_ := set $needs "deleteNodes" true }}{{ end }}{{ end -}}
+{{- with $groups.plugin -}}
+{{- if .writes }}{{ $_ := set $needs "provider" true }}{{ if .deleteNodes }}{{ $_ := set $needs "deleteNodes" true }}{{ end }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- with .clusterSize.autoscalerNamespaces }}{{ $_ := set $needs "autoscalerNamespaces" . }}{{ end -}}
 {{- if .clusterSize.forecasts }}{{ $_ := set $needs "forecasts" true }}{{ end -}}
@@ -45,12 +49,18 @@
 {{- template "tidewatch.addRight" (list $rights "/" "" "resourcequotas" $watch "") -}}
 {{- template "tidewatch.addRight" (list $rights "/" "autoscaling" "horizontalpodautoscalers" $watch "") -}}
 {{- end -}}
-{{- if hasKey $needs "clusterAPI" -}}
-{{- $group := "cluster.x-k8s.io" -}}
+{{- if or $needs.provider (hasKey $needs "clusterAPI") -}}
 {{- template "tidewatch.addRight" (list $rights "kube-system" "" "configmaps" $watch "cluster-autoscaler-status") -}}
 {{- range concat (list "kube-system" $own) ($needs.autoscalerNamespaces | default list) | uniq -}}
 {{- template "tidewatch.addRight" (list $rights . "coordination.k8s.io" "leases" $watch "cluster-autoscaler") -}}
 {{- end -}}
+{{- end -}}
+{{- if and $needs.scale $needs.deleteNodes -}}
+{{- template "tidewatch.addRight" (list $rights "/" "" "nodes" (list "get" "update") "") -}}
+{{- template "tidewatch.addRight" (list $rights "/" "" "pods/eviction" (list "create") "") -}}
+{{- end -}}
+{{- if hasKey $needs "clusterAPI" -}}
+{{- $group := "cluster.x-k8s.io" -}}
 {{- range $place := $needs.clusterAPI.namespaces | default (list $needs.clusterAPI.namespace) -}}
 {{- /* Each provider of Cluster API has kinds of its own, and their sizes are read to know the nodes of an empty group. */ -}}
 {{- template "tidewatch.addRight" (list $rights $place "infrastructure.cluster.x-k8s.io" "*" $watch "") -}}

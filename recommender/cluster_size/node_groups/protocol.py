@@ -3,9 +3,19 @@
 from recommender.kinds.cluster_size.node_groups.protocol import (
     CloudProvider,
     InstanceState,
+    OutcomeUnknownError,
     ProviderInstance,
     ProviderNode,
     ProviderNodeGroup,
+    WritableNodeGroup,
 )
 
-__all__ = ["CloudProvider", "InstanceState", "ProviderInstance", "ProviderNode", "ProviderNodeGroup"]
+__all__ = [
+    "CloudProvider",
+    "InstanceState",
+    "OutcomeUnknownError",
+    "ProviderInstance",
+    "ProviderNode",
+    "ProviderNodeGroup",
+    "WritableNodeGroup",
+]

@@ -29,13 +29,17 @@ from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
 from recommender.running.sizes.capacity_buffer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api import ClusterApiAttempt
+from recommender.running.sizes.machine_deletion import MachineDeletion
+from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts, stopped_removal
+from recommender.running.sizes.provider_groups import ProviderAttempt
 from recommender.running.sizes.withdrawals import Withdrawals
 from recommender.running.sizes.writers import SizeWriters
 from recommender.running.writes import Writes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from adapter.foundation.cluster.values.state import ClusterState
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.service.server.context import WorkerContext
     from recommender.commands.run.run_settings import RunSettings
@@ -77,7 +81,7 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
     )
     writing = None
     if settings.writes:
-        writing = _effects(context, parts, _Writing(writes, resolve, fence, memories, lookups))
+        writing = _effects(context, parts, _Writing(writes, resolve, fence, memories, lookups, objects, watch.state))
 
     def change(plan: PollPlan) -> None:
         watch.change(plan.needs)
@@ -134,7 +138,11 @@ class _Writing:
         fence: Fence,
         memories: Memories,
         lookups: TargetLookups,
+        client: ObjectClient,
+        cluster: Callable[[], ClusterState],
     ) -> None:
+        self.client = client
+        self.cluster = cluster
         self.objects = objects
         self.resolve = resolve
         self.fence = fence
@@ -183,13 +191,38 @@ def _effects(context: WorkerContext, parts: SharedServices, writing: _Writing) -
     context.tasks.running("scale calls", lambda stop: writer.run(stop.event))
     context.tasks.running("sizes of node groups", lambda stop: groups.run(stop.event))
     context.tasks.running("CapacityBuffers", lambda stop: buffers.run(stop.event))
-    size_writers = SizeWriters(groups, buffers, writing.resolve, withdrawals)
+    removals = _removals(parts, writing, events)
+    provided = ScaleWriter(
+        writing.objects,
+        writing.resolve,
+        writing.fence,
+        replace(hooks, on_result=parts.size_writes.note),
+        attempt=ProviderAttempt(parts.providers, removals),
+    )
+    context.tasks.running("node groups of providers", lambda stop: provided.run(stop.event))
+    context.tasks.running("removals of nodes", lambda stop: removals.run(stop.event))
+    size_writers = SizeWriters(groups, buffers, writing.resolve, withdrawals, provided)
     # A change is one from the configuration of the start, also in a process that has not led before.
     size_writers.reconfigured(parts.plan().configuration)
     # The last callback runs first: no write may begin once the Lease is being released.
     context.on_stopping(writer.clear)
     context.on_stopping(size_writers.clear)
     return ClusterEffects(writer, events, parts.history, size_writers)
+
+
+def _removals(parts: SharedServices, writing: _Writing, events: EventWriter) -> NodeRemovals:
+    return NodeRemovals(
+        RemovalParts(
+            objects=writing.client,
+            writes=writing.objects,
+            fence=writing.fence,
+            deletion=MachineDeletion(parts.providers, parts.clock.monotonic),
+            nodes=writing.cluster,
+            stopped=lambda mark: stopped_removal(mark, parts.plan().configuration),
+            announce=events.add,
+            clock=parts.clock,
+        )
+    )
 
 
 def _announce(events: EventWriter, outcome: ScaleOutcome) -> None:

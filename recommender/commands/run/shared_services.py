@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from recommender.outputs.output_telemetry import RecommenderTelemetry
     from recommender.running.history_cache import HistoryCache
     from recommender.running.plans import PollPlan
+    from recommender.running.sizes.plugins import PluginHosts
     from recommender.running.sizes.write_results import WriteResults
 
 
@@ -31,5 +32,7 @@ class SharedServices:
     history: HistoryCache
     pace: Pace
     clock: Clock
+    providers: PluginHosts
+    """The providers of node groups, which decisions read and writes change."""
     size_writes: WriteResults
     """The results of writing sizes of node groups, for the next decisions."""

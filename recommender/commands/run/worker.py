@@ -137,12 +137,11 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
 
 
 def _sizes(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> SizesInBackground:
-    plugins = PluginHosts()
-    context.on_stop(plugins.close)
+    context.on_stop(parts.providers.close)
     return SizesInBackground(
         SizingServices(
             submit=DaemonThreads("cluster size", SIZE_THREADS).submit,
-            plugins=plugins,
+            plugins=parts.providers,
             wake=parts.wake.set,
             measure=parts.telemetry.decided,
             results=parts.size_writes,
@@ -175,6 +174,7 @@ def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -
         history=HistoryCache(state / "history.sqlite", telemetry.history_failed),
         pace=Pace(),
         clock=Clock(),
+        providers=PluginHosts(),
         size_writes=WriteResults(),
     )
     make = cluster_environment if settings.objects.files is None else folder_environment

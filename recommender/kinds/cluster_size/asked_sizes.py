@@ -7,6 +7,7 @@ forgets nodes that it has requested nor waits for nodes that it has not.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -24,9 +25,49 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.group_wishes import GroupWishes
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.outputs.scale import ScaleOutcome
 
 _WRITTEN: Final = frozenset({ScaleResult.OK, ScaleResult.UNCHANGED})
+
+
+INHERITED_SECONDS: Final = 15.0
+"""How long a process waits before it asks a provider for what a former process may still be asking for: a change of a
+provider's size is relative, and a call outlives the process that has sent it."""
+
+
+def inherited_waits(situation: ClusterSituation) -> dict[str, float]:
+    """Return, by group of a provider, before which time nothing is asked, in seconds since the Unix epoch.
+
+    A size that was asked for before this process began to decide may be on its way.
+    """
+    began = situation.began
+    if began is None:
+        return {}
+    asked = situation.memory.asked
+    return {
+        group.name: began + INHERITED_SECONDS
+        for group in situation.groups.groups
+        if group.provider is not None and group.name in asked and asked[group.name].since < began
+    }
+
+
+def believed_sizes(groups: NodeGroups, memory: ClusterSizeMemory) -> NodeGroups:
+    """Return the groups, of which those of a provider have at least the size that it has accepted.
+
+    A provider may show a new size late, or never. Its nodes are on their way all the same, and asking again would add
+    as many again. It is believed otherwise once they are late, or once nodes were removed since.
+    """
+    return dataclasses.replace(groups, groups=tuple(_believed(group, memory) for group in groups.groups))
+
+
+def _believed(group: NodeGroup, memory: ClusterSizeMemory) -> NodeGroup:
+    requested = memory.requested.get(group.name)
+    if group.provider is None or requested is None or requested.size <= group.target_size:
+        return group
+    if memory.last_delete is not None and memory.last_delete >= requested.since:
+        return group
+    return dataclasses.replace(group, target_size=requested.size)
 
 
 def settled_writes(
@@ -52,12 +93,12 @@ def settled_writes(
         outcome = _outcome_of(one, group, outcomes)
         result = None if outcome is None else outcome.result
         if result in _WRITTEN or (group is not None and group.target_size == one.size):
-            memory = _with_written_size(memory, name, one)
+            memory = _with_written_size(memory, name, one, _leaving(group))
             del asked[name]
             continue
         if group is not None and one.removes and group.target_size < one.before:
             # Nodes go one after the other; some have gone already.
-            memory = _with_written_size(memory, name, one)
+            memory = _with_written_size(memory, name, one, _leaving(group))
         known = known_seconds(memory.absences, one.since, now if confirmed is None else min(confirmed, now))
         if outcome is not None and _is_failure_of_the_group(outcome, known, valid_seconds):
             memory = _with_failure(memory, name, one, outcome.message, now)
@@ -81,10 +122,15 @@ def _outcome_of(
     return outcome if outcome is not None and outcome.wish.replicas == asked.size else None
 
 
-def _with_written_size(memory: ClusterSizeMemory, name: str, asked: AskedSize) -> ClusterSizeMemory:
+def _leaving(group: NodeGroup | None) -> int:
+    """Return how many nodes a provider still counts in the size of a group although they are being removed."""
+    return 0 if group is None or group.provider is None else len(group.deleting)
+
+
+def _with_written_size(memory: ClusterSizeMemory, name: str, asked: AskedSize, leaving: int) -> ClusterSizeMemory:
     if asked.size > asked.before:
-        known = memory.requested.get(name)
-        request = known if known is not None and known.size == asked.size else RequestedNodes(asked.size, asked.since)
+        known, size = memory.requested.get(name), asked.size - leaving
+        request = known if known is not None and known.size == size else RequestedNodes(size, asked.since)
         last = max(asked.since, memory.last_scale_up or 0.0)
         return replace(memory, requested={**memory.requested, name: request}, last_scale_up=last)
     if asked.removes:
@@ -116,8 +162,12 @@ def with_asked_sizes(
         known = asked.get(group.name)
         if known is not None and (known.size, known.before) == (wish.replicas, group.target_size):
             continue
-        asked[group.name] = AskedSize(wish.replicas, group.target_size, now, bool(wish.removals))
-        if wish.removals:
+        removes = bool(wish.removals or wish.node_removals)
+        # What may be on its way to a provider began with the first request at this size.
+        is_same_start = known is not None and group.provider is not None and known.before == group.target_size
+        since = known.since if known is not None and is_same_start else now
+        asked[group.name] = AskedSize(wish.replicas, group.target_size, since, removes)
+        if removes:
             sizes[group.name] = wish.replicas
             has_removals = True
     return replace(memory, asked=asked, sizes=sizes), has_removals

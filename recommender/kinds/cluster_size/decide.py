@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from recommender.decisions.calculation import Calculation, InputMissingError, KeptValue
-from recommender.kinds.cluster_size.asked_sizes import settled_writes
+from recommender.kinds.cluster_size.asked_sizes import believed_sizes, settled_writes
 from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.future.plan import future_pods
 from recommender.kinds.cluster_size.future.predictions import predictions_of
 from recommender.kinds.cluster_size.group_sizes import GroupSizes, SizeContext
 from recommender.kinds.cluster_size.health.absences import with_absence
 from recommender.kinds.cluster_size.health.doubts import believed_cluster, known_of
+from recommender.kinds.cluster_size.health.failed_removals import with_failed_removals
 from recommender.kinds.cluster_size.known_cluster import known_cluster, situation_of
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
 from recommender.kinds.cluster_size.model.memory import remembered
@@ -39,8 +40,10 @@ class SizeFacts:
     """Whether timers and young pods are waited for, as `run` does."""
     writes_sizes: bool = False
     """Whether this process writes the sizes of this recommendation."""
-    plugin: PluginReading | None = None
-    """What the plugin of its node groups states; None if it has none."""
+    began: float | None = None
+    """When this process began to decide, in seconds since the Unix epoch; None where nothing is written."""
+    providers: tuple[PluginReading, ...] = ()
+    """What the providers of its node groups state, where it has some."""
     writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)
     """What became of the sizes that were to be written because of earlier decisions."""
     last: ClusterSizeAnswer | None = None
@@ -66,15 +69,18 @@ class Sizing:
             known = known_cluster(cluster, policy.stale_after_seconds, now)
         except InputMissingError as error:
             raise InputMissingError(str(error), kept=_kept(before, facts.last, str(error))) from error
-        groups = node_groups(settings.node_groups, known.cluster, now, facts.plugin, settings.passing_taints)
+        groups = node_groups(settings.node_groups, known.cluster, now, facts.providers, settings.passing_taints)
         before = with_absence(before, memory.last, known.confirmed, policy.stale_after_seconds)
         before = settled_writes(before, groups, facts.writes, now, policy.stale_after_seconds, known.confirmed)
+        before = with_failed_removals(before, known.cluster, now)
+        groups = believed_sizes(groups, before) if facts.writes_sizes else groups
         situation = situation_of(known, groups, settings, inputs, before, now)
         future = future_pods(settings, predictions_of(settings, inputs, self.growths), situation, known.cluster)
         situation = replace(
             situation,
             waits=facts.waits,
             writes_sizes=facts.writes_sizes,
+            began=facts.began,
             future_pods=(*situation.future_pods, *future.pods),
             last_decided=None if memory.last is None else memory.last.decided,
         )

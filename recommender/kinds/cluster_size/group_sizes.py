@@ -15,7 +15,7 @@ from recommender.kinds.cluster_size.asked_sizes import with_asked_sizes
 from recommender.kinds.cluster_size.group_wishes import GroupWishes
 from recommender.kinds.cluster_size.known_cluster import notes_about
 from recommender.kinds.cluster_size.model.counts import count_of
-from recommender.kinds.cluster_size.outcome import SizeWrites, buffer_size, wished_sizes
+from recommender.kinds.cluster_size.outcome import SizeQuestion, SizeWrites, buffer_size, wished_sizes
 
 if TYPE_CHECKING:
     from recommender.decisions.brakes import ChangeStop
@@ -87,7 +87,7 @@ class GroupSizes:
         situation, cluster, settings = context.situation, context.known.cluster, context.settings
         until = context.known.confirmed + policy.stale_after_seconds
         wishes = (
-            wished_sizes(policy.name, self.answer, situation.groups, settings, cluster, until)
+            wished_sizes(SizeQuestion(policy.name, situation, settings, until), self.answer, cluster)
             if situation.writes_sizes
             else GroupWishes()
         )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.record import TargetReference
-from recommender.outputs.wishes import Wish
+from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
+from recommender.outputs.wishes import NodeRemoval, Wish
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from adapter.foundation.objects.resources import ResolveResource
     from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from recommender.kinds.cluster_size.model.size_settings import BufferSettings
-    from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,17 @@ class GroupWishes:
     """By group whose size should change, why it is not written."""
 
 
+PROVIDER_API: Final = "tidewatch.io/node-groups"
+"""Stands for the API version of a group that no object of the cluster holds; its namespace is its provider."""
+
+
 def group_target(group: NodeGroup) -> TargetReference | None:
-    """Return the object that holds the size of a group; None if it can only be recommended."""
+    """Return what holds the size of a group: an object, or a provider; None if it can only be recommended."""
     of = group.scalable
-    return None if of is None else TargetReference(of.api_version, of.kind, of.namespace, of.name)
+    if of is not None:
+        return TargetReference(of.api_version, of.kind, of.namespace, of.name)
+    provider = group.provider
+    return None if provider is None else TargetReference(PROVIDER_API, "NodeGroup", provider.provider, group.name)
 
 
 def group_wishes(
@@ -40,35 +48,56 @@ def group_wishes(
     *,
     valid_until: float,
     reason: str = "",
+    waits: Mapping[str, float] = MappingProxyType({}),
 ) -> GroupWishes:
     """Return the writes by which groups get their sizes.
 
     `sizes` are the target sizes without removals. A group that should not grow is lowered by the Machines of its plan,
-    one each. A group that another autoscaler manages, that is paused, or whose size nothing holds is refused.
+    one each, or by its nodes. A group that another autoscaler manages, that is paused, or whose size nothing holds is
+    refused. `waits` says for which groups nothing is sent before a time.
     """
     wishes: list[Wish] = []
     refusals: dict[str, str] = {}
     for group in groups.groups:
         size = sizes.get(group.name, group.target_size)
         plan = plans.get(group.name)
-        removals = plan.machines if plan is not None and size == group.target_size else ()
-        size -= len(removals)
+        stays = size == group.target_size
+        removals = plan.machines if plan is not None and stays else ()
+        nodes = plan.nodes if plan is not None and stays else ()
+        size -= len(removals) + len(nodes)
         if size == group.target_size:
             continue
         target, refusal = group_target(group), _refusal(group)
         if target is None or refusal:
             refusals[group.name] = refusal
         else:
-            wishes.append(Wish(recommendation, target, size, valid_until, reason, group.target_size, removals))
+            wish = Wish(recommendation, target, size, valid_until, reason, group.target_size, removals, nodes)
+            wishes.append(replace(wish, waits_until=waits.get(group.name, 0.0)))
     return GroupWishes(tuple(wishes), refusals)
 
 
 def _refusal(group: NodeGroup) -> str:
     if group.autoscaler:
         return f"{group.autoscaler} manages it: use the outputs metric or capacityBuffer, or remove it there"
-    if group.scalable is None:
-        return "no object holds its size: only groups of clusterAPI can be scaled"
+    if not group.is_writable:
+        return (
+            "its size can only be recommended: groups of static and byLabel are read-only, as are those of a plugin "
+            "without `writes: true`"
+        )
     return group.paused or group.problem
+
+
+def plan_node_removals(group: NodeGroup, nodes: Iterable[str]) -> RemovalPlan:
+    """Return the nodes of a provider's group whose removal begins now, in their order, as far as its minimum allows."""
+    provider, wanted = group.provider, tuple(nodes)
+    if provider is None or not provider.deletes_nodes:
+        return RemovalPlan(kept=dict.fromkeys(wanted, "deleteNodes is off, so removals are only recommended"))
+    if group.problem or group.paused or group.autoscaler:
+        reason = group.problem or group.paused or f"{group.autoscaler} manages the group"
+        return RemovalPlan(kept=dict.fromkeys(wanted, reason))
+    most = max(0, group.target_size - len(group.deleting) - group.min_size)
+    kept = dict.fromkeys(wanted[most:], f"the group has a minimum of {group.min_size}")
+    return RemovalPlan(kept=kept, nodes=tuple(NodeRemoval(each) for each in wanted[:most]))
 
 
 def buffer_target(stated: BufferSettings, resolve: ResolveResource) -> TargetReference:

@@ -29,7 +29,7 @@ from recommender.kinds.cluster_size.shown.table import size_lines
 from recommender.kinds.kind import Logged, Needs, RecommendationKind, ScaleClaim
 from recommender.kinds.predictive.kind import PredictiveKind
 from recommender.kinds.predictive.predictive_settings import predictive_settings
-from recommender.kinds.role_rules import CREATE, GET, KEEP, WATCH, RoleRule
+from recommender.kinds.role_rules import CREATE, GET, KEEP, UPDATE, WATCH, RoleRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 _SIZED_ONCE: Final = "give each its own namespaces or clusterName, or remove the output scale from one of them"
+_ONE_WRITER: Final = "remove the output scale from one of them"
 _NODES: Final = "tidewatch_recommended_nodes"
 
 
@@ -95,6 +96,16 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         for namespace in groups.namespaces if groups is not None else ():
             shown = f"the groups of `clusterAPI` in namespace {namespace}"
             yield ScaleClaim(("clusterAPI", namespace), shown, _SIZED_ONCE, groups.cluster_name if groups else "")
+        external, plugin = settings.node_groups.external_grpc, settings.node_groups.plugin
+        if external is not None:
+            shown = f"the groups of `externalGRPC` at {external.address}"
+            yield ScaleClaim(("externalGRPC", external.address), shown, _ONE_WRITER)
+        if plugin is not None and plugin.writes:
+            yield ScaleClaim(
+                ("plugin", plugin.name, str(sorted(plugin.options.items()))),
+                f"the groups of the plugin {plugin.name}",
+                _ONE_WRITER,
+            )
 
     def placed(self, settings: ClusterSizeSettings, namespace: str) -> ClusterSizeSettings:
         """Return the settings by which a Cluster Autoscaler is also looked for in this namespace."""
@@ -203,6 +214,9 @@ def rights_of_sizes(recommendation: Recommendation) -> Iterator[RoleRule]:
         yield RoleRule(namespace, _INFRASTRUCTURE, "*", "", WATCH)
         if groups is not None and Output.SCALE in recommendation.policy.outputs:
             yield from _of_scaling(namespace, mark_machines=groups.mark_machines)
+    if Output.SCALE in recommendation.policy.outputs and settings.node_groups.delete_nodes:
+        yield RoleRule("", "", "nodes", "", UPDATE)
+        yield RoleRule("", "", "pods", "eviction", CREATE)
     if settings.buffer is not None:
         buffer = settings.buffer
         yield RoleRule(buffer.namespace, _BUFFERS, "capacitybuffers", "", KEEP, (buffer.name,))

@@ -6,17 +6,18 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from recommender.kinds.cluster_size.asked_sizes import inherited_waits
 from recommender.kinds.cluster_size.future.buffers import ChunkError, buffer_chunks
-from recommender.kinds.cluster_size.group_wishes import GroupWishes, group_wishes
-from recommender.kinds.cluster_size.node_groups.cluster_api.removals import plan_removals
+from recommender.kinds.cluster_size.group_wishes import GroupWishes, group_wishes, plan_node_removals
+from recommender.kinds.cluster_size.node_groups.cluster_api.removals import RemovalPlan, plan_removals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.foundation.cluster.values.state import ClusterPod, ClusterState
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
-    from recommender.kinds.cluster_size.model.groups import NodeGroups
     from recommender.kinds.cluster_size.model.size_settings import BufferSettings, ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +42,41 @@ class SizeWrites:
     """Nothing is written after this time, in seconds since the Unix epoch."""
 
 
-def wished_sizes(
-    name: str,
-    answer: ClusterSizeAnswer,
-    groups: NodeGroups,
-    settings: ClusterSizeSettings,
-    cluster: ClusterState,
-    valid_until: float,
-) -> GroupWishes:
+@dataclass(frozen=True, slots=True)
+class SizeQuestion:
+    """For what sizes are written."""
+
+    recommendation: str
+    situation: ClusterSituation
+    settings: ClusterSizeSettings
+    valid_until: float
+    """Nothing is written after this time, in seconds since the Unix epoch."""
+
+
+def wished_sizes(question: SizeQuestion, answer: ClusterSizeAnswer, cluster: ClusterState) -> GroupWishes:
     """Return the writes by which groups get the recommended sizes, and why others may not be written."""
+    situation, groups = question.situation, question.situation.groups
     due: dict[str, list[str]] = defaultdict(list)
     for removal in answer.removals:
         if removal.is_due:
             due[removal.group].append(removal.node)
-    stated = settings.node_groups.cluster_api
-    plans = {
-        group.name: plan_removals(group, due[group.name], stated, cluster)
-        for group in groups.groups
-        if group.name in due and stated is not None
-    }
+    stated = question.settings.node_groups.cluster_api
+    plans: dict[str, RemovalPlan] = {}
+    for group in groups.groups:
+        if group.name in due and group.provider is not None:
+            plans[group.name] = plan_node_removals(group, due[group.name])
+        elif group.name in due and stated is not None:
+            plans[group.name] = plan_removals(group, due[group.name], stated, cluster)
     sizes = {group.name: group.recommended for group in answer.groups if not group.is_left_out}
-    return group_wishes(name, groups, sizes, plans, valid_until=valid_until, reason=answer.binding or "")
+    return group_wishes(
+        question.recommendation,
+        groups,
+        sizes,
+        plans,
+        valid_until=question.valid_until,
+        reason=answer.binding or "",
+        waits=inherited_waits(situation),
+    )
 
 
 def buffer_size(settings: ClusterSizeSettings, pods: Sequence[ClusterPod], cluster: ClusterState) -> BufferSize | None:

@@ -68,21 +68,21 @@ class ImmediateSizing:
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
     ) -> Decision:
         """Return the decision."""
-        plugin = plugin_of(self._plugins, recommendation, inputs.cluster)
-        return decide(
-            recommendation.policy, calculate, with_facts(recommendation, inputs, SizeFacts(plugin=plugin)), memory, now
-        )
+        facts = SizeFacts(providers=providers_of(self._plugins, recommendation, inputs.cluster))
+        return decide(recommendation.policy, calculate, with_facts(recommendation, inputs, facts), memory, now)
 
     def forget(self) -> None:
         """Let the plugins release what they hold."""
         self._plugins.close()
 
 
-def plugin_of(plugins: ReadsPlugins, recommendation: Recommendation, cluster: ClusterState) -> PluginReading | None:
-    """Return what the plugin of a recommendation states now; None if it has none."""
+def providers_of(
+    plugins: ReadsPlugins, recommendation: Recommendation, cluster: ClusterState
+) -> tuple[PluginReading, ...]:
+    """Return what the providers of a recommendation's node groups state now."""
     name = recommendation.policy.name
     settings = cluster_size_settings((recommendation,)).get(name)
-    return None if settings is None else plugins.read(name, settings.node_groups, cluster)
+    return () if settings is None else plugins.read(name, settings.node_groups, cluster)
 
 
 def with_facts(recommendation: Recommendation, inputs: Inputs, facts: SizeFacts) -> Inputs:
@@ -154,11 +154,14 @@ class SizesInBackground:
         self._wait_seconds = wait_seconds
         self._clock = clock
         self._states: dict[str, _State] = {}
+        self._began: float | None = None
+        """When the first decision since this process leads was made, in seconds since the Unix epoch."""
 
     def decided(
         self, recommendation: Recommendation, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
     ) -> Decision:
         """Return the decision that has ended now or before, and let another one begin."""
+        self._began = now if self._began is None else self._began
         state = self._states.setdefault(recommendation.policy.name, _State())
         late = self._finished_decision(state, recommendation, memory)
         if late is not None:
@@ -177,6 +180,7 @@ class SizesInBackground:
     def forget(self) -> None:
         """Drop everything; what is under way ends without an effect."""
         self._states = {}
+        self._began = None
         self._results.clear()
 
     def _after_rest(self, state: _State, now: float) -> float | None:
@@ -214,9 +218,16 @@ class SizesInBackground:
             self._wake()
 
     def _decision(self, work: _Work, inputs: Inputs, now: float, answer: ClusterSizeAnswer | None) -> Decision:
-        plugin = plugin_of(self._plugins, work.recommendation, inputs.cluster)
+        providers = providers_of(self._plugins, work.recommendation, inputs.cluster)
         writes_sizes = self._writes and Output.SCALE in work.recommendation.policy.outputs
-        facts = SizeFacts(waits=True, writes_sizes=writes_sizes, plugin=plugin, writes=work.writes, last=answer)
+        facts = SizeFacts(
+            waits=True,
+            writes_sizes=writes_sizes,
+            began=self._began,
+            providers=providers,
+            writes=work.writes,
+            last=answer,
+        )
         inputs = with_facts(work.recommendation, inputs, facts)
         return decide(work.recommendation.policy, work.calculate, inputs, work.memory, now)
 

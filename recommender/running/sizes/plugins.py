@@ -1,51 +1,91 @@
-"""The plugins of node groups: each recommendation has its own, which is asked before each of its decisions."""
+"""The providers of node groups: each recommendation has its own, which are asked before each of its decisions."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapter.foundation.cluster.values.state import Observed
-from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
+from recommender.kinds.cluster_size.model.size_settings import provider_name
+from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost, ProviderUnreachableError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from adapter.foundation.cluster.values.state import ClusterState
-    from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources, PluginGroups
-    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
+    from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources, ProviderSettings
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
+    from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
+
+    Hosts: TypeAlias = dict[str, tuple[ProviderSettings, PluginHost]]
 
 
 class ReadsPlugins(Protocol):
-    """Asks plugins."""
+    """Asks providers."""
 
-    def read(self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState) -> PluginReading | None:
-        """Return what the plugin of a recommendation states now; None if it has none."""
+    def read(self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState) -> tuple[PluginReading, ...]:
+        """Return what the providers of a recommendation's node groups state now."""
+        ...
+
+
+class WritesGroups(Protocol):
+    """Changes groups of providers. For any number of threads."""
+
+    def look(self, recommendation: str, provider: str, group: str) -> PluginGroup:
+        """Return what the provider states of a group right now. Raises ProviderUnreachableError."""
+        ...
+
+    def change(
+        self, recommendation: str, provider: str, group: str, change: Callable[[WritableNodeGroup], None]
+    ) -> None:
+        """Make one change. Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError before anything."""
         ...
 
 
 class PluginHosts:
-    """The plugins of all recommendations. For any number of threads, of which one asks for a recommendation."""
+    """The providers of all recommendations. For any number of threads, of which one asks for a recommendation."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._hosts: dict[str, tuple[PluginGroups, PluginHost]] = {}
+        self._hosts: dict[str, Hosts] = {}
 
-    def read(self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState) -> PluginReading | None:
-        """Return what the plugin of a recommendation states now; None if it has none."""
-        settings = sources.plugin
+    def read(self, recommendation: str, sources: NodeGroupSources, cluster: ClusterState) -> tuple[PluginReading, ...]:
+        """Return what the providers of a recommendation's node groups state now."""
         with self._lock:
-            known = self._hosts.pop(recommendation, None)
-            if known is not None and known[0] != settings:
-                known[1].close()
-                known = None
-            if settings is None:
-                return None
-            known = self._hosts[recommendation] = known or (settings, PluginHost(settings))
+            known = self._hosts.pop(recommendation, {})
+            hosts: Hosts = {}
+            for settings in sources.providers:
+                name = provider_name(settings)
+                same = name in known and known[name][0] == settings
+                hosts[name] = known.pop(name) if same else (settings, PluginHost(settings))
+            for _, former in known.values():
+                former.close()
+            if hosts:
+                self._hosts[recommendation] = hosts
         nodes = cluster.nodes.value if isinstance(cluster.nodes, Observed) else ()
-        return known[1].read(nodes)
+        return tuple(host.read(nodes) for _, host in hosts.values())
+
+    def look(self, recommendation: str, provider: str, group: str) -> PluginGroup:
+        """Return what the provider states of a group right now. Raises ProviderUnreachableError."""
+        return self._host(recommendation, provider).look(group)
+
+    def change(
+        self, recommendation: str, provider: str, group: str, change: Callable[[WritableNodeGroup], None]
+    ) -> None:
+        """Make one change. Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError before anything."""
+        self._host(recommendation, provider).change(group, change)
+
+    def _host(self, recommendation: str, provider: str) -> PluginHost:
+        with self._lock:
+            found = self._hosts.get(recommendation, {}).get(provider)
+        if found is None:
+            raise ProviderUnreachableError(f"{provider} is not configured, or has not been asked yet")
+        return found[1]
 
     def close(self) -> None:
-        """Let all plugins release what they hold."""
+        """Let all providers release what they hold."""
         with self._lock:
             hosts, self._hosts = self._hosts, {}
-        for _, host in hosts.values():
-            host.close()
+        for of_one in hosts.values():
+            for _, host in of_one.values():
+                host.close()

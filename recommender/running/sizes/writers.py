@@ -9,7 +9,7 @@ from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.cluster_size.group_wishes import buffer_target
+from recommender.kinds.cluster_size.group_wishes import PROVIDER_API, buffer_target
 from recommender.kinds.cluster_size.outcome import SizeWrites
 from recommender.outputs.wishes import Wish
 from recommender.running.sizes.withdrawals import buffers_of
@@ -34,9 +34,16 @@ class SizeWriters:
     """Carries cluster size decisions out. A poll in which no new one has been made changes nothing."""
 
     def __init__(
-        self, groups: ScaleWriter, buffers: ScaleWriter, resolve: ResolveResource, withdrawals: Withdrawals
+        self,
+        groups: ScaleWriter,
+        buffers: ScaleWriter,
+        resolve: ResolveResource,
+        withdrawals: Withdrawals,
+        provided: ScaleWriter | None = None,
     ) -> None:
+        """Write with `groups` the sizes that objects hold, and with `provided` those of providers."""
         self._groups = groups
+        self._provided = provided
         self._buffers = buffers
         self._resolve = resolve
         self._withdrawals = withdrawals
@@ -46,12 +53,13 @@ class SizeWriters:
         self._withdrawals.follow(configuration)
         withdrawn, sized = self._withdrawals.due(), buffers_of(configuration)
         scaled = _names_that_scale(configuration)
-        self._groups.retain(scaled)
+        for writer in self._group_writers():
+            writer.retain(scaled)
         self._buffers.retain({*sized, *withdrawn})
         made = {each.record.name: each.writes for each in decisions if isinstance(each.writes, SizeWrites)}
         for name, writes in made.items():
             if name in scaled:
-                self._groups.wanted(name, writes.groups.wishes)
+                self._want_groups(name, writes.groups.wishes)
         sizes = {name: self._sizes(name, writes) for name, writes in made.items() if name in sized}
         until = now + configuration.stale_after_seconds
         for name in {*sizes, *(name for name in withdrawn if name not in sized)}:
@@ -61,13 +69,22 @@ class SizeWriters:
     def reconfigured(self, configuration: Configuration) -> None:
         """Send nothing any more for recommendations without the output. May be called from any thread."""
         self._withdrawals.follow(configuration)
-        self._groups.retain(_names_that_scale(configuration))
+        for writer in self._group_writers():
+            writer.retain(_names_that_scale(configuration))
         self._buffers.retain(buffers_of(configuration))
 
     def clear(self) -> None:
         """Abandon what is under way: another process leads, or this one ends."""
-        self._groups.clear()
-        self._buffers.clear()
+        for writer in (*self._group_writers(), self._buffers):
+            writer.clear()
+
+    def _group_writers(self) -> tuple[ScaleWriter, ...]:
+        return (self._groups,) if self._provided is None else (self._groups, self._provided)
+
+    def _want_groups(self, name: str, wishes: Sequence[Wish]) -> None:
+        self._groups.wanted(name, [wish for wish in wishes if wish.target.api_version != PROVIDER_API])
+        if self._provided is not None:
+            self._provided.wanted(name, [wish for wish in wishes if wish.target.api_version == PROVIDER_API])
 
     def _sizes(self, name: str, writes: SizeWrites) -> tuple[Wish, ...]:
         size = writes.buffer

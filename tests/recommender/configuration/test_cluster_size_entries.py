@@ -33,8 +33,9 @@ def test_the_buffer_of_an_entry_is_part_of_its_settings() -> None:
         (
             ("outputs: [scale]",),
             (
-                "r.yaml:6: the output scale needs node groups whose sizes can be written: "
-                "write nodeGroups: {clusterAPI: …}, or remove scale"
+                "r.yaml:6: the output scale needs node groups whose sizes can be written: those of `static` and "
+                "`byLabel` can only be recommended: write nodeGroups: {clusterAPI: …} or {externalGRPC: …}, or remove "
+                "scale"
             ),
         ),
         (
@@ -51,17 +52,19 @@ def test_what_does_not_go_together_is_refused(lines: tuple[str, ...], problem: s
     assert problems_of(whole(entry("w", *lines, kind=STATIC))) == [problem]
 
 
-def test_scale_with_groups_of_a_plugin_alone_is_refused_since_a_plugin_is_only_read() -> None:
+def test_scale_with_groups_of_a_plugin_alone_is_refused_unless_it_is_written() -> None:
     plugin = "clusterSize: {nodeGroups: {plugin: {name: cloud}}}"
     both = "clusterSize: {nodeGroups: {plugin: {name: cloud}, clusterAPI: {namespaces: [capi]}}}"
 
     [problem] = problems_of(whole(entry("w", "outputs: [scale]", kind=plugin)))
 
     assert problem == (
-        "r.yaml:6: the output scale writes sizes of Cluster API only: nothing is written through a plugin of node "
-        "groups: write nodeGroups: {clusterAPI: …}, or remove scale"
+        "r.yaml:6: the output scale writes nothing through a plugin of node groups without `plugin.writes: true`: "
+        "write nodeGroups: {clusterAPI: …} or {externalGRPC: …}, or remove scale"
     )
     assert problems_of(whole(entry("w", "outputs: [scale]", kind=both))) == []
+    written = "clusterSize: {nodeGroups: {plugin: {name: cloud, writes: true}}}"
+    assert problems_of(whole(entry("w", "outputs: [scale]", kind=written))) == []
 
 
 @pytest.mark.parametrize(

@@ -44,16 +44,16 @@ def starting_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -
         expected: frozenset[str] = frozenset()
         if group is not None and group.template is not None:
             expected = offered.setdefault(group.name, extended_resources(group.template.node))
-        awaited = awaited_of(node, expected, settings.passing_taints)
+        awaited = awaited_of(node, expected, settings.passing_taints, "" if group is None else group.gpu_label)
         if awaited:
             found[node.name] = awaited
     return found
 
 
-def awaited_of(node: ClusterNode, expected: frozenset[str], passing: PassingTaints) -> str:
+def awaited_of(node: ClusterNode, expected: frozenset[str], passing: PassingTaints, gpu_label: str = "") -> str:
     """Return what a node lacks before it can hold pods; empty if it lacks nothing.
 
-    `expected` are the extended resources that nodes of its group have.
+    `expected` are the extended resources that nodes of its group have, and `gpu_label` is that of its provider.
     """
     if not node.ready:
         return "it is not ready yet"
@@ -66,6 +66,6 @@ def awaited_of(node: ClusterNode, expected: frozenset[str], passing: PassingTain
     lacking = lacking_resources(node, expected)
     if lacking:
         return f"{', '.join(lacking)} of the node cannot be allocated yet"
-    if has_gpu_label(node) and not any(map(is_gpu, extended_resources(node))):
+    if has_gpu_label(node, gpu_label) and not any(map(is_gpu, extended_resources(node))):
         return "its GPUs, which its labels state, cannot be allocated yet"
     return ""

@@ -42,6 +42,16 @@ class ScalableReference:
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderReference:
+    """The provider through which the size of a group is written."""
+
+    provider: str
+    """`externalGRPC`, or the name of a plugin with `plugin/` before it."""
+    deletes_nodes: bool = False
+    """Whether nodes may be drained and deleted through it."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeTemplate:
     """A node as the group would add it, and the pods that would be on it from the start."""
 
@@ -72,15 +82,24 @@ class NodeGroup:
     """Of one node for one hour, in any currency; None if it is not known."""
     options: GroupOptions = field(default_factory=GroupOptions)
     scalable: ScalableReference | None = None
-    """Where the size can be written; None where it can only be recommended."""
+    """The object that holds the size; None where there is none."""
+    provider: ProviderReference | None = None
+    """The provider that the size is written through; None where there is none."""
     autoscaler: str = ""
     """The name of another autoscaler that manages this group; empty if there is none."""
     paused: str = ""
     """Why the size must not be written, such as the annotation that pauses it; empty if nothing is against it."""
+    gpu_label: str = ""
+    """A further label of nodes with GPUs, which its provider states; empty if there is none."""
     deleting: tuple[str, ...] = ()
     """Nodes of the group that are being deleted, and are still among `nodes`."""
     problem: str = ""
     """Why the group is left out of the decision; empty if it takes part."""
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the size can be written; otherwise it can only be recommended."""
+        return self.scalable is not None or self.provider is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,9 @@ def is_gpu(resource: str) -> bool:
     return resource.endswith(_GPU_SUFFIX) or resource.startswith(_GPU_PREFIXES)
 
 
-def has_gpu_label(node: ClusterNode) -> bool:
-    """Whether a label says that the node has GPUs."""
-    return any(node.labels.get(label, "").lower() not in _FALSE for label in _GPU_LABELS)
+def has_gpu_label(node: ClusterNode, further: str = "") -> bool:
+    """Whether a label says that the node has GPUs; `further` is the one of its group's provider, if it has one."""
+    return any(node.labels.get(label, "").lower() not in _FALSE for label in (*_GPU_LABELS, further))
 
 
 def extended_resources(node: ClusterNode) -> frozenset[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.kinds.cluster_size.model.taints import PassingTaints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from adapter.foundation.objects.selectors import Selector
     from recommender.kinds.cluster_size.model.groups import GroupOptions
@@ -68,6 +69,40 @@ class PluginGroups:
 
     name: str
     options: Mapping[str, object] = field(default_factory=dict)
+    writes: bool = False
+    """Whether sizes are written through it with the output `scale`."""
+    delete_nodes: bool = False
+    """Whether nodes that can be removed are drained and deleted through it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalGrpcGroups:
+    """Groups of a provider that speaks Cluster Autoscaler's gRPC protocol."""
+
+    address: str
+    """Host and port."""
+    ca_file: Path | None = None
+    """Certificates that sign the provider's; None: no TLS."""
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    """Certificate and key that the provider verifies."""
+    timeout_seconds: float = 5.0
+    """Of each call, as Cluster Autoscaler's `grpc_timeout`."""
+    prices: Mapping[str, float] = field(default_factory=dict)
+    """By the id of the group; those that the provider states are used for the others."""
+    delete_nodes: bool = False
+    """Whether nodes that can be removed are drained and deleted."""
+    defaults: GroupOptions | None = None
+    """What holds for all groups, which the provider is told; None: Cluster Autoscaler's defaults."""
+
+
+ProviderSettings: TypeAlias = PluginGroups | ExternalGrpcGroups
+EXTERNAL_GRPC: Final = "externalGRPC"
+
+
+def provider_name(settings: ProviderSettings) -> str:
+    """Return how a provider of node groups is named: `externalGRPC`, or `plugin/NAME`."""
+    return EXTERNAL_GRPC if isinstance(settings, ExternalGrpcGroups) else f"plugin/{settings.name}"
 
 
 SYSTEM_NAMESPACE = "kube-system"
@@ -89,10 +124,27 @@ class NodeGroupSources:
     static: tuple[StaticGroup, ...] = ()
     cluster_api: ClusterApiGroups | None = None
     by_label: LabelGroups | None = None
+    external_grpc: ExternalGrpcGroups | None = None
     plugin: PluginGroups | None = None
     daemon_sets: TrustedDaemonSets = field(default_factory=TrustedDaemonSets)
     autoscaler_namespaces: tuple[str, ...] = (SYSTEM_NAMESPACE,)
     """Where a Cluster Autoscaler is looked for. Elsewhere, anyone who can create a Deployment could stop writes."""
+
+    @property
+    def providers(self) -> tuple[ProviderSettings, ...]:
+        """Return those that are asked for their groups."""
+        return tuple(each for each in (self.external_grpc, self.plugin) if each is not None)
+
+    @property
+    def delete_nodes(self) -> bool:
+        """Whether nodes are drained and deleted through a provider."""
+        return any(each.delete_nodes for each in self.providers)
+
+    @property
+    def are_written(self) -> bool:
+        """Whether the sizes of some groups can be written."""
+        is_plugin_written = self.plugin is not None and self.plugin.writes
+        return self.cluster_api is not None or self.external_grpc is not None or is_plugin_written
 
 
 @dataclass(frozen=True, slots=True)

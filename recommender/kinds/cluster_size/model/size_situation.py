@@ -48,6 +48,8 @@ class ClusterSituation:
     """By namespace and name: the node that a pod runs on and that a what-if question removes."""
     writes_sizes: bool = False
     """Whether this program writes sizes, so that requested nodes that are missing are on their way."""
+    began: float | None = None
+    """When this process began to decide, in seconds since the Unix epoch; None where nothing is written."""
     last_decided: float | None = None
     """When sizes were decided last, in seconds since the Unix epoch; None: never."""
     confirmed: float | None = None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import Taint
 
+TO_BE_DELETED_TAINT: Final = "ToBeDeletedByClusterAutoscaler"
+"""Of a node that an autoscaler is removing; kube-proxy and cloud controllers send it no new connections."""
 _STARTUP_TAINTS: Final = frozenset(
     {
         "karpenter.sh/unregistered",
@@ -28,7 +30,7 @@ _AGENT_SUFFIX: Final = "/agent-not-ready"
 _STATE_TAINTS: Final = frozenset(
     {
         "DeletionCandidateOfClusterAutoscaler",
-        "ToBeDeletedByClusterAutoscaler",
+        TO_BE_DELETED_TAINT,
         "karpenter.sh/disrupted",
         "node.cloudprovider.kubernetes.io/shutdown",
         "node.cluster.x-k8s.io/outdated-revision",

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
-from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
+from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups, ProviderReference
+from recommender.kinds.cluster_size.model.size_settings import EXTERNAL_GRPC, provider_name
 from recommender.kinds.cluster_size.node_groups.autoscalers import autoscaler_kinds, cluster_autoscaler, karpenter_of
 from recommender.kinds.cluster_size.node_groups.cluster_api.groups import cluster_api_groups, needed_kinds
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered, discovery_facts_of
@@ -15,7 +16,7 @@ from recommender.kinds.cluster_size.node_groups.static import static_groups
 from recommender.kinds.cluster_size.node_groups.templates import NO_TAINTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterState, ObjectKind
     from recommender.kinds.cluster_size.model.size_settings import LabelGroups, NodeGroupSources
@@ -61,30 +62,34 @@ def object_kinds(sources: NodeGroupSources, cluster: ClusterState | None = None)
     Infrastructure templates are only known by the groups that name them: with a state that has the groups, their kinds
     are returned too.
     """
-    if sources.cluster_api is None:
+    if not sources.are_written:
         return frozenset()
+    autoscalers = autoscaler_kinds(sources.autoscaler_namespaces)
+    if sources.cluster_api is None:
+        return autoscalers
     objects = {} if cluster is None else cluster.objects
-    return needed_kinds(sources.cluster_api, objects) | autoscaler_kinds(sources.autoscaler_namespaces)
+    return needed_kinds(sources.cluster_api, objects) | autoscalers
 
 
 def node_groups(
     sources: NodeGroupSources,
     cluster: ClusterState,
     now: float,
-    plugin: PluginReading | None = None,
+    providers: Sequence[PluginReading] = (),
     passing: PassingTaints = NO_TAINTS,
 ) -> NodeGroups:
     """Return the groups of all sources, and what is wrong with them.
 
-    `now` is in seconds since the Unix epoch. `plugin` is what the plugin has last stated; None where there is none.
+    `now` is in seconds since the Unix epoch. `providers` are what the provider behind gRPC and the plugin have stated.
     `passing` are the taints that no template has.
-    A node that two groups claim belongs to the first, in the order static, clusterAPI, byLabel, plugin, and of static
-    groups in the order of the file. The other group is left out, since its size would be taken for too small.
+    A node that two groups claim belongs to the first, in the order static, clusterAPI, externalGRPC, byLabel, plugin,
+    and of static groups in the order of the file. The other group is left out, since its size would be taken for too
+    small.
     """
     world = discovery_facts_of(cluster, sources.daemon_sets, now, passing)
     if isinstance(world, Unknown):
         return NodeGroups(problems=(f"node groups are not known: {world.reason}",))
-    found = tuple(_sources(sources, cluster, world, plugin))
+    found = tuple(_sources(sources, cluster, world, {each.provider: each for each in providers}))
     problems = [*world.problems, *(problem for each in found for problem in each.problems)]
     groups: dict[str, NodeGroup] = {}
     group_of: dict[str, str] = {}
@@ -133,17 +138,24 @@ def _greedy_daemon_sets(groups: Iterable[NodeGroup], sources: NodeGroupSources) 
 
 
 def _sources(
-    sources: NodeGroupSources, cluster: ClusterState, world: DiscoveryFacts, plugin: PluginReading | None
+    sources: NodeGroupSources, cluster: ClusterState, world: DiscoveryFacts, providers: Mapping[str, PluginReading]
 ) -> Iterator[Discovered]:
     seen = cluster_autoscaler(cluster, sources.autoscaler_namespaces, world.now)
     known = None if isinstance(seen, Unknown) else seen
     yield static_groups(sources.static, world, known)
     if sources.cluster_api is not None:
         yield cluster_api_groups(sources.cluster_api, world, seen)
+    external = providers.get(EXTERNAL_GRPC)
+    if sources.external_grpc is not None and external is not None:
+        written_by = ProviderReference(EXTERNAL_GRPC, sources.external_grpc.delete_nodes)
+        yield plugin_groups(external, world, seen, written_by)
     if sources.by_label is not None:
         yield label_groups(sources.by_label, world, known)
-    if plugin is not None:
-        yield plugin_groups(plugin, world, known)
+    stated = sources.plugin
+    reading = None if stated is None else providers.get(provider_name(stated))
+    if stated is not None and reading is not None:
+        written = ProviderReference(reading.provider, stated.delete_nodes) if stated.writes else None
+        yield plugin_groups(reading, world, seen, written)
 
 
 def _claim_problem(group: NodeGroup, group_of: dict[str, str]) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from adapter.foundation.cluster.values.state import Unknown
 from recommender.kinds.cluster_size.model.groups import NodeGroup
+from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
 from recommender.kinds.cluster_size.node_groups.autoscalers import karpenter_of
 from recommender.kinds.cluster_size.node_groups.discovery_facts import NO_TEMPLATE, Discovered
 from recommender.kinds.cluster_size.node_groups.protocol import InstanceState
@@ -12,25 +15,51 @@ from recommender.kinds.cluster_size.node_groups.templates import stated_node
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.model.groups import ProviderReference
     from recommender.kinds.cluster_size.node_groups.autoscalers import SeenAutoscaler
     from recommender.kinds.cluster_size.node_groups.discovery_facts import DiscoveryFacts
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
 
 
-def plugin_groups(reading: PluginReading, world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
-    """Return the groups of a plugin; none, with the problem, if it has not answered."""
+def plugin_groups(
+    reading: PluginReading,
+    world: DiscoveryFacts,
+    seen: SeenAutoscaler | Unknown | None,
+    written: ProviderReference | None,
+) -> Discovered:
+    """Return the groups of a plugin; none, with the problem, if it has not answered.
+
+    `written` is what their sizes are written through; None if they are only recommended.
+    """
     if reading.problem:
-        return Discovered(problems=(f"the node groups of the plugin {reading.plugin} are left out: {reading.problem}",))
+        return Discovered(problems=(f"the node groups of {reading.shown} are left out: {reading.problem}",))
     members: dict[str, list[str]] = {}
     for node, group in reading.group_of.items():
         if node in world.nodes:
             members.setdefault(group, []).append(node)
-    return Discovered(tuple(_group(one, tuple(members.get(one.name, ())), world, seen) for one in reading.groups))
+    groups = (_group(one, tuple(members.get(one.name, ())), world, reading) for one in reading.groups)
+    kept = f"the node groups of {reading.shown} are those of its last answer: {reading.kept_because}"
+    return Discovered(
+        tuple(_with_writer(each, world, seen, written) for each in groups),
+        (kept,) if reading.kept_because else (),
+    )
 
 
-def _group(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts, seen: SeenAutoscaler | None) -> NodeGroup:
+def _with_writer(
+    group: NodeGroup, world: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None, written: ProviderReference | None
+) -> NodeGroup:
+    """Return the group with what its size is written through, and who else may change it."""
+    karpenter = karpenter_of(group.nodes, world.nodes)
+    if isinstance(seen, Unknown):
+        unknown = f"it is not known whether a Cluster Autoscaler manages it: {seen.reason}" if written else ""
+        return replace(group, provider=written, autoscaler=karpenter, paused=unknown)
+    other = seen.name if seen is not None and seen.has(group.name) else ""
+    return replace(group, provider=written, autoscaler=karpenter or other)
+
+
+def _group(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts, reading: PluginReading) -> NodeGroup:
     stated = None if one.template is None else _stated(one.name, one.template)
-    template = world.template(one.name, members, stated, "template of the plugin")
+    template = world.template(one.name, members, stated, f"template of {reading.shown}")
     going = {each.provider_id for each in one.instances if each.state is InstanceState.DELETING}
     return NodeGroup(
         name=one.name,
@@ -41,14 +70,15 @@ def _group(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts, se
         template=template,
         price=one.price,
         options=one.options,
-        autoscaler=karpenter_of(members, world.nodes) or (seen.name if seen is not None and seen.has(one.name) else ""),
+        gpu_label=one.gpu_label,
         deleting=tuple(name for name in members if _is_going(world.nodes[name], going)),
         problem=one.problem or ("" if template else NO_TEMPLATE),
     )
 
 
 def _is_going(node: ClusterNode, going: set[str]) -> bool:
-    return node.is_terminating or node.provider_id in going
+    is_marked = any(taint.key == TO_BE_DELETED_TAINT for taint in node.taints)
+    return node.is_terminating or node.provider_id in going or is_marked
 
 
 def _stated(group: str, node: ClusterNode) -> ClusterNode:

@@ -1,35 +1,76 @@
-"""The host of a plugin: it is loaded once, asked before each decision, and given up for this time if it hangs."""
+"""The host of a provider of node groups, which is asked before each decision and given up for this time if it hangs.
+
+Changes of sizes go the same way, so that a provider is never called twice at a time.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading, read_provider
-from recommender.kinds.cluster_size.node_groups.protocol import ENTRY_POINTS, ProviderNode
+from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups, provider_name
+from recommender.kinds.cluster_size.node_groups.plugin_reading import (
+    PluginError,
+    PluginReading,
+    group_id,
+    read_group,
+    read_provider,
+)
+from recommender.kinds.cluster_size.node_groups.protocol import (
+    ENTRY_POINTS,
+    OutcomeUnknownError,
+    ProviderNode,
+    WritableNodeGroup,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode
-    from recommender.kinds.cluster_size.model.size_settings import PluginGroups
+    from recommender.kinds.cluster_size.model.size_settings import PluginGroups, ProviderSettings
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
     from recommender.kinds.cluster_size.node_groups.protocol import CloudProvider
 
 _log = logging.getLogger(__name__)
 
-_SECONDS = 10.0
-"""How long a plugin may take for one answer."""
+_SECONDS: Final = 10.0
+"""How long a provider may take for one answer."""
+_SUSPECT_SECONDS: Final = 0.2
+"""The same for one that hung the last time: it must not delay the decision about the groups of others again."""
+_SLOW_SECONDS: Final = 2.0
+"""A provider that failed after so long hung."""
+_KEPT_SECONDS: Final = 60.0
+"""How long the last groups of a provider that fails count: an outage is no reason to ask other groups for nodes."""
+_CHANGE_SECONDS: Final = 15.0
+"""How long a change may take beyond the provider's own deadline."""
 
 
 class PluginMissingError(LookupError):
     """No installed package has the plugin, or several have; the message says what to do."""
 
 
-def load_provider(settings: PluginGroups) -> CloudProvider:
-    """Return the provider of a plugin. Raises PluginMissingError, and whatever the plugin raises."""
+class ProviderUnreachableError(Exception):
+    """The provider did not answer before anything was changed."""
+
+
+def load_provider(settings: ProviderSettings) -> CloudProvider:
+    """Return the provider that the settings name. Raises PluginMissingError, and whatever a plugin raises."""
+    if isinstance(settings, ExternalGrpcGroups):
+        # The packages of gRPC are optional, and take time and memory.
+        from recommender.kinds.cluster_size.node_groups.external_grpc.provider import (  # noqa: PLC0415 - see above
+            ExternalGrpcProvider,
+        )
+
+        return ExternalGrpcProvider(settings)
+    return _loaded_plugin(settings)
+
+
+def _loaded_plugin(settings: PluginGroups) -> CloudProvider:
     found = [each for each in entry_points(group=ENTRY_POINTS) if each.name == settings.name]
     if len(found) != 1:
         known = ", ".join(sorted(entry_points(group=ENTRY_POINTS).names)) or "none"
@@ -42,61 +83,156 @@ def load_provider(settings: PluginGroups) -> CloudProvider:
     return factory(settings.options)
 
 
+@dataclass(slots=True)
+class _Call:
+    """A call that runs in a thread of its own."""
+
+    since: float
+    ended: threading.Event = field(default_factory=threading.Event)
+    reading: PluginReading | None = None
+    group: PluginGroup | None = None
+    error: BaseException | None = None
+
+
 class PluginHost:
-    """Asks one plugin. For one thread; the plugin runs in a thread of its own."""
+    """Asks one provider. For any number of threads; the provider runs in a thread of its own, one call at a time."""
 
     def __init__(
         self,
-        settings: PluginGroups,
+        settings: ProviderSettings,
         *,
         seconds: float = _SECONDS,
-        load: Callable[[PluginGroups], CloudProvider] = load_provider,
+        load: Callable[[ProviderSettings], CloudProvider] = load_provider,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
+        self._name = provider_name(settings)
         self._seconds = seconds
         self._load = load
         self._clock = clock
         self._provider: CloudProvider | None = None
-        self._running: threading.Thread | None = None
-        self._since = 0.0
-        self._reading = PluginReading(settings.name)
+        self._turn = threading.Lock()
+        """Held by the call that runs, until it ends, even if nobody waits for it any more."""
+        self._running: _Call | None = None
+        self._is_suspect = False
+        self._good: PluginReading | None = None
+        self._good_at = 0.0
 
     def read(self, nodes: Iterable[ClusterNode]) -> PluginReading:
-        """Return what the plugin states now. One that raises or does not answer in time has no groups, and a problem.
+        """Return what the provider states now; for a minute, what it stated last where it fails.
 
-        While a former call has not ended, no other one begins.
+        One that raises or does not answer in time has no groups then, and a problem. While a former call has not ended,
+        no other one begins.
         """
-        if self._running is not None and self._running.is_alive():
-            return self._without(f"its call that began {self._clock() - self._since:.0f} s ago has not ended")
-        known = tuple(ProviderNode(node.name, node.provider_id, node.labels) for node in nodes)
-        self._since = self._clock()
-        self._running = threading.Thread(target=self._ask, args=(known,), name="node group plugin", daemon=True)
-        self._running.start()
-        self._running.join(self._seconds)
-        if self._running.is_alive():
-            return self._without(f"it has not answered within {self._seconds:g} s")
-        return self._reading
+        known = tuple(ProviderNode(node.name, node.provider_id, node.labels, node.annotations) for node in nodes)
+        seconds = _SUSPECT_SECONDS if self._is_suspect else self._seconds
+        call = self._begun(partial(self._read, known), 0.0)
+        if call is None:
+            running = self._running
+            since = 0.0 if running is None else self._clock() - running.since
+            return self._without(f"its call that began {since:.0f} s ago has not ended")
+        if not call.ended.wait(seconds):
+            self._is_suspect = True
+            return self._without(f"it has not answered within {seconds:g} s")
+        if call.reading is not None and not call.reading.problem:
+            return call.reading
+        return self._without(call.reading.problem if call.reading is not None else _text(call.error))
+
+    def look(self, group: str) -> PluginGroup:
+        """Return what the provider states of a group right now. Raises ProviderUnreachableError."""
+        call = self._begun(partial(self._look, group), self._seconds)
+        if call is None or not call.ended.wait(self._seconds):
+            raise ProviderUnreachableError(f"{self._name} has not answered within {self._seconds:g} s")
+        if call.group is None:
+            raise ProviderUnreachableError(f"{self._name}: {_text(call.error)}")
+        return call.group
+
+    def change(self, group: str, change: Callable[[WritableNodeGroup], None]) -> None:
+        """Make one change. Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError before anything."""
+        call = self._begun(partial(self._change, group, change), self._seconds)
+        if call is None:
+            raise ProviderUnreachableError(f"{self._name}: a former call has not ended")
+        if not call.ended.wait(self._seconds + _CHANGE_SECONDS):
+            raise OutcomeUnknownError(f"{self._name} has not answered within {self._seconds + _CHANGE_SECONDS:g} s")
+        if call.error is not None:
+            if isinstance(call.error, OutcomeUnknownError | PluginError | ProviderUnreachableError):
+                raise call.error
+            raise PluginError(_text(call.error)) from call.error
 
     def close(self) -> None:
-        """Let the plugin release what it holds, unless a call hangs in it."""
-        if self._provider is None or (self._running is not None and self._running.is_alive()):
+        """Let the provider release what it holds, unless a call hangs in it."""
+        if self._provider is None or not self._turn.acquire(blocking=False):
             return
         provider, self._provider = self._provider, None
         try:
             provider.close()
         except Exception as error:  # noqa: BLE001 - code of others, while the program ends
-            _log.warning("the plugin %s could not be closed: %s: %s", self._settings.name, type(error).__name__, error)
+            _log.warning("%s could not be closed: %s: %s", self._name, type(error).__name__, error)
+        finally:
+            self._turn.release()
 
-    def _ask(self, nodes: tuple[ProviderNode, ...]) -> None:
+    def _begun(self, work: Callable[[_Call], None], wait_seconds: float) -> _Call | None:
+        """Begin a call; None if a former one has not ended within the time."""
+        is_free = self._turn.acquire(timeout=wait_seconds) if wait_seconds > 0 else self._turn.acquire(blocking=False)
+        if not is_free:
+            return None
+        call = self._running = _Call(self._clock())
         try:
-            if self._provider is None:
-                self._provider = self._load(self._settings)
-            self._reading = read_provider(self._settings.name, self._provider, nodes)
-        except PluginMissingError as error:
-            self._reading = self._without(str(error))
+            threading.Thread(target=self._run, args=(work, call), name="node group plugin", daemon=True).start()
+        except RuntimeError:
+            self._turn.release()
+            raise
+        return call
+
+    def _run(self, work: Callable[[_Call], None], call: _Call) -> None:
+        try:
+            work(call)
         except Exception as error:  # noqa: BLE001 - code of others may raise anything, and must not end the loop
-            self._reading = self._without(f"{type(error).__name__}: {error}")
+            call.error = error
+        finally:
+            has_failed = call.error is not None or (call.reading is not None and bool(call.reading.problem))
+            self._is_suspect = has_failed and self._clock() - call.since > _SLOW_SECONDS
+            self._turn.release()
+            call.ended.set()
+
+    def _loaded(self) -> CloudProvider:
+        if self._provider is None:
+            self._provider = self._load(self._settings)
+        return self._provider
+
+    def _read(self, nodes: tuple[ProviderNode, ...], call: _Call) -> None:
+        try:
+            call.reading = read_provider(self._name, self._loaded(), nodes)
+        except PluginMissingError as error:
+            call.reading = PluginReading(self._name, problem=str(error))
+        else:
+            self._good, self._good_at = call.reading, self._clock()
+
+    def _look(self, name: str, call: _Call) -> None:
+        provider = self._loaded()
+        provider.refresh()
+        call.group = read_group(self._group(provider, name))
+
+    def _change(self, name: str, change: Callable[[WritableNodeGroup], None], _call: _Call) -> None:
+        change(self._group(self._loaded(), name))
+
+    @staticmethod
+    def _group(provider: CloudProvider, name: str) -> WritableNodeGroup:
+        found = next((each for each in provider.node_groups() if group_id(each) == name), None)
+        if found is None:
+            raise PluginError(f"there is no group {name!r} any more")
+        if not isinstance(found, WritableNodeGroup):
+            raise PluginError(f"the group {name!r} lacks increase_size, decrease_target_size or delete_nodes")
+        return found
 
     def _without(self, problem: str) -> PluginReading:
-        return PluginReading(self._settings.name, problem=problem)
+        good = self._good
+        if good is not None and self._clock() - self._good_at <= _KEPT_SECONDS:
+            return replace(good, kept_because=problem)
+        return PluginReading(self._name, problem=problem)
+
+
+def _text(error: BaseException | None) -> str:
+    if error is None:
+        return "it has no answer"
+    return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"

@@ -13,7 +13,12 @@ from adapter.foundation.cluster.facts.objects import FactError, node_of
 from adapter.foundation.cluster.forms.objects import NodeForm
 from adapter.foundation.objects.decoders import converted
 from recommender.kinds.cluster_size.model.groups import GroupOptions
-from recommender.kinds.cluster_size.node_groups.protocol import InstanceState, ProviderInstance, ProviderNode
+from recommender.kinds.cluster_size.node_groups.protocol import (
+    InstanceState,
+    LabelsGpuNodes,
+    ProviderInstance,
+    ProviderNode,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +43,8 @@ class PluginGroup:
     template: ClusterNode | None = None
     price: float | None = None
     options: GroupOptions = field(default_factory=GroupOptions)
+    gpu_label: str = ""
+    """Of nodes with GPUs, beside those that are known; empty if there is none."""
     problem: str = ""
 
 
@@ -45,15 +52,24 @@ class PluginGroup:
 class PluginReading:
     """All that a plugin states at one moment."""
 
-    plugin: str
+    provider: str
+    """`externalGRPC`, or the name of a plugin with `plugin/` before it."""
     groups: tuple[PluginGroup, ...] = ()
     group_of: Mapping[str, str] = field(default_factory=dict)
     """Group by node."""
     problem: str = ""
     """Why the plugin has no groups now; empty if it has answered."""
+    kept_because: str = ""
+    """Why these are the groups of an earlier answer; empty if they are not."""
+
+    @property
+    def shown(self) -> str:
+        """`the plugin example`, or `externalGRPC`."""
+        kind, _, name = self.provider.partition("/")
+        return f"the plugin {name}" if name else kind
 
 
-def read_provider(plugin: str, provider: CloudProvider, nodes: Iterable[ProviderNode]) -> PluginReading:
+def read_provider(name: str, provider: CloudProvider, nodes: Iterable[ProviderNode]) -> PluginReading:
     """Refresh a provider and return what it states. Raises PluginError, and whatever the plugin raises.
 
     A group that states what cannot be has a problem, and the others have not.
@@ -61,25 +77,25 @@ def read_provider(plugin: str, provider: CloudProvider, nodes: Iterable[Provider
     provider.refresh()
     groups: dict[str, PluginGroup] = {}
     for each in provider.node_groups():
-        name = group_id(each)
-        if name in groups:
-            raise PluginError(f"two groups have the id {name!r}")
+        group = group_id(each)
+        if group in groups:
+            raise PluginError(f"two groups have the id {group!r}")
         try:
-            groups[name] = read_group(each)
+            groups[group] = read_group(each)
         except PluginError as error:
-            groups[name] = PluginGroup(name, problem=str(error))
+            groups[group] = PluginGroup(group, problem=str(error))
     group_of = {}
     for node in nodes:
         owner = provider.node_group_for_node(node)
         if owner is None:
             continue
-        name = group_id(owner)
-        if name not in groups:
+        group = group_id(owner)
+        if group not in groups:
             raise PluginError(
-                f"node_group_for_node gives node {node.name} to {name!r}, which node_groups does not list"
+                f"node_group_for_node gives node {node.name} to {group!r}, which node_groups does not list"
             )
-        group_of[node.name] = name
-    return PluginReading(plugin, tuple(groups.values()), group_of)
+        group_of[node.name] = group
+    return PluginReading(name, tuple(groups.values()), group_of)
 
 
 def group_id(group: ProviderNodeGroup) -> str:
@@ -104,6 +120,7 @@ def read_group(group: ProviderNodeGroup) -> PluginGroup:
         template=_template(group.template()),
         price=_price(group.price()),
         options=_options(group.options()),
+        gpu_label=group.gpu_label() if isinstance(group, LabelsGpuNodes) else "",
     )
 
 

@@ -9,16 +9,16 @@ A package names a factory as an entry point of the group `tidewatch.node_groups`
 
 `options` is what the configuration states beside the name. The methods are those of Cluster Autoscaler's interfaces
 CloudProvider and NodeGroup that a recommendation needs. Only `refresh` may ask the cloud, and it is called once before
-each decision; the other methods answer from memory. All are called by one thread at a time. Nothing is ever written
-through a plugin: the sizes of its groups are recommended.
-`contract.check_provider` tests an implementation.
+each decision and each write; the other methods answer from memory. All are called by one thread at a time.
+Sizes are recommended, and written only if the configuration says `writes: true`: then each group is a
+`WritableNodeGroup`. `contract.check_provider` and `contract.check_writes` test an implementation.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +36,8 @@ class ProviderNode:
     provider_id: str = ""
     """`spec.providerID`."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Those that the recommender reads; not all of the object."""
 
 
 class InstanceState(StrEnum):
@@ -92,6 +94,40 @@ class ProviderNodeGroup(Protocol):
     def options(self) -> GroupOptions | None:
         """Return what the group overrides of the settings; None for nothing."""
         ...
+
+
+@runtime_checkable
+class LabelsGpuNodes(Protocol):
+    """A group whose provider has a label of its own for nodes with GPUs."""
+
+    def gpu_label(self) -> str:
+        """Return the key of the label; empty if there is none."""
+        ...
+
+
+@runtime_checkable
+class WritableNodeGroup(ProviderNodeGroup, Protocol):
+    """A group whose size can be changed.
+
+    Each method returns once the cloud has accepted the change, which the target size then shows. Whatever it raises
+    counts as a refusal by the cloud, and `OutcomeUnknownError` as a change that may have taken effect.
+    """
+
+    def increase_size(self, delta: int) -> None:
+        """Request so many more nodes."""
+        ...
+
+    def decrease_target_size(self, delta: int) -> None:
+        """Take back so many requested nodes that have not come; `delta` is negative. No machine is deleted."""
+        ...
+
+    def delete_nodes(self, nodes: Sequence[ProviderNode]) -> None:
+        """Delete the machines of these nodes, which lowers the target size by as many."""
+        ...
+
+
+class OutcomeUnknownError(Exception):
+    """A change was requested, and may or may not have taken effect: it is looked for before anything else is asked."""
 
 
 class CloudProvider(Protocol):

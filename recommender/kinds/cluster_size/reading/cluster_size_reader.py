@@ -20,6 +20,7 @@ from adapter.foundation.documents.scalars import (
 from adapter.foundation.documents.sections import Key, Section
 from adapter.foundation.documents.shapes import ListOf
 from adapter.foundation.objects.names import label_key_problem
+from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.size_settings import (
     SYSTEM_NAMESPACE,
     ClusterSizeSettings,
@@ -81,9 +82,26 @@ def _settings(
     settings = ClusterSizeSettings(
         replace(node_groups, **trusted), passing_taints=PassingTaints(startup_taints, status_taints), **others
     )
+    settings = replace(settings, node_groups=_with_defaults(settings))
     if priorities is None:
         priorities = PEERS_PRIORITIES if PRIORITY in settings.expanders else PrioritySource()
     return replace(settings, priorities=priorities.by_number, priorities_config_map=priorities.config_map)
+
+
+def _with_defaults(settings: ClusterSizeSettings) -> NodeGroupSources:
+    """Return the sources, of which the provider behind gRPC is told what holds for all groups."""
+    external, scale_down = settings.node_groups.external_grpc, settings.scale_down
+    if external is None:
+        return settings.node_groups
+    defaults = GroupOptions(
+        utilization_threshold_ratio=scale_down.utilization_threshold_ratio,
+        gpu_utilization_threshold_ratio=scale_down.gpu_utilization_threshold_ratio,
+        unneeded_seconds=scale_down.unneeded_seconds,
+        unready_seconds=scale_down.unready_seconds,
+        max_node_provision_seconds=settings.max_node_provision_seconds,
+        ignore_daemon_sets_utilization=scale_down.ignore_daemon_sets_utilization,
+    )
+    return replace(settings.node_groups, external_grpc=replace(external, defaults=defaults))
 
 
 _SCHEDULES: Final = ListOf(

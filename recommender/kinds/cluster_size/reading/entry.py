@@ -44,11 +44,15 @@ def check_entry(given: Given, outputs: frozenset[Output]) -> Iterator[DocumentPr
         message = "`capacityBuffer` has no effect without the output of this name"
         yield given.problem("capacityBuffer", message, "add it to outputs")
     subject = given.get(_KEY)
-    if Output.SCALE in outputs and subject and subject.node_groups.cluster_api is None:
-        yield given.problem("outputs", _not_scalable(subject), "write nodeGroups: {clusterAPI: …}, or remove scale")
+    if Output.SCALE in outputs and subject and not subject.node_groups.are_written:
+        fix = "write nodeGroups: {clusterAPI: …} or {externalGRPC: …}, or remove scale"
+        yield given.problem("outputs", _not_scalable(subject), fix)
 
 
 def _not_scalable(subject: ClusterSizeSettings) -> str:
     if subject.node_groups.plugin is not None:
-        return "the output scale writes sizes of Cluster API only: nothing is written through a plugin of node groups"
-    return "the output scale needs node groups whose sizes can be written"
+        return "the output scale writes nothing through a plugin of node groups without `plugin.writes: true`"
+    return (
+        "the output scale needs node groups whose sizes can be written: those of `static` and `byLabel` can only be "
+        "recommended"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.documents.scalars import (
@@ -9,10 +10,12 @@ from adapter.foundation.documents.scalars import (
     LABEL_KEY,
     NAMESPACE,
     OBJECT_NAME,
+    PATH,
     TEXT,
     TEXTS_MAY_BE_EMPTY,
     Bounds,
     checked,
+    duration,
     number,
     whole,
 )
@@ -21,6 +24,7 @@ from adapter.foundation.documents.shapes import Anything, ListOf, OneOf
 from adapter.foundation.documents.tree import MappingNode, SequenceNode
 from recommender.kinds.cluster_size.model.size_settings import (
     ClusterApiGroups,
+    ExternalGrpcGroups,
     LabelGroups,
     NodeGroupSources,
     PluginGroups,
@@ -103,6 +107,45 @@ def _check_sources(given: Given) -> Iterator[DocumentProblem]:
         yield entry.value.problem(*_NO_NAMESPACES)
 
 
+def _is_no_address(value: str) -> bool:
+    host, separator, port = value.rpartition(":")
+    return not (separator and host and port.isascii() and port.isdecimal() and 0 < int(port) < 65536)
+
+
+def _check_external_grpc(given: Given) -> Iterator[DocumentProblem]:
+    missing = [name for name in ("grpc", "google.protobuf") if not _is_installed(name)]
+    if missing:
+        message = f"`externalGRPC` needs Python packages that are not installed ({', '.join(missing)})"
+        yield given.node.problem(message, "install tidewatch[grpc], or use the image of Tidewatch, which has them")
+    if given.has("certFile") != given.has("keyFile"):
+        present, absent = ("certFile", "keyFile") if given.has("certFile") else ("keyFile", "certFile")
+        yield given.problem(present, f"`{present}` is given without `{absent}`", "write both, or neither")
+    if given.has("caFile"):
+        return
+    if given.has("certFile") or given.has("keyFile"):
+        key = "certFile" if given.has("certFile") else "keyFile"
+        yield given.problem(key, "`caFile` is missing: without it nobody verifies the provider", "write caFile")
+    elif not _is_local(given.get("address") or ""):
+        message = "`caFile` is missing: without TLS, anyone on the way could change sizes and delete nodes"
+        yield given.node.problem(message, "write caFile, and certFile and keyFile for mutual TLS")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _is_local(address: str) -> bool:
+    return not address or address.rpartition(":")[0] in {"127.0.0.1", "[::1]", "localhost"}
+
+
+def _check_plugin(given: Given) -> Iterator[DocumentProblem]:
+    if given.get("deleteNodes") and not given.get("writes"):
+        yield given.problem("deleteNodes", "`deleteNodes` has no effect without `writes: true`", "write writes: true")
+
+
 def _sources_of(groups: list[StaticGroup]) -> NodeGroupSources:
     return NodeGroupSources(static=tuple(groups))
 
@@ -162,13 +205,35 @@ _BY_LABEL: Final = Section(
     ),
     _check_sizes,
 )
+_EXTERNAL_GRPC: Final = Section(
+    "externalGRPC",
+    ExternalGrpcGroups,
+    (
+        Key(
+            "address",
+            checked("an address", _is_no_address, "write the host and the port of the provider, such as cloud:8086"),
+            "Host and port of the provider.",
+            "cloud-provider.kube-system:8086",
+        ),
+        Key("caFile", PATH, "File with the certificates that sign the provider's."),
+        Key("certFile", PATH, "File with the certificate that the provider verifies."),
+        Key("keyFile", PATH, "File with the key of that certificate."),
+        Key("timeout", duration(0.1, 60), "How long a call may take.", into="timeout_seconds"),
+        Key("prices", _PRICES, "What a node costs in an hour, by the id of the group."),
+        Key("deleteNodes", BOOLEAN, "Whether nodes that should go are drained and deleted.", into="delete_nodes"),
+    ),
+    _check_external_grpc,
+)
 _PLUGIN: Final = Section(
     "plugin",
     PluginGroups,
     (
         Key("name", TEXT, "Entry point of the group tidewatch.node_groups.", "NAME"),
         Key("options", mapping_of("plugin.options", TEXTS_MAY_BE_EMPTY, Anything()), "What it takes."),
+        Key("writes", BOOLEAN, "Whether sizes are written through it with the output scale."),
+        Key("deleteNodes", BOOLEAN, "Whether nodes that should go are drained and deleted.", into="delete_nodes"),
     ),
+    _check_plugin,
 )
 _SOURCES: Final = Section(
     "nodeGroups",
@@ -176,6 +241,7 @@ _SOURCES: Final = Section(
     (
         Key("static", _STATIC_GROUPS, "Groups of this file."),
         Key("clusterAPI", _CLUSTER_API, "Groups of Cluster API."),
+        Key("externalGRPC", _EXTERNAL_GRPC, "Groups of a provider that speaks Cluster Autoscaler's gRPC protocol."),
         Key("byLabel", _BY_LABEL, "A group for each value of a label."),
         Key("plugin", _PLUGIN, "Groups of a plugin."),
     ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED, TO_BE_DELETED_TAINT
+from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
+from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason, percent_of
 from recommender.kinds.cluster_size.scale_down.utilization import (
     Utilization,
@@ -92,6 +93,7 @@ def _options(group: NodeGroup, settings: ScaleDownSettings, now: float) -> Utili
         now=now,
         ignore_daemon_sets=settings.ignore_daemon_sets_utilization if ignored is None else ignored,
         ignore_mirror_pods=settings.ignore_mirror_pods_utilization,
+        gpu_label=group.gpu_label,
     )
 
 

@@ -16,9 +16,8 @@ SAFE_TO_EVICT_LOCAL_VOLUMES: Final = _PREFIX + "safe-to-evict-local-volumes"
 SCALE_DOWN_DISABLED: Final = _PREFIX + "scale-down-disabled"
 DELAY_DELETION: Final = ("delay-deletion." + _PREFIX, _PREFIX + "delay-deletion.")
 """How annotations of nodes begin that delay their deletion; each program that needs time adds its own name."""
-TO_BE_DELETED_TAINT: Final = "ToBeDeletedByClusterAutoscaler"
 
-_MIRROR_POD: Final = "kubernetes.io/config.mirror"
+MIRROR_POD: Final = "kubernetes.io/config.mirror"
 _LONG_TERMINATING_SECONDS: Final = 30.0
 """Time that a pod may take beyond its grace period before it no longer counts (`PodLongTerminatingExtraThreshold`)."""
 
@@ -32,7 +31,7 @@ def is_daemon_set_pod(pod: ClusterPod) -> bool:
 
 def is_mirror_pod(pod: ClusterPod) -> bool:
     """Whether the pod shows a static pod of its node."""
-    return pod.facts is not None and _MIRROR_POD in pod.facts.annotations
+    return pod.facts is not None and MIRROR_POD in pod.facts.annotations
 
 
 def is_long_terminating(pod: ClusterPod, now: float) -> bool:

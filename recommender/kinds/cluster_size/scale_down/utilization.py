@@ -41,6 +41,8 @@ class UtilizationOptions:
     """Seconds since the Unix epoch, for pods that should have ended long ago."""
     ignore_daemon_sets: bool = False
     ignore_mirror_pods: bool = False
+    gpu_label: str = ""
+    """A further label of nodes with GPUs; empty if there is none."""
 
 
 def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization:
@@ -48,7 +50,7 @@ def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization
 
     GPUs that the node does not offer now count as unused. Raises UtilizationError if the node offers no CPU or memory.
     """
-    gpus = tuple(_gpu_resources(info))
+    gpus = tuple(_gpu_resources(info, options.gpu_label))
     if gpus:
         shares = [(_gpu_share(info, resource, options), resource) for resource in gpus]
         ratio, resource = max(shares)
@@ -57,13 +59,13 @@ def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization
     return Utilization(cpu, CPU) if cpu > memory else Utilization(memory, MEMORY)
 
 
-def _gpu_resources(info: NodeInfo) -> Iterator[str]:
+def _gpu_resources(info: NodeInfo, label: str) -> Iterator[str]:
     """Yield the names of the GPUs, or parts of GPUs, that the node has, or will have by its labels."""
     present = {name for name, amount in info.node.capacity.items() if amount.nanos > 0}
     present |= {name for name, amount in info.allocatable.items() if amount > 0}
     gpus = sorted(filter(is_gpu, present))
     yield from gpus
-    if not gpus and has_gpu_label(info.node):
+    if not gpus and has_gpu_label(info.node, label):
         yield _DEFAULT_GPU
 
 

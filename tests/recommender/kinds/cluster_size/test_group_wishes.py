@@ -54,7 +54,7 @@ def test_a_group_that_grows_removes_nothing() -> None:
             {"autoscaler": "Karpenter (NodePool a)"},
             "Karpenter (NodePool a) manages it: use the outputs metric",
         ),
-        ({"scalable": None}, "no object holds its size: only groups of clusterAPI can be scaled"),
+        ({"scalable": None}, "its size can only be recommended: groups of static and byLabel are read-only"),
         ({"paused": "it is paused by spec.paused"}, "it is paused by spec.paused"),
         ({"problem": "it has no template"}, "it has no template"),
     ],

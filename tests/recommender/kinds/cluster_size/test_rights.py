@@ -71,6 +71,18 @@ CASES = {
     "groups of the file": (f"clusterSize: {{{STATIC}}}", ALWAYS),
     "groups by label": ("clusterSize: {nodeGroups: {byLabel: {key: pool}}}", ALWAYS),
     "groups of a plugin": ("clusterSize: {nodeGroups: {plugin: {name: cloud}}}", ALWAYS),
+    "a provider that is only read": (
+        "clusterSize: {nodeGroups: {externalGRPC: {address: 'localhost:1'}}}",
+        ALWAYS | SEEN,
+    ),
+    "a provider that deletes nodes": (
+        "clusterSize: {nodeGroups: {externalGRPC: {address: 'localhost:1', deleteNodes: true}}}\n  outputs: [scale]",
+        ALWAYS | SEEN | {"get,update nodes", "create pods/eviction"},
+    ),
+    "a plugin that writes and deletes": (
+        "clusterSize: {nodeGroups: {plugin: {name: cloud, writes: true, deleteNodes: true}}}\n  outputs: [scale]",
+        ALWAYS | SEEN | {"get,update nodes", "create pods/eviction"},
+    ),
     "Cluster API in a namespace": (
         "clusterSize: {nodeGroups: {clusterAPI: {namespace: capi}}}",
         ALWAYS | reading("capi: "),

@@ -33,8 +33,8 @@ MEMORY = Memory()
 
 
 class NoPlugins:
-    def read(self, *_: object) -> None:
-        """Return None."""
+    def read(self, *_: object) -> tuple[()]:
+        return ()
 
 
 class World:

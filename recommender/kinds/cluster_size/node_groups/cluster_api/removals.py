@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterState, JsonObject
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups
+    from recommender.outputs.wishes import NodeRemoval
 
 DELETE_MARK: Final = f"{kinds.CLUSTER_API_GROUP}/delete-machine"
 """The annotation of Machines that go first when the size of their group is lowered."""
@@ -31,6 +32,8 @@ class RemovalPlan:
     machines: tuple[MachineRemoval, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
     """By node that is not removed, why not."""
+    nodes: tuple[NodeRemoval, ...] = ()
+    """Of a group of a provider, which has no Machines."""
 
 
 def plan_removals(

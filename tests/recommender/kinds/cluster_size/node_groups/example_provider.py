@@ -30,6 +30,10 @@ class ExampleGroup:
     name: str
     machines: list[str] = field(default_factory=list)
     answers: dict[str, object] = field(default_factory=dict)
+    changes: list[tuple[str, object]] = field(default_factory=list)
+    """The changes that were asked for."""
+    on_change: Callable[[], object] = lambda: None
+    """What happens at the end of a change."""
 
     def _answer(self, method: str, usual: object) -> object:
         found = self.answers.get(method, usual)
@@ -59,6 +63,23 @@ class ExampleGroup:
 
     def options(self) -> GroupOptions | None:
         return self._answer("options", None)  # type: ignore[return-value]
+
+    def increase_size(self, delta: int) -> None:
+        self.changes.append(("increase", delta))
+        self.machines += [f"x:///{self.name}-{len(self.changes)}-{number}" for number in range(delta)]
+        self.on_change()
+
+    def decrease_target_size(self, delta: int) -> None:
+        self.changes.append(("decrease", delta))
+        self.answers["target_size"] = self.target_size() + delta
+        self.on_change()
+
+    def delete_nodes(self, nodes: Sequence[ProviderNode]) -> None:
+        self.changes.append(("delete", [node.name for node in nodes]))
+        if any(node.provider_id not in self.machines for node in nodes):
+            raise ValueError("the node is of another group")
+        self.machines = [each for each in self.machines if each not in {node.provider_id for node in nodes}]
+        self.on_change()
 
 
 @dataclass

@@ -32,7 +32,7 @@ def read(provider: ExampleProvider) -> PluginReading:
 
 
 def groups_of(reading: PluginReading) -> NodeGroups:
-    return node_groups(NodeGroupSources(plugin=SETTINGS), state(nodes=NODES), 1000.0, reading)
+    return node_groups(NodeGroupSources(plugin=SETTINGS), state(nodes=NODES), 1000.0, (reading,))
 
 
 def test_a_plugin_states_groups_and_whose_nodes_they_are() -> None:

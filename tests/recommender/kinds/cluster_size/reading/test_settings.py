@@ -28,6 +28,7 @@ from recommender.kinds.cluster_size.model.size_settings import (
     WorkloadForecast,
 )
 from recommender.kinds.cluster_size.model.taints import PassingTaints
+from recommender.kinds.cluster_size.reading import node_groups
 from recommender.kinds.cluster_size.reading.cluster_size_reader import CLUSTER_SIZE
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ GROUP: Final = "nodeGroups: [{name: a, max: 3, selector: {pool: a}, %s}]"
             "expander: random",
             "`clusterSize.nodeGroups` is missing: write nodeGroups: {clusterAPI: {namespaces: [capi-system]}}",
         ),
-        ("nodeGroups: {}", "`nodeGroups` is empty: write one of static, clusterAPI, byLabel, plugin"),
+        ("nodeGroups: {}", "`nodeGroups` is empty: write one of static, clusterAPI, externalGRPC, byLabel, plugin"),
         *((f"nodeGroups: {{clusterAPI: {text}}}", NO_NAMESPACES) for text in ("", "{}", "{namespaces: []}")),
         (
             "nodeGroups: {clusterAPI: {namespace: a, namespaces: [b]}}",
@@ -270,6 +271,25 @@ GROUP: Final = "nodeGroups: [{name: a, max: 3, selector: {pool: a}, %s}]"
         (
             f"{BY_LABEL}\nautoscalerNamespaces: [Ops]",
             "'Ops' is not the name of a namespace: write lower-case letters, digits and -",
+        ),
+        (
+            "nodeGroups: {externalGRPC: {address: 'cloud:8086'}}",
+            (
+                "`caFile` is missing: without TLS, anyone on the way could change sizes and delete nodes: write "
+                "caFile, and certFile and keyFile for mutual TLS"
+            ),
+        ),
+        (
+            "nodeGroups: {externalGRPC: {address: 'cloud:8086', caFile: a, certFile: b}}",
+            "`certFile` is given without `keyFile`: write both, or neither",
+        ),
+        (
+            "nodeGroups: {externalGRPC: {address: cloud}}",
+            "'cloud' is not an address: write the host and the port of the provider, such as cloud:8086",
+        ),
+        (
+            "nodeGroups: {plugin: {name: a, deleteNodes: true}}",
+            "`deleteNodes` has no effect without `writes: true`: write writes: true",
         ),
         ("nodeGroups: []", "there are no node groups: write one, such as {name: a, max: 20, selector: {pool: a}}"),
         ("nodeGroups: {clusterApi: {}}", "the key 'clusterApi' is not known: did you mean 'clusterAPI'?"),
@@ -382,6 +402,27 @@ GROUP: Final = "nodeGroups: [{name: a, max: 3, selector: {pool: a}, %s}]"
 )
 def test_a_mistake_is_named_with_what_to_write(text: str, problem: str) -> None:
     assert problem_of(text) == problem
+
+
+def test_without_the_packages_of_grpc_a_provider_is_refused_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(node_groups, "find_spec", lambda name: None if name == "grpc" else name)
+    problem = problem_of("nodeGroups: {externalGRPC: {address: 'localhost:8086'}}")
+    assert problem == (
+        "`externalGRPC` needs Python packages that are not installed (grpc): install tidewatch[grpc], or use the image "
+        "of Tidewatch, which has them"
+    )
+
+
+def test_a_provider_is_told_what_holds_for_all_groups() -> None:
+    text = "nodeGroups: {externalGRPC: {address: 'localhost:8086', timeout: 2s, prices: {a: 0.5}}}"
+    external = settings_of(
+        f"{text}\nmaxNodeProvisionTime: 5m\nscaleDown: {{unneededTime: 3m}}"
+    ).node_groups.external_grpc
+    assert external is not None
+    assert (external.timeout_seconds, external.prices, external.delete_nodes) == (2.0, {"a": 0.5}, False)
+    assert external.defaults == GroupOptions(0.5, 0.5, 180.0, 1200.0, 300.0, ignore_daemon_sets_utilization=False)
 
 
 def test_all_mistakes_are_reported_in_the_order_of_the_file() -> None:

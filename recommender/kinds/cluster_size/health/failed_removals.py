@@ -1,0 +1,33 @@
+"""Removals of nodes that failed: their nodes say so, and no other node goes for a while. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from adapter.foundation.cluster.values.state import Observed
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterState
+    from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+
+FAILED_REMOVAL: Final = "tidewatch.io/removal-failed"
+"""The annotation of a node that was to be removed and is in use again: since when, in seconds since the Unix epoch."""
+
+
+def with_failed_removals(memory: ClusterSizeMemory, cluster: ClusterState, now: float) -> ClusterSizeMemory:
+    """Return the memory with the last removal that failed, by which `delayAfterFailure` begins.
+
+    It is stated by the node, since the process that drained it may be another one.
+    """
+    nodes = cluster.nodes.value if isinstance(cluster.nodes, Observed) else ()
+    times = [time for node in nodes if (time := _seconds(node.annotations.get(FAILED_REMOVAL, ""))) is not None]
+    last = max((min(each, now) for each in times), default=None)
+    if last is None or (memory.last_failure is not None and memory.last_failure >= last):
+        return memory
+    return replace(memory, last_failure=last)
+
+
+def _seconds(text: str) -> float | None:
+    return float(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None

@@ -1,0 +1,157 @@
+"""The connection to a provider: mutual TLS, and calls of which each has a deadline and is sent at most once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
+
+import grpc
+
+from adapter.foundation.sources.kubernetes.errors import trimmed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
+
+_SERVICE: Final = "/clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/"
+_LARGEST_ANSWER_BYTES: Final = 32 * 2**20
+_OPTIONS: Final = (
+    ("grpc.max_receive_message_length", _LARGEST_ANSWER_BYTES),
+    # A call that changes a size must not be repeated below this program.
+    ("grpc.enable_retries", 0),
+    # A provider is a service of the cluster.
+    ("grpc.enable_http_proxy", 0),
+)
+_UNKNOWN_OUTCOMES: Final = frozenset(
+    {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
+)
+_AT_ONCE: Final = 8
+"""Calls under way at the same time."""
+
+
+class WireMessage(Protocol):
+    """A message of protobuf."""
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
+        """Return the message as bytes."""
+        ...
+
+
+class WireAnswer(WireMessage, Protocol):
+    """A message that is read."""
+
+    @classmethod
+    def FromString(cls, s: bytes) -> Self:  # noqa: N802 - likewise
+        """Return the message that the bytes hold."""
+        ...
+
+
+A = TypeVar("A", bound=WireAnswer)
+A_co = TypeVar("A_co", covariant=True)
+
+
+class CallError(Exception):
+    """A call failed; the message names it and what the provider states."""
+
+    def __init__(self, method: str, code: grpc.StatusCode, details: str) -> None:
+        """`details` are the provider's words, which are cut."""
+        super().__init__(f"{method}: {code.name}: {trimmed(details) or 'no message'}")
+        self.code = code
+
+    @property
+    def is_unimplemented(self) -> bool:
+        """Whether the provider does not have this call."""
+        return self.code is grpc.StatusCode.UNIMPLEMENTED
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the provider has not answered, so that the call may have had an effect."""
+        return self.code in _UNKNOWN_OUTCOMES
+
+
+class CertificateFilesError(Exception):
+    """A certificate or a key cannot be read."""
+
+
+class ProviderChannel:
+    """Calls to one provider. A changed certificate is taken in by `renew`. For one thread."""
+
+    def __init__(self, settings: ExternalGrpcGroups) -> None:
+        """Connect to nothing yet."""
+        self._settings = settings
+        self._files: tuple[bytes | None, ...] | None = None
+        self._channel: grpc.Channel | None = None
+
+    def renew(self) -> None:
+        """Connect anew if certificates have changed. Raises CertificateFilesError."""
+        settings = self._settings
+        files = tuple(_content(path) for path in (settings.ca_file, settings.key_file, settings.cert_file))
+        if files == self._files and self._channel is not None:
+            return
+        self.close()
+        self._files = files
+        if settings.ca_file is None:
+            self._channel = grpc.insecure_channel(settings.address, options=_OPTIONS)
+        else:
+            credentials = grpc.ssl_channel_credentials(*files)
+            self._channel = grpc.secure_channel(settings.address, credentials, options=_OPTIONS)
+
+    def ask(self, method: str, request: WireMessage, answer: type[A], seconds: float) -> A:
+        """Return the answer to a call. Raises CallError."""
+        (found,) = self.ask_each(method, (request,), answer, seconds)
+        if isinstance(found, CallError):
+            raise found
+        return found
+
+    def ask_each(
+        self, method: str, requests: Iterable[WireMessage], answer: type[A], seconds: float
+    ) -> list[A | CallError]:
+        """Return the answers to several calls, or how they failed, in their order."""
+        if self._channel is None:
+            self.renew()
+        assert self._channel is not None, "renewed"
+        call: grpc.UnaryUnaryMultiCallable[WireMessage, A] = self._channel.unary_unary(
+            _SERVICE + method,
+            request_serializer=lambda message: message.SerializeToString(),
+            response_deserializer=answer.FromString,
+        )
+        waiting = list(requests)
+        found: list[A | CallError] = []
+        while waiting:
+            now, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
+            running = [call.future(each, timeout=max(seconds, 0.001)) for each in now]
+            found += [_answer_of(method, each) for each in running]
+        return found
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+
+class _Running(Protocol[A_co]):
+    """A call that is under way."""
+
+    def result(self) -> A_co: ...
+    def code(self) -> grpc.StatusCode: ...
+    def details(self) -> str | None: ...
+
+
+def _answer_of(method: str, running: _Running[A]) -> A | CallError:
+    try:
+        return running.result()
+    except grpc.FutureCancelledError:
+        return CallError(method, grpc.StatusCode.CANCELLED, "the connection was closed")
+    except grpc.RpcError:
+        return CallError(method, running.code(), running.details() or "")
+
+
+def _content(path: Path | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CertificateFilesError(f"{path} cannot be read: {error.strerror}") from error

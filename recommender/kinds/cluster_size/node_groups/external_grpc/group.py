@@ -1,0 +1,129 @@
+"""One group of a provider behind Cluster Autoscaler's gRPC protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError
+from recommender.kinds.cluster_size.node_groups.external_grpc.messages import instances_of, node_message
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
+from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError
+from recommender.kinds.cluster_size.wire.external_grpc_pb2 import (
+    Empty,
+    NodeGroupDeleteNodesRequest,
+    NodeGroupNodesResponse,
+    NodeGroupTargetSizeResponse,
+    SizeChangeRequest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.kinds.cluster_size.model.groups import GroupOptions
+    from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
+    from recommender.kinds.cluster_size.node_groups.external_grpc.channel import ProviderChannel, WireMessage
+    from recommender.kinds.cluster_size.node_groups.external_grpc.slow_facts import SlowFact
+    from recommender.kinds.cluster_size.node_groups.protocol import ProviderInstance, ProviderNode
+    from recommender.kinds.cluster_size.wire.external_grpc_pb2 import NodeGroup
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """What the provider states of a group at one moment, or how the call failed."""
+
+    size: NodeGroupTargetSizeResponse | CallError
+    machines: NodeGroupNodesResponse | CallError
+    gpu_label: str = ""
+    """The label of the provider's nodes with GPUs; empty if there is none."""
+    is_twice: bool = False
+    """Whether its id is listed more than once."""
+
+
+class ExternalGroup:
+    """A group, from memory; changes are calls."""
+
+    def __init__(
+        self,
+        stated: NodeGroup,
+        facts: GroupFacts,
+        slow: SlowFact,
+        settings: ExternalGrpcGroups,
+        channel: ProviderChannel,
+    ) -> None:
+        """`facts` are those of the last refresh."""
+        self._stated = stated
+        self._facts = facts
+        self._slow = slow
+        self._settings = settings
+        self._channel = channel
+
+    def id(self) -> str:
+        """Return the name of the group."""
+        return self._stated.id
+
+    def min_size(self) -> int:
+        """Return the smallest size that is allowed. Raises PluginError if the group cannot be used."""
+        if self._facts.is_twice:
+            raise PluginError("NodeGroups lists the id twice")
+        if self._slow.problem:
+            raise PluginError(self._slow.problem)
+        return self._stated.minSize
+
+    def max_size(self) -> int:
+        """Return the largest size that is allowed."""
+        return self._stated.maxSize
+
+    def target_size(self) -> int:
+        """Return the desired size. Raises PluginError."""
+        if isinstance(self._facts.size, CallError):
+            raise PluginError(str(self._facts.size))
+        return self._facts.size.targetSize
+
+    def nodes(self) -> Sequence[ProviderInstance]:
+        """Return the machines. Raises PluginError."""
+        if isinstance(self._facts.machines, CallError):
+            raise PluginError(str(self._facts.machines))
+        return instances_of(self._facts.machines.instances)
+
+    def has_machine(self, provider_id: str) -> bool:
+        """Whether a machine has this provider id."""
+        machines = self._facts.machines
+        return not isinstance(machines, CallError) and any(each.id == provider_id for each in machines.instances)
+
+    def template(self) -> Mapping[str, object] | None:
+        """Return a new Node as its JSON."""
+        return self._slow.template
+
+    def price(self) -> float | None:
+        """Return the price of one node for one hour."""
+        return self._slow.price
+
+    def options(self) -> GroupOptions | None:
+        """Return what the group overrides."""
+        return self._slow.options
+
+    def gpu_label(self) -> str:
+        """Return the label of nodes with GPUs."""
+        return self._facts.gpu_label
+
+    def increase_size(self, delta: int) -> None:
+        """Request more nodes. Raises CallError and OutcomeUnknownError."""
+        self._change("NodeGroupIncreaseSize", SizeChangeRequest(delta=delta, id=self.id()))
+
+    def decrease_target_size(self, delta: int) -> None:
+        """Take back requested nodes. Raises CallError and OutcomeUnknownError."""
+        self._change("NodeGroupDecreaseTargetSize", SizeChangeRequest(delta=delta, id=self.id()))
+
+    def delete_nodes(self, nodes: Sequence[ProviderNode]) -> None:
+        """Delete the machines of these nodes. Raises CallError and OutcomeUnknownError."""
+        request = NodeGroupDeleteNodesRequest(nodes=[node_message(each) for each in nodes], id=self.id())
+        self._change("NodeGroupDeleteNodes", request)
+
+    def _change(self, method: str, request: WireMessage) -> None:
+        try:
+            self._channel.ask(method, request, Empty, self._settings.timeout_seconds)
+        except CallError as error:
+            if error.is_unanswered:
+                raise OutcomeUnknownError(str(error)) from error
+            raise

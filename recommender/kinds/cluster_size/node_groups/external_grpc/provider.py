@@ -1,0 +1,139 @@
+"""A provider behind Cluster Autoscaler's gRPC protocol, as the plugin protocol has it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError, ProviderChannel
+from recommender.kinds.cluster_size.node_groups.external_grpc.group import ExternalGroup, GroupFacts
+from recommender.kinds.cluster_size.node_groups.external_grpc.messages import node_message
+from recommender.kinds.cluster_size.node_groups.external_grpc.slow_facts import SlowFacts
+from recommender.kinds.cluster_size.wire.external_grpc_pb2 import (
+    Empty,
+    GPULabelResponse,
+    GroupRequest,
+    NodeGroupForNodeRequest,
+    NodeGroupForNodeResponse,
+    NodeGroupNodesResponse,
+    NodeGroupsResponse,
+    NodeGroupTargetSizeResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
+    from recommender.kinds.cluster_size.node_groups.protocol import ProviderNode
+    from recommender.kinds.cluster_size.wire.external_grpc_pb2 import NodeGroup
+
+_log = logging.getLogger(__name__)
+
+_REFRESH_SECONDS: Final = 8.0
+"""For all calls of a refresh together, so that a group that hangs leaves time for a decision."""
+_OWNER_SECONDS: Final = 300.0
+"""How long it is believed which group a node belongs to."""
+_MOST_OWNERS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    group: str
+    until: float
+
+
+class ExternalGrpcProvider:
+    """The groups of one provider. For one thread at a time."""
+
+    def __init__(
+        self,
+        settings: ExternalGrpcGroups,
+        channel: ProviderChannel | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Connect to nothing yet."""
+        self._settings = settings
+        self._channel = channel or ProviderChannel(settings)
+        self._clock = clock
+        self._slow = SlowFacts(settings, self._channel, clock)
+        self._groups: dict[str, ExternalGroup] = {}
+        self._owners: dict[tuple[str, str], _Owner] = {}
+        self._until = clock() + _REFRESH_SECONDS
+        self._gpu_label: str | None = None
+
+    def refresh(self) -> None:
+        """Ask for all groups, their sizes and their machines. Raises CallError and CertificateFilesError.
+
+        What fails for one group is the problem of that group.
+        """
+        self._until = self._clock() + _REFRESH_SECONDS
+        self._channel.renew()
+        self._channel.ask("Refresh", Empty(), Empty, self._seconds())
+        listed = self._channel.ask("NodeGroups", Empty(), NodeGroupsResponse, self._seconds()).nodeGroups
+        times = Counter(each.id for each in listed)
+        if times[""]:
+            _log.warning("the provider of externalGRPC lists a group without an id, which is left out")
+        groups = {each.id: each for each in listed if each.id}
+        requests = [GroupRequest(id=name) for name in groups]
+        sizes = self._channel.ask_each("NodeGroupTargetSize", requests, NodeGroupTargetSizeResponse, self._seconds())
+        machines = self._channel.ask_each("NodeGroupNodes", requests, NodeGroupNodesResponse, self._seconds())
+        self._slow.retain(groups)
+        label = self._gpu_label_of_nodes()
+        self._groups = {
+            name: self._group(group, GroupFacts(size, nodes, label, is_twice=times[name] > 1))
+            for (name, group), size, nodes in zip(groups.items(), sizes, machines, strict=True)
+        }
+
+    def _group(self, stated: NodeGroup, facts: GroupFacts) -> ExternalGroup:
+        slow = self._slow.of(stated.id, self._seconds())
+        return ExternalGroup(stated, facts, slow, self._settings, self._channel)
+
+    def _gpu_label_of_nodes(self) -> str:
+        """Return the label of nodes with GPUs; it is asked for until it is known."""
+        if self._gpu_label is None:
+            try:
+                self._gpu_label = self._channel.ask("GPULabel", Empty(), GPULabelResponse, self._seconds()).label
+            except CallError as error:
+                if error.is_unimplemented:
+                    self._gpu_label = ""
+        return self._gpu_label or ""
+
+    def node_groups(self) -> Sequence[ExternalGroup]:
+        """Return all groups."""
+        return tuple(self._groups.values())
+
+    def node_group_for_node(self, node: ProviderNode) -> ExternalGroup | None:
+        """Return the group of a node. It is asked for once in a while, for each node. Raises CallError."""
+        key = (node.name, node.provider_id)
+        known, now = self._owners.get(key), self._clock()
+        if known is not None and now < known.until and known.group in self._groups:
+            return self._groups[known.group]
+        name = self._owner(node)
+        if name in self._groups:
+            if len(self._owners) >= _MOST_OWNERS:
+                self._owners.clear()
+            # Spread, so that not all of them are asked for at once again.
+            self._owners[key] = _Owner(name, now + _OWNER_SECONDS * (0.5 + hash(key) % 1000 / 2000))
+        return self._groups.get(name)
+
+    def _owner(self, node: ProviderNode) -> str:
+        request = NodeGroupForNodeRequest(node=node_message(node))
+        try:
+            found = self._channel.ask("NodeGroupForNode", request, NodeGroupForNodeResponse, self._seconds())
+        except CallError as error:
+            if error.is_unanswered:
+                raise
+            # As the machines say: of a node that is outside of its group, the group would appear too small.
+            machines = (name for name, group in self._groups.items() if group.has_machine(node.provider_id))
+            return next(machines, "")
+        return found.nodeGroup.id
+
+    def close(self) -> None:
+        """End the connection. The provider's own `Cleanup` is for a process that owns it, so it is not called."""
+        self._channel.close()
+
+    def _seconds(self) -> float:
+        return min(self._settings.timeout_seconds, self._until - self._clock())

@@ -1,0 +1,131 @@
+"""What seldom changes of a provider's group: its template, its options and its price. Asked for now and then."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError
+from recommender.kinds.cluster_size.node_groups.external_grpc.messages import (
+    USUAL_OPTIONS,
+    options_message,
+    options_of,
+    template_of,
+)
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
+from recommender.kinds.cluster_size.wire.external_grpc_pb2 import (
+    ExternalGrpcNode,
+    GroupRequest,
+    MetaTime,
+    NodeGroupAutoscalingOptionsRequest,
+    NodeGroupAutoscalingOptionsResponse,
+    NodeGroupTemplateNodeInfoResponse,
+    PricingNodePriceRequest,
+    PricingNodePriceResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Mapping
+
+    from recommender.kinds.cluster_size.model.groups import GroupOptions
+    from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
+    from recommender.kinds.cluster_size.node_groups.external_grpc.channel import (
+        ProviderChannel,
+        WireAnswer,
+        WireMessage,
+    )
+
+    A = TypeVar("A", bound=WireAnswer)
+
+_KEPT_SECONDS: Final = 300.0
+_RETRY_SECONDS: Final = 15.0
+_HOUR_SECONDS: Final = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class SlowFact:
+    """What seldom changes of one group."""
+
+    until: float
+    template: Mapping[str, object] | None = None
+    options: GroupOptions | None = None
+    price: float | None = None
+    problem: str = ""
+    """What is wrong with the options or the template, which no decision may then be made from."""
+
+
+class SlowFacts:
+    """The slow facts of all groups, each kept for a while. For one thread."""
+
+    def __init__(self, settings: ExternalGrpcGroups, channel: ProviderChannel, clock: Callable[[], float]) -> None:
+        """Ask for nothing yet."""
+        self._settings = settings
+        self._defaults = settings.defaults or USUAL_OPTIONS
+        self._channel = channel
+        self._clock = clock
+        self._known: dict[str, SlowFact] = {}
+
+    def retain(self, groups: Container[str]) -> None:
+        """Forget all other groups."""
+        self._known = {name: fact for name, fact in self._known.items() if name in groups}
+
+    def of(self, group: str, seconds: float) -> SlowFact:
+        """Return the facts of a group. Calls may take `seconds` each; one that fails keeps what was known."""
+        known, now = self._known.get(group), self._clock()
+        if known is not None and now < known.until:
+            return known
+        try:
+            found = self._asked(group, seconds, now)
+        except PluginError as error:
+            found = SlowFact(now + _RETRY_SECONDS, problem=str(error))
+        except CallError as error:
+            # Where nothing is known yet, a decision without the options could let nodes go too early.
+            last = known or SlowFact(0.0, problem=str(error))
+            found = SlowFact(now + _RETRY_SECONDS, last.template, last.options, last.price, last.problem)
+        self._known[group] = found
+        return found
+
+    def _asked(self, group: str, seconds: float, now: float) -> SlowFact:
+        answer = self._optional(
+            "NodeGroupTemplateNodeInfo", GroupRequest(id=group), NodeGroupTemplateNodeInfoResponse, seconds
+        )
+        template = None if answer is None else template_of(answer)
+        request = NodeGroupAutoscalingOptionsRequest(id=group, defaults=options_message(self._defaults))
+        stated = self._optional("NodeGroupGetOptions", request, NodeGroupAutoscalingOptionsResponse, seconds)
+        options = None
+        if stated is not None and stated.HasField("nodeGroupAutoscalingOptions"):
+            options = options_of(stated.nodeGroupAutoscalingOptions, self._defaults)
+        return SlowFact(now + _KEPT_SECONDS, template, options, self._price(group, template, seconds))
+
+    def _price(self, group: str, template: Mapping[str, object] | None, seconds: float) -> float | None:
+        """Return the price of a node for an hour; None if neither the configuration nor the provider states one."""
+        if group in self._settings.prices:
+            return self._settings.prices[group]
+        metadata = (template or {}).get("metadata")
+        if not isinstance(metadata, dict):
+            return None
+        start = int(time.time())
+        request = PricingNodePriceRequest(
+            node=ExternalGrpcNode(name=metadata["name"], labels=metadata["labels"]),
+            startTime=MetaTime(seconds=start),
+            endTime=MetaTime(seconds=start + _HOUR_SECONDS),
+            startTimestamp=Timestamp(seconds=start),
+            endTimestamp=Timestamp(seconds=start + _HOUR_SECONDS),
+        )
+        try:
+            found = self._optional("PricingNodePrice", request, PricingNodePriceResponse, seconds)
+        except CallError:
+            return None
+        return None if found is None else found.price
+
+    def _optional(self, method: str, request: WireMessage, answer: type[A], seconds: float) -> A | None:
+        """Return the answer to a call that a provider need not have; None if it has not. Raises CallError."""
+        try:
+            return self._channel.ask(method, request, answer, seconds)
+        except CallError as error:
+            if error.is_unimplemented:
+                return None
+            raise

@@ -1,0 +1,116 @@
+"""The deletion of a node's machine through the provider of its group, within the group's minimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from recommender.kinds.cluster_size.node_groups.fields import text, texts
+from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnreachableError
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
+from recommender.kinds.cluster_size.node_groups.protocol import InstanceState, OutcomeUnknownError, ProviderNode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
+    from recommender.running.sizes.plugins import WritesGroups
+    from recommender.running.sizes.removal_marks import RemovalMark
+
+_ACCEPTED_SECONDS: Final = 900.0
+"""How long a machine may take to go once the provider has accepted its deletion."""
+_UNCERTAIN_SECONDS: Final = 120.0
+"""The same where nobody knows whether it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionProblem:
+    """Why a machine is not deleted; without a message, nothing is against it."""
+
+    message: str = ""
+    waits: bool = False
+    """Whether it may pass by itself, or may not be one: the node stays as it is."""
+
+
+class MachineDeletion:
+    """Deletes machines. For one thread."""
+
+    def __init__(self, groups: WritesGroups, monotonic: Callable[[], float]) -> None:
+        """Delete nothing yet."""
+        self._groups = groups
+        self._monotonic = monotonic
+        self._expected: dict[tuple[str, str, str], tuple[int, float]] = {}
+        """The size of a group after its last deletion, which the provider may show late, and until when it counts."""
+
+    def problem_of(self, node: Mapping[str, Any], mark: RemovalMark) -> DeletionProblem:
+        """Return what is against the deletion right now."""
+        try:
+            group = self._look(mark)
+        except ProviderUnreachableError as error:
+            return DeletionProblem(str(error), waits=True)
+        if group.problem:
+            return DeletionProblem(group.problem, waits=True)
+        if self._size(mark, group) - 1 < group.min_size:
+            return DeletionProblem(f"the group {mark.group} has a minimum of {group.min_size}")
+        ids = {each.provider_id for each in group.instances}
+        if ids and not ids & _ids(node):
+            return DeletionProblem(f"the provider lists no such machine in the group {mark.group}")
+        return DeletionProblem()
+
+    def delete(self, node: Mapping[str, Any], mark: RemovalMark) -> DeletionProblem:
+        """Ask the provider once; return what is wrong, which waits if the outcome is not known."""
+        machine = ProviderNode(
+            text(node, "metadata", "name"),
+            text(node, "spec", "providerID"),
+            texts(node, "metadata", "labels"),
+            texts(node, "metadata", "annotations"),
+        )
+        try:
+            self._groups.change(
+                mark.recommendation, mark.provider, mark.group, lambda group: group.delete_nodes((machine,))
+            )
+        except OutcomeUnknownError as error:
+            return DeletionProblem(str(error), waits=True)
+        except (PluginError, ProviderUnreachableError) as error:
+            return DeletionProblem(str(error))
+        key = _key(mark)
+        if key in self._expected:
+            size, _ = self._expected[key]
+            self._expected[key] = size - 1, self._monotonic() + _UNCERTAIN_SECONDS
+        return DeletionProblem()
+
+    def is_under_way(self, node: Mapping[str, Any], mark: RemovalMark) -> bool:
+        """Whether the provider deletes the machine, or has deleted it."""
+        try:
+            group = self._look(mark)
+        except ProviderUnreachableError:
+            return False
+        if group.problem:
+            return False
+        states = {each.state for each in group.instances if each.provider_id in _ids(node)}
+        return states <= {InstanceState.DELETING}
+
+    @staticmethod
+    def longest_seconds(mark: RemovalMark) -> float:
+        """Return how long the deletion may take."""
+        return _ACCEPTED_SECONDS if mark.accepted else _UNCERTAIN_SECONDS
+
+    def _look(self, mark: RemovalMark) -> PluginGroup:
+        return self._groups.look(mark.recommendation, mark.provider, mark.group)
+
+    def _size(self, mark: RemovalMark, group: PluginGroup) -> int:
+        """Return the size of a group, which is not larger than after the last deletion for a while."""
+        key, now = _key(mark), self._monotonic()
+        size, until = self._expected.get(key, (group.target_size, 0.0))
+        known = min(size, group.target_size) if now < until else group.target_size
+        self._expected[key] = known, until
+        return known
+
+
+def _ids(node: Mapping[str, Any]) -> set[str]:
+    """Return by what a provider may list the machine of a node."""
+    return {text(node, "spec", "providerID"), text(node, "metadata", "name")} - {""}
+
+
+def _key(mark: RemovalMark) -> tuple[str, str, str]:
+    return mark.recommendation, mark.provider, mark.group

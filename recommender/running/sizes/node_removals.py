@@ -1,0 +1,275 @@
+"""Nodes are drained and deleted through the provider of their group, one step after the other.
+
+A removal is a mark on its node (`removal_marks`), so a process that ends at any moment leaves all that the next one
+needs: it goes on, or makes the node usable again. Each step reads first and is repeated until it has an effect, apart
+from the deletion: the provider is asked for it once, after the mark says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+
+from adapter.foundation.cluster.values.state import Observed
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
+from recommender.decisions.policy_settings import Output
+from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings, provider_name
+from recommender.kinds.cluster_size.node_groups.fields import items, text
+from recommender.kinds.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED
+from recommender.outputs.event_rules import TargetEvent
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import READ_SECONDS, failed, sent
+from recommender.running.sizes.draining import (
+    LONGEST_GRACE_SECONDS,
+    eviction_of,
+    obstacle_to,
+    pods_to_evict,
+)
+from recommender.running.sizes.removal_marks import (
+    REMOVAL,
+    RemovalMark,
+    is_cordoned,
+    mark_of,
+    marked,
+    unmarked,
+)
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterState
+    from adapter.foundation.sources.kubernetes.writing import Fence, Reply
+    from adapter.foundation.time.clock import Clock
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.outputs.scale import ScaleOutcome, SendingTerms
+    from recommender.outputs.wishes import NodeRemoval
+    from recommender.running.sizes.draining import EvictedPod
+    from recommender.running.sizes.machine_deletion import MachineDeletion
+
+_log = logging.getLogger(__name__)
+
+_STEP_SECONDS: Final = 1.0
+SETTLE_SECONDS: Final = 5.0
+"""How long a node is cordoned before it is deleted, so that pods that were on their way to it are seen."""
+EVICTION_SECONDS: Final = 120.0
+"""How long evictions are tried (`--max-pod-eviction-time`)."""
+_ENDING_SECONDS: Final = EVICTION_SECONDS + LONGEST_GRACE_SECONDS + 30.0
+"""How long the pods of a node may take in all."""
+
+
+class BeginsRemovals(Protocol):
+    """Begins the removal of a node."""
+
+    def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
+        """Mark the node. What follows takes minutes."""
+        ...
+
+
+class NodeClient(Protocol):
+    """The requests to the API server that read and create (`writing.ObjectClient`)."""
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
+        """Return an object, or a list."""
+        ...
+
+    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float | None = None) -> dict[str, Any]:
+        """Create an object, or a subresource."""
+        ...
+
+
+class NodeWriter(Protocol):
+    """The requests that replace (`running.writes.Writes`)."""
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        """Put an object over the version that it names; sent at most once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovalParts:
+    """What removals are made with."""
+
+    objects: NodeClient
+    writes: NodeWriter
+    fence: Fence
+    deletion: MachineDeletion
+    nodes: Callable[[], ClusterState]
+    """Which nodes are marked, as far as it is known."""
+    stopped: Callable[[RemovalMark], str]
+    """Why a removal must not go on, such as a changed configuration; empty if it may."""
+    announce: Callable[[TargetEvent], None]
+    clock: Clock
+
+
+class NodeRemovals:
+    """Carries removals out. `begin` may be called from any thread."""
+
+    def __init__(self, parts: RemovalParts) -> None:
+        """Begin nothing yet."""
+        self._parts = parts
+        self._states = StateLog(_log)
+
+    def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
+        """Cordon, taint and mark a node, unless it is marked already."""
+        wish, path = found.wish, _path(removal.node)
+        try:
+            node = self._parts.objects.get(path, seconds=READ_SECONDS).document
+        except KubernetesError as error:
+            return failed(replace(found, result=ScaleResult.ERROR), error)
+        refusal = _refusal(node)
+        if refusal:
+            message = f"{removal.node} is not removed: {refusal}"
+            return replace(found, result=ScaleResult.REFUSED, message=message)
+        if mark_of(node) is not None:
+            return replace(found, result=ScaleResult.OK)
+        mark = RemovalMark(
+            recommendation=wish.recommendation,
+            provider=wish.target.namespace,
+            group=wish.target.name,
+            since=self._parts.clock.wall(),
+            cordoned=not is_cordoned(node),
+        )
+        return sent(found, terms, lambda fence: self._parts.writes.replace(path, marked(node, mark), fence))
+
+    def run(self, stop: threading.Event) -> None:
+        """Go on with all removals until `stop` is set."""
+        while not stop.wait(_STEP_SECONDS):
+            self.step()
+
+    def step(self) -> None:
+        """Go one step on with each removal, if this process may write."""
+        known = self._parts.nodes().nodes
+        nodes = known.value if isinstance(known, Observed) else ()
+        for name in (node.name for node in nodes if REMOVAL in node.annotations):
+            if not self._parts.fence.permit(self._parts.fence.seconds):
+                return
+            try:
+                self._advance(name)
+            except NotFoundError:
+                self._states.recovered(name, "the node is gone", node=name)
+            except KubernetesError as error:
+                self._states.failed(name, f"the removal of the node waits: {error}", node=name)
+
+    def _advance(self, name: str) -> None:
+        node = self._parts.objects.get(_path(name), seconds=READ_SECONDS).document
+        mark = mark_of(node)
+        if mark is None:
+            if REMOVAL in (node["metadata"].get("annotations") or {}):
+                self._roll_back(node, f"its annotation {REMOVAL} cannot be read")
+            return
+        if mark.deleting_since is not None:
+            self._follow(node, mark)
+            return
+        pods = self._pods(name)
+        obstacle = self._parts.stopped(mark) or obstacle_to(pods)
+        left = pods_to_evict(pods)
+        waited = self._parts.clock.wall() - mark.since
+        if obstacle:
+            self._roll_back(node, obstacle)
+        elif left:
+            self._evict(node, left, waited)
+        elif waited >= SETTLE_SECONDS:
+            self._delete(node, mark)
+
+    def _pods(self, node: str) -> tuple[Mapping[str, Any], ...]:
+        query = {"fieldSelector": f"spec.nodeName={node}"}
+        return items(self._parts.objects.get("/api/v1/pods", query, seconds=READ_SECONDS).document, "items")
+
+    def _evict(self, node: dict[str, Any], pods: tuple[EvictedPod, ...], waited: float) -> None:
+        """Evict what is not ending yet, within the budgets; give up after a while."""
+        refusals = [why for pod in pods if not pod.is_terminating and (why := self._refused_eviction(pod))]
+        if refusals and waited > EVICTION_SECONDS:
+            self._roll_back(node, f"not all pods could be evicted within {EVICTION_SECONDS:.0f} s: {refusals[0]}")
+        elif waited > _ENDING_SECONDS:
+            self._roll_back(node, f"{pods[0]} has not ended within {waited:.0f} s")
+
+    def _refused_eviction(self, pod: EvictedPod) -> str:
+        """Evict a pod; return why it could not be, or empty."""
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
+        try:
+            self._parts.objects.create(path, eviction_of(pod), seconds=READ_SECONDS)
+        except NotFoundError:
+            return ""
+        except KubernetesError as error:
+            # 429: a PodDisruptionBudget, which is asked again, as is a server that fails.
+            return f"{pod}: {error}"
+        return ""
+
+    def _delete(self, node: dict[str, Any], mark: RemovalMark) -> None:
+        """Let the provider delete the machine. The mark says so before; the call is sent once."""
+        name, now = text(node, "metadata", "name"), self._parts.clock.wall()
+        problem = self._parts.deletion.problem_of(node, mark)
+        if problem.waits:
+            self._states.failed(name, f"the removal of the node waits: {problem.message}", node=name)
+            if now - mark.since > _ENDING_SECONDS:
+                self._roll_back(node, problem.message)
+            return
+        if problem.message:
+            self._roll_back(node, problem.message)
+            return
+        begun = msgspec.structs.replace(mark, deleting_since=now)
+        node = self._parts.writes.replace(_path(name), marked(node, begun), self._parts.fence)
+        problem = self._parts.deletion.delete(node, begun)
+        if problem.waits:
+            self._states.failed(name, f"the end of the node's deletion is not known: {problem.message}", node=name)
+        elif problem.message:
+            self._roll_back(node, problem.message)
+        else:
+            self._accept(node, begun)
+
+    def _follow(self, node: dict[str, Any], mark: RemovalMark) -> None:
+        """Look at what became of a deletion that the provider was asked for; it is never asked again."""
+        now = self._parts.clock.wall()
+        if not mark.accepted and self._parts.deletion.is_under_way(node, mark):
+            self._accept(node, mark)
+        elif now - (mark.deleting_since or now) > self._parts.deletion.longest_seconds(mark):
+            self._roll_back(node, "its machine was to be deleted, and is still there")
+
+    def _accept(self, node: dict[str, Any], mark: RemovalMark) -> None:
+        name = text(node, "metadata", "name")
+        self._states.recovered(name, "the removal of the node goes on", node=name)
+        message = f"recommendation {mark.recommendation}: node {name} of {mark.group} is deleted"
+        self._parts.announce(TargetEvent(TargetReference("v1", "Node", "", name), "NodeRemoved", message))
+        accepted = msgspec.structs.replace(mark, accepted=True)
+        self._parts.writes.replace(_path(name), marked(node, accepted), self._parts.fence)
+
+    def _roll_back(self, node: dict[str, Any], reason: str) -> None:
+        """Make the node usable again."""
+        name = text(node, "metadata", "name")
+        self._parts.writes.replace(_path(name), unmarked(node, self._parts.clock.wall()), self._parts.fence)
+        self._states.failed(name, f"the node is not removed, and takes pods again: {reason}", node=name)
+        message = f"the node is not removed, and takes pods again: {reason}"
+        self._parts.announce(
+            TargetEvent(TargetReference("v1", "Node", "", name), "RemovalFailed", message, is_warning=True)
+        )
+
+
+def _path(node: str) -> str:
+    return f"/api/v1/nodes/{node}"
+
+
+def _refusal(node: Mapping[str, Any]) -> str:
+    if text(node, "metadata", "deletionTimestamp"):
+        return "it is being deleted already"
+    if text(node, "metadata", "annotations", SCALE_DOWN_DISABLED) == "true":
+        return f"it has the annotation {SCALE_DOWN_DISABLED}"
+    return ""
+
+
+def stopped_removal(mark: RemovalMark, configuration: Configuration) -> str:
+    """Return why a removal must not go on by the configuration in force; empty if it may."""
+    entry = next((each for each in configuration.recommendations if each.policy.name == mark.recommendation), None)
+    settings = cluster_size_settings(() if entry is None else (entry,)).get(mark.recommendation)
+    if entry is None or settings is None or Output.SCALE not in entry.policy.outputs:
+        return f"no recommendation {mark.recommendation} with the output scale is configured"
+    providers = {provider_name(each): each for each in settings.node_groups.providers}
+    found = providers.get(mark.provider)
+    if found is None or not found.delete_nodes:
+        return f"deleteNodes is not configured for {mark.provider}"
+    return ""

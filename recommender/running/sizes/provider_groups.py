@@ -1,0 +1,157 @@
+"""Sizes of groups of providers, which are changed by a difference and not set: each change is sent at most once.
+
+The size is looked at first: it says what a call whose end is not known has done. After such a call nothing is sent for
+the group until its size has changed, or long after the call.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.sources.kubernetes.errors import FencedError
+from recommender.kinds.cluster_size.node_groups.plugin_host import ProviderUnreachableError
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
+from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import ScaleOutcome, sent, stored_first
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.sources.kubernetes.writing import Fence
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
+    from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
+    from recommender.outputs.scale import SendingTerms
+    from recommender.outputs.wishes import Wish
+    from recommender.running.sizes.node_removals import BeginsRemovals
+    from recommender.running.sizes.plugins import WritesGroups
+
+_UNCERTAIN_SECONDS: Final = 300.0
+"""As long as a group backs off after a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Uncertain:
+    """A change of which nobody knows whether it took effect."""
+
+    size: int
+    """That was found before it."""
+    until: float
+
+
+class ProviderAttempt:
+    """Changes the size of a group through its provider, or lets the removal of its nodes begin."""
+
+    def __init__(
+        self,
+        groups: WritesGroups,
+        removals: BeginsRemovals,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Send nothing yet."""
+        self._groups = groups
+        self._removals = removals
+        self._wall = wall
+        self._uncertain: dict[TargetReference, _Uncertain] = {}
+
+    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+        """Change the size if the limits and the size of now allow it."""
+        target = wish.target
+        if self._wall() < wish.waits_until:
+            message = f"{target} may still be asked for nodes by a former process: its size is looked at again soon"
+            return ScaleOutcome(wish, ScaleResult.FENCED, message=message)
+        try:
+            group = self._groups.look(wish.recommendation, target.namespace, target.name)
+        except ProviderUnreachableError as error:
+            return ScaleOutcome(wish, ScaleResult.ERROR, message=str(error), is_of_the_server=True)
+        found = self._judged(wish, group)
+        if found.result is not ScaleResult.OK:
+            return found
+        stored = stored_first(found, terms)
+        if stored.result is not ScaleResult.OK:
+            return stored
+        return self._begin_removals(stored, terms) if wish.node_removals else self._changed(stored, group, terms)
+
+    def _judged(self, wish: Wish, group: PluginGroup) -> ScaleOutcome:
+        """Return what is to be done at the size of now: OK if something may be sent."""
+        found = ScaleOutcome(wish, ScaleResult.OK, group.target_size)
+        if group.target_size == wish.replicas:
+            self._uncertain.pop(wish.target, None)
+            return replace(found, result=ScaleResult.UNCHANGED)
+        uncertainty = self._uncertainty(wish.target, group)
+        if uncertainty:
+            return replace(found, result=ScaleResult.ERROR, message=uncertainty)
+        refusal = _refusal(wish, group)
+        return replace(found, result=ScaleResult.REFUSED, message=refusal) if refusal else found
+
+    def _uncertainty(self, target: TargetReference, group: PluginGroup) -> str:
+        """Return why nothing is sent after a call whose end is not known; empty if that is over."""
+        known = self._uncertain.get(target)
+        if known is None:
+            return ""
+        if known.size == group.target_size and self._wall() < known.until:
+            return f"the end of the last call is not known, and its size is still {group.target_size}"
+        del self._uncertain[target]
+        return ""
+
+    def _changed(self, found: ScaleOutcome, group: PluginGroup, terms: SendingTerms) -> ScaleOutcome:
+        wish, target = found.wish, found.wish.target
+        delta = wish.replicas - group.target_size
+        change = partial(_increase, delta) if delta > 0 else partial(_decrease, delta)
+
+        def send(fence: Fence) -> None:
+            if not fence.permit(fence.seconds):
+                raise FencedError(f"{target}: the Lease would have ended before the change")
+            self._groups.change(wish.recommendation, target.namespace, target.name, change)
+
+        try:
+            return sent(found, terms, send)
+        except OutcomeUnknownError as error:
+            self._uncertain[target] = _Uncertain(group.target_size, self._wall() + _UNCERTAIN_SECONDS)
+            message = f"{error}: it may have taken effect, so nothing is asked again before its size shows that"
+            return replace(found, result=ScaleResult.ERROR, message=message)
+        except PluginError as error:
+            return replace(found, result=ScaleResult.ERROR, message=str(error))
+        except ProviderUnreachableError as error:
+            return replace(found, result=ScaleResult.ERROR, message=str(error), is_of_the_server=True)
+
+    def _begin_removals(self, found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
+        begun = found
+        for removal in found.wish.node_removals:
+            begun = self._removals.begin(found, removal, terms)
+            if begun.result is not ScaleResult.OK:
+                break
+        return begun
+
+
+def _increase(delta: int, group: WritableNodeGroup) -> None:
+    group.increase_size(delta)
+
+
+def _decrease(delta: int, group: WritableNodeGroup) -> None:
+    group.decrease_target_size(delta)
+
+
+def _refusal(wish: Wish, group: PluginGroup) -> str:
+    """Return why the size must not be changed now; empty if it may be."""
+    if group.problem:
+        return group.problem
+    if wish.known_size not in {None, group.target_size}:
+        return f"its size is {group.target_size}, and {wish.replicas} was decided at {wish.known_size}"
+    if not group.min_size <= wish.replicas <= group.max_size and not _approaches(wish.replicas, group):
+        return f"{wish.replicas} is outside of its limits, which are {group.min_size} to {group.max_size}"
+    if wish.replicas < group.target_size and not wish.node_removals and wish.replicas < len(group.instances):
+        return (
+            f"{len(group.instances)} of its machines exist, and a decrease of its size may only take back those that "
+            "have not come"
+        )
+    return ""
+
+
+def _approaches(size: int, group: PluginGroup) -> bool:
+    """Whether a size below the minimum is nearer to it than the present one."""
+    return group.target_size < size < group.min_size

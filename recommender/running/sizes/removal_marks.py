@@ -1,0 +1,80 @@
+"""The mark of a node that is being drained and deleted: all that is known of it, so any process can go on.
+
+The node is cordoned and has the taint of Cluster Autoscaler, which load balancers and other programs know. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from adapter.foundation.objects.decoders import decoder_of
+from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
+from recommender.kinds.cluster_size.model.taints import TO_BE_DELETED_TAINT
+from recommender.kinds.cluster_size.node_groups.fields import section, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+REMOVAL: Final = "tidewatch.io/removal"
+"""The annotation that holds the mark, as JSON."""
+
+
+class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Why and since when a node is being removed. Times are seconds since the Unix epoch."""
+
+    recommendation: str
+    provider: str
+    group: str
+    since: float
+    cordoned: bool = False
+    """Whether the node took pods before, so that it does again if the removal fails."""
+    deleting_since: float | None = None
+    """When the provider was asked to delete the machine; stored before it is asked. None: it has not been asked."""
+    accepted: bool = False
+    """Whether it has accepted that."""
+
+
+_MARKS: Final = decoder_of(RemovalMark)
+
+
+def mark_of(node: Mapping[str, Any]) -> RemovalMark | None:
+    """Return the mark of a Node; None if there is none, or none that can be read."""
+    text = texts(node, "metadata", "annotations").get(REMOVAL, "")
+    try:
+        return _MARKS.decode(text) if text else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def marked(node: dict[str, Any], mark: RemovalMark) -> dict[str, Any]:
+    """Return the Node with the mark: cordoned, tainted and annotated."""
+    taint = {"key": TO_BE_DELETED_TAINT, "value": str(int(mark.since)), "effect": "NoSchedule"}
+    annotations = {**texts(node, "metadata", "annotations"), REMOVAL: msgspec.json.encode(mark).decode()}
+    annotations.pop(FAILED_REMOVAL, None)
+    spec = {**section(node, "spec"), "unschedulable": True, "taints": [*_other_taints(node), taint]}
+    return {**node, "metadata": {**node["metadata"], "annotations": annotations}, "spec": spec}
+
+
+def unmarked(node: dict[str, Any], failed_at: float | None) -> dict[str, Any]:
+    """Return the Node as it was before, with the time at which its removal failed, if it did."""
+    mark = mark_of(node)
+    annotations = {key: text for key, text in texts(node, "metadata", "annotations").items() if key != REMOVAL}
+    if failed_at is not None:
+        annotations[FAILED_REMOVAL] = str(int(failed_at))
+    spec = {**section(node, "spec"), "taints": _other_taints(node)}
+    if mark is None or mark.cordoned:
+        spec["unschedulable"] = False
+    return {**node, "metadata": {**node["metadata"], "annotations": annotations}, "spec": spec}
+
+
+def is_cordoned(node: Mapping[str, Any]) -> bool:
+    """Whether the Node takes no new pods."""
+    return section(node, "spec").get("unschedulable") is True
+
+
+def _other_taints(node: Mapping[str, Any]) -> list[object]:
+    found = section(node, "spec").get("taints")
+    taints = found if isinstance(found, list) else []
+    return [each for each in taints if not (isinstance(each, dict) and each.get("key") == TO_BE_DELETED_TAINT)]

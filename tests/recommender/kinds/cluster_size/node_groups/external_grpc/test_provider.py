@@ -1,0 +1,261 @@
+"""Groups of a provider that speaks Cluster Autoscaler's gRPC protocol."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import grpc
+import pytest
+
+from demo.machine.certificates import Authority
+from recommender.cluster_size.node_groups.contract import check_provider
+from recommender.kinds.cluster_size.model.groups import ProviderReference
+from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError
+from recommender.kinds.cluster_size.node_groups.external_grpc.provider import ExternalGrpcProvider
+from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
+from recommender.kinds.cluster_size.wire import external_grpc_pb2 as wire
+from tests.recommender.kinds.cluster_size.node_groups.external_grpc.worlds import (
+    NODES,
+    groups_of,
+    served,
+    settings,
+    two_groups,
+)
+from tests.support.grpc_provider import CloudGroup, GrpcProvider, ProviderFaultError, node_bytes, options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("form", ["bytes", "embedded"])
+def test_groups_are_read_in_both_forms_of_the_protocol(form: Literal["bytes", "embedded"]) -> None:
+    with served(GrpcProvider(*two_groups(), form=form)) as host:
+        found = groups_of(host.read(NODES))
+    large, small = found.groups
+    assert found.problems == ()
+    assert (small.name, small.nodes, small.min_size, small.max_size, small.target_size) == (
+        "small",
+        ("n1", "n2"),
+        0,
+        5,
+        2,
+    )
+    assert (small.price, large.price, small.provider) == (0.1, None, ProviderReference("externalGRPC"))
+    assert large.template is not None
+    assert (str(large.template.node.allocatable["cpu"]), large.template.node.labels["pool"]) == ("16", "large")
+    assert found.group_of == {"n1": "small", "n2": "small"}
+
+
+def test_what_a_provider_returns_of_the_defaults_overrides_nothing() -> None:
+    own = CloudGroup("own", options=options(unneeded_seconds=60, threshold=0.7))
+    with served(GrpcProvider(CloudGroup("same"), own)) as host:
+        found = {group.name: group.options for group in host.read(NODES).groups}
+    assert found["same"] == replace(found["same"], utilization_threshold_ratio=None, unneeded_seconds=None)
+    assert (found["own"].utilization_threshold_ratio, found["own"].unneeded_seconds) == (0.7, 60.0)
+    assert found["own"].max_node_provision_seconds is None, "a time that is not stated is no override"
+
+
+def test_calls_that_a_provider_need_not_have_are_not_repeated() -> None:
+    provider = GrpcProvider(CloudGroup("a"), CloudGroup("b"))
+    missing = ("NodeGroupTemplateNodeInfo", "NodeGroupGetOptions", "PricingNodePrice", "GPULabel")
+
+    def unimplemented(_: object) -> object:
+        raise ProviderFaultError("not implemented", grpc.StatusCode.UNIMPLEMENTED)
+
+    provider.instead = dict.fromkeys(missing, unimplemented)
+    with served(provider) as host:
+        for _ in range(2):
+            reading = host.read(NODES)
+    assert [group.problem for group in reading.groups] == ["", ""]
+    assert sorted(provider.made(*missing)) == sorted([*missing[:2], *missing[:2], "GPULabel"]), "not for each decision"
+
+
+def test_the_contract_of_plugins_holds_for_the_provider() -> None:
+    provider = GrpcProvider(*two_groups())
+    check_provider(ExternalGrpcProvider(settings(provider.start())))
+    provider.stop()
+
+
+def _fail(code: grpc.StatusCode) -> Callable[[object], object]:
+    def fail(_: object) -> object:
+        raise ProviderFaultError("out of order", code)
+
+    return fail
+
+
+NONSENSE: dict[str, tuple[str, Callable[[wire.GroupRequest], object], str]] = {
+    "a size below 0": (
+        "NodeGroupTargetSize",
+        lambda _: wire.NodeGroupTargetSizeResponse(targetSize=-1),
+        "target_size()",
+    ),
+    "bytes that are no message": ("NodeGroupTargetSize", lambda _: b"\xff\xff\xff", "NodeGroupTargetSize: INTERNAL"),
+    "a call that fails": ("NodeGroupNodes", _fail(grpc.StatusCode.UNKNOWN), "NodeGroupNodes: UNKNOWN: out of order"),
+    "a machine twice": (
+        "NodeGroupNodes",
+        lambda _: wire.NodeGroupNodesResponse(instances=[wire.Instance(id="m"), wire.Instance(id="m")]),
+        "the provider id 'm' twice",
+    ),
+    "a template that is no Node": (
+        "NodeGroupTemplateNodeInfo",
+        lambda _: wire.NodeGroupTemplateNodeInfoResponse(nodeBytes=b"\xff\xff"),
+        "does not return a Node",
+    ),
+    "a quantity that cannot be read": (
+        "NodeGroupTemplateNodeInfo",
+        lambda _: wire.NodeGroupTemplateNodeInfoResponse(nodeBytes=node_bytes(CloudGroup("x", cpu="many"))),
+        "does not return a Node",
+    ),
+    "a share above 1": (
+        "NodeGroupGetOptions",
+        lambda _: wire.NodeGroupAutoscalingOptionsResponse(nodeGroupAutoscalingOptions=options(threshold=40.0)),
+        "shares are 0 to 1",
+    ),
+    "options that cannot be had": (
+        "NodeGroupGetOptions",
+        _fail(grpc.StatusCode.INTERNAL),
+        "NodeGroupGetOptions: INTERNAL",
+    ),
+    "a price that is no number": (
+        "PricingNodePrice",
+        lambda _: wire.PricingNodePriceResponse(price=float("nan")),
+        "price() returns nan",
+    ),
+}
+
+
+@pytest.mark.parametrize(("method", "answer", "problem"), NONSENSE.values(), ids=NONSENSE)
+def test_a_group_with_a_nonsensical_answer_is_left_out_alone(
+    method: str, answer: Callable[[wire.GroupRequest], object], problem: str
+) -> None:
+    provider = GrpcProvider(CloudGroup("good"), CloudGroup("odd"))
+
+    def odd(request: wire.GroupRequest | wire.PricingNodePriceRequest) -> object:
+        name = request.node.labels["pool"] if isinstance(request, wire.PricingNodePriceRequest) else request.id
+        return answer(request) if name == "odd" else provider.usual(method, request)  # type: ignore[arg-type]
+
+    provider.instead = {method: odd}
+    with served(provider) as host:
+        good, odd_group = host.read(NODES).groups
+    assert (good.problem, odd_group.name) == ("", "odd")
+    assert problem in odd_group.problem
+
+
+def test_a_group_that_is_listed_twice_or_without_an_id_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    provider = GrpcProvider(CloudGroup("a"), CloudGroup("b"))
+    listed = [wire.NodeGroup(id=name, maxSize=3) for name in ("a", "b", "b", "")]
+    provider.instead = {"NodeGroups": lambda _: wire.NodeGroupsResponse(nodeGroups=listed)}
+    with served(provider) as host:
+        a, b = host.read(NODES).groups
+    assert (a.problem, b.problem) == ("", "NodeGroups lists the id twice")
+    assert "without an id" in caplog.text
+
+
+def test_a_provider_that_goes_away_keeps_its_groups_for_a_minute_and_then_has_none() -> None:
+    now = 0.0
+    provider = GrpcProvider(*two_groups())
+    host = PluginHost(settings(provider.start()), seconds=30.0, clock=lambda: now)
+    assert len(host.read(NODES).groups) == 2
+    provider.stop()
+    now = 59.0
+    kept = host.read(NODES)
+    assert [group.name for group in kept.groups] == ["small", "large"]
+    assert "Refresh: UNAVAILABLE" in kept.kept_because
+    assert groups_of(kept).problems[0].startswith("the node groups of externalGRPC are those of its last answer: ")
+    now = 61.0
+    gone = groups_of(host.read(NODES))
+    host.close()
+    assert gone.groups == ()
+    assert gone.problems[0].startswith("the node groups of externalGRPC are left out: CallError: Refresh: UNAVAILABLE")
+
+
+def test_a_provider_that_hangs_is_waited_for_once() -> None:
+    released, provider = threading.Event(), GrpcProvider(*two_groups())
+    provider.instead = {"NodeGroups": lambda _: released.wait(60.0) and wire.NodeGroupsResponse()}
+    host = PluginHost(settings(provider.start(), 30.0), seconds=0.05)
+    assert host.read(NODES).problem == "it has not answered within 0.05 s"
+    assert "has not ended" in host.read(NODES).problem
+    assert provider.made("Refresh", "NodeGroups") == ["Refresh", "NodeGroups"]
+    released.set()
+    provider.stop()
+
+
+def test_a_call_ends_at_its_deadline() -> None:
+    released, provider = threading.Event(), GrpcProvider(*two_groups())
+    provider.instead = {"NodeGroupNodes": lambda _: released.wait(60.0) and wire.NodeGroupNodesResponse()}
+    with served(provider, 0.3) as host:
+        reading = host.read(())
+        released.set()
+    assert {group.problem.partition(": ")[2][:17] for group in reading.groups} == {"DEADLINE_EXCEEDED"}
+
+
+def test_which_group_a_node_belongs_to_is_asked_once_in_a_while() -> None:
+    provider = GrpcProvider(*two_groups())
+    with served(provider) as host:
+        for _ in range(3):
+            host.read(NODES[:2])
+    assert len(provider.made("NodeGroupForNode")) == 2
+    assert len(provider.made("Refresh")) == 3
+
+
+def test_a_node_whose_group_cannot_be_had_belongs_to_the_group_of_its_machine() -> None:
+    provider = GrpcProvider(*two_groups())
+    provider.instead = {"NodeGroupForNode": _fail(grpc.StatusCode.UNKNOWN)}
+    with served(provider) as host:
+        assert host.read(NODES).group_of == {"n1": "small", "n2": "small"}
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("provider"))
+
+
+def test_certificates_of_both_sides_are_verified(authority: Authority, tmp_path: Path) -> None:
+    server, client = authority.server(), authority.client("tidewatch")
+    stranger = Authority(tmp_path / "others").client("tidewatch")
+    provider = GrpcProvider(*two_groups())
+    address = provider.start((server.certificate_file, server.key_file), server.ca_file)
+    mutual = replace(
+        settings(address, 30.0), ca_file=server.ca_file, cert_file=client.certificate_file, key_file=client.key_file
+    )
+    known = ExternalGrpcProvider(mutual)
+    known.refresh()
+    assert len(known.node_groups()) == 2
+    known.close()
+    wrong = [
+        replace(mutual, cert_file=None, key_file=None),
+        replace(mutual, cert_file=stranger.certificate_file, key_file=stranger.key_file),
+        replace(mutual, ca_file=stranger.ca_file),
+        settings(address),
+    ]
+    for one in wrong:
+        unknown = ExternalGrpcProvider(replace(one, timeout_seconds=5.0))
+        with pytest.raises(CallError, match=r"Refresh: (UNAVAILABLE|DEADLINE_EXCEEDED|CANCELLED)"):
+            unknown.refresh()
+        unknown.close()
+    provider.stop()
+    assert provider.made("Refresh") == ["Refresh"], "no stranger is heard"
+
+
+def test_a_certificate_that_is_replaced_is_taken_in(authority: Authority, tmp_path: Path) -> None:
+    server, client = authority.server(), authority.client("tidewatch")
+    files = {name: tmp_path / name for name in ("ca", "cert", "key")}
+    provider = GrpcProvider(*two_groups())
+    address = provider.start((server.certificate_file, server.key_file), server.ca_file)
+    stated = replace(settings(address, 30.0), ca_file=files["ca"], cert_file=files["cert"], key_file=files["key"])
+    found = ExternalGrpcProvider(stated)
+    files["ca"].write_bytes(server.ca_file.read_bytes())
+    for pair in (Authority(tmp_path / "others").client("tidewatch"), client):
+        files["cert"].write_bytes(pair.certificate_file.read_bytes())
+        files["key"].write_bytes(pair.key_file.read_bytes())
+        try:
+            found.refresh()
+            has_answered = True
+        except CallError:
+            has_answered = False
+        assert has_answered == (pair is client)
+    found.close()
+    provider.stop()

@@ -1,0 +1,202 @@
+"""Decisions about groups of a provider: what is written, believed and waited for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
+from adapter.foundation.cluster.values.storage import Storage
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.memory import Memory
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.group_wishes import PROVIDER_API
+from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
+from recommender.kinds.cluster_size.model.size_settings import (
+    ClusterSizeSettings,
+    ExternalGrpcGroups,
+    NodeGroupSources,
+    PluginGroups,
+    ScaleDownSettings,
+)
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
+from recommender.kinds.cluster_size.node_groups.protocol import ProviderInstance
+from recommender.kinds.cluster_size.node_groups.watched_kinds import STATUS_CONFIG_MAP
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import ScaleOutcome
+from recommender.outputs.wishes import NodeRemoval
+from tests.recommender.kinds.cluster_size.builders import node, pod
+from tests.recommender.kinds.cluster_size.deciding import decide_sizes, size_memory, writes_of
+from tests.recommender.kinds.cluster_size.test_decide import NOW, WEB
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.decisions.loop import Decision
+    from recommender.outputs.wishes import Wish
+
+POLICY = RecommendationPolicy("workers", "clusterSize", outputs=frozenset({Output.SCALE}))
+EXTERNAL = ExternalGrpcGroups("localhost:1", delete_nodes=True)
+DOWN = ScaleDownSettings(unneeded_seconds=0.0, delay_after_add_seconds=0.0)
+SETTINGS = ClusterSizeSettings(NodeGroupSources(external_grpc=EXTERNAL), scale_down=DOWN)
+TARGET = TargetReference(PROVIDER_API, "NodeGroup", "externalGRPC", "a")
+NODES = tuple(node(f"n{number}", provider_id=f"x:///{number}", created=1.0) for number in (1, 2, 3))
+
+
+def reading(target: int, *, problem: str = "") -> PluginReading:
+    machines = tuple(ProviderInstance(each.provider_id) for each in NODES)
+    group = PluginGroup("a", 1, 10, target, machines, template=NODES[0], problem=problem)
+    return PluginReading("externalGRPC", (group,), {each.name: "a" for each in NODES})
+
+
+def facts(nodes: tuple[ClusterNode, ...], *, pending: int, now: float, loads: int = 3) -> ClusterState:
+    """Return full nodes, as many as `loads`, and pods that need a node each."""
+    pods = [
+        *(
+            pod(f"web-{each.name}", "4", "1Gi", namespace="shop", node=each.name, controller="web", created=2.0)
+            for each in nodes[:loads]
+        ),
+        *(
+            pod(f"wait-{number}", "4", "1Gi", namespace="shop", controller="web", created=2.0)
+            for number in range(pending)
+        ),
+    ]
+    return ClusterState(
+        nodes=Observed(nodes, now),
+        pods=Observed(tuple(pods), now),
+        workloads=Observed((WEB,), now),
+        disruption_budgets=Observed((), now),
+        namespace_labels=Observed({"shop": {}}, now),
+        storage=Storage(Observed({}, now), Observed({}, now), Observed({}, now), Observed({}, now)),
+    )
+
+
+def decided(
+    now: float,
+    memory: Memory,
+    stated: PluginReading,
+    *outcomes: ScaleOutcome,
+    pending: int = 2,
+    began: float = NOW - 100.0,
+    loads: int = 3,
+    nodes: tuple[ClusterNode, ...] = NODES,
+) -> Decision:
+    writes = {each.wish.target: each for each in outcomes}
+    known = {"waits": True, "writes_sizes": True, "writes": writes, "providers": (stated,), "began": began}
+    inputs = Inputs(facts(nodes, pending=pending, now=now, loads=loads))
+    return decide_sizes(POLICY, SETTINGS, inputs, memory, now, **known)
+
+
+def last_of(decision: Decision, seconds: float, stated: PluginReading) -> Decision:
+    """Return the last of the decisions that are made in so many seconds: without any, the time would not count."""
+    for passed in range(60, int(seconds), 60):
+        decision = decided(NOW + passed, decision.memory, stated)
+    return decided(NOW + seconds, decision.memory, stated)
+
+
+def wishes_of(decision: Decision) -> tuple[Wish, ...]:
+    return writes_of(decision).groups.wishes
+
+
+def test_a_group_of_a_provider_grows_by_a_wish_of_its_own() -> None:
+    [wish] = wishes_of(decided(NOW, Memory(), reading(3)))
+    assert (wish.target, wish.replicas, wish.known_size, wish.waits_until) == (TARGET, 5, 3, 0.0)
+
+
+@pytest.mark.parametrize("seconds", [10.0, 300.0, 890.0])
+def test_a_size_that_was_accepted_is_believed_though_the_provider_does_not_show_it(seconds: float) -> None:
+    first = decided(NOW, Memory(), reading(3))
+    [wish] = wishes_of(first)
+    second = decided(NOW + 1.0, first.memory, reading(3), ScaleOutcome(wish, ScaleResult.OK))
+    assert wishes_of(second) == ()
+    assert wishes_of(decided(NOW + seconds, second.memory, reading(3))) == ()
+
+
+def test_nodes_that_the_provider_never_gives_are_late_and_the_group_backs_off() -> None:
+    first = decided(NOW, Memory(), reading(3))
+    [wish] = wishes_of(first)
+    second = decided(NOW + 1.0, first.memory, reading(3), ScaleOutcome(wish, ScaleResult.OK))
+    late = last_of(second, 905.0, reading(3))
+    assert "2 requested nodes were not ready within 900 s" in size_memory(late).back_offs["a"].reason
+
+
+def test_late_nodes_are_taken_back_from_the_size() -> None:
+    first = decided(NOW, Memory(), reading(3))
+    [wish] = wishes_of(first)
+    second = decided(NOW + 1.0, first.memory, reading(5), ScaleOutcome(wish, ScaleResult.OK))
+    assert wishes_of(second) == ()
+    [back] = wishes_of(last_of(second, 905.0, reading(5)))
+    assert (back.replicas, back.known_size, back.node_removals) == (3, 5, ())
+
+
+def test_a_process_that_was_killed_while_it_asked_does_not_ask_again_at_once() -> None:
+    killed = decided(NOW, Memory(), reading(3))
+    began = NOW + 2.0
+    [wish] = wishes_of(decided(began, killed.memory, reading(3), began=began))
+    assert wish.waits_until == began + 15.0
+    more = decided(began + 1.0, killed.memory, reading(3), began=began, pending=4)
+    again = decided(began + 2.0, more.memory, reading(3), began=began, pending=4)
+    assert [(each.replicas, each.waits_until) for each in wishes_of(again)] == [(7, began + 15.0)]
+    assert wishes_of(decided(began + 3.0, more.memory, reading(5), began=began)) == (), "it was asked for after all"
+
+
+def test_an_own_wish_is_repeated_without_a_wait() -> None:
+    first = decided(NOW, Memory(), reading(3), began=NOW)
+    assert [each.waits_until for each in wishes_of(decided(NOW + 1.0, first.memory, reading(3), began=NOW))] == [0.0]
+
+
+def test_an_unneeded_node_goes_by_its_name_within_the_minimum() -> None:
+    first = decided(NOW, Memory(), reading(3), pending=0, loads=0)
+    [wish] = wishes_of(decided(NOW + 10.0, first.memory, reading(3), pending=0, loads=0))
+    assert (wish.replicas, len(wish.node_removals)) == (1, 2)
+    assert all(isinstance(each, NodeRemoval) for each in wish.node_removals)
+
+
+def test_without_delete_nodes_nothing_is_removed() -> None:
+    settings = replace(SETTINGS, node_groups=NodeGroupSources(external_grpc=replace(EXTERNAL, delete_nodes=False)))
+    inputs = Inputs(facts(NODES, pending=0, now=NOW, loads=0))
+    memory = Memory()
+    for seconds in (0.0, 10.0):
+        found = decide_sizes(
+            POLICY, settings, inputs, memory, NOW + seconds, waits=True, writes_sizes=True, providers=(reading(3),)
+        )
+        memory = found.memory
+    assert wishes_of(found) == ()
+
+
+def test_a_failed_removal_stops_others_for_a_while() -> None:
+    first = decided(NOW, Memory(), reading(3), pending=0, loads=0)
+    failed = (*NODES[:2], replace(NODES[2], annotations={FAILED_REMOVAL: str(int(NOW + 5.0))}))
+    assert wishes_of(decided(NOW + 10.0, first.memory, reading(3), pending=0, loads=0, nodes=failed)) == ()
+    later = decided(NOW + 190.0, first.memory, reading(3), pending=0, loads=0, nodes=failed)
+    assert len(wishes_of(later)) == 1
+
+
+def test_a_group_with_a_problem_is_not_written() -> None:
+    found = writes_of(decided(NOW, Memory(), reading(3, problem="NodeGroupNodes: UNKNOWN: x"))).groups
+    assert found.wishes == ()
+
+
+def test_groups_of_a_plugin_are_read_only_unless_it_is_written() -> None:
+    stated = replace(reading(3), provider="plugin/cloud")
+    for writes in (False, True):
+        sources = NodeGroupSources(plugin=PluginGroups("cloud", writes=writes))
+        inputs = Inputs(facts(NODES, pending=2, now=NOW))
+        settings = replace(SETTINGS, node_groups=sources)
+        found = writes_of(
+            decide_sizes(POLICY, settings, inputs, Memory(), NOW, waits=True, writes_sizes=True, providers=(stated,))
+        ).groups
+        assert len(found.wishes) == int(writes)
+        assert ("read-only" in found.refusals.get("a", "")) != writes
+
+
+def test_nothing_is_written_while_nobody_knows_whether_a_cluster_autoscaler_runs() -> None:
+    objects = {STATUS_CONFIG_MAP: Unknown("403: the right to configmaps is missing")}
+    inputs = Inputs(replace(facts(NODES, pending=2, now=NOW), objects=objects))
+    found = writes_of(
+        decide_sizes(POLICY, SETTINGS, inputs, Memory(), NOW, waits=True, writes_sizes=True, providers=(reading(3),))
+    ).groups
+    assert found.wishes == ()
+    assert "it is not known whether a Cluster Autoscaler manages it" in found.refusals["a"]

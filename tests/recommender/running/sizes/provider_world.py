@@ -1,0 +1,216 @@
+"""A writer of sizes before a provider in memory, and nodes with pods that are drained."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from adapter.foundation.cluster.values.state import ClusterState, Observed
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.sources.kubernetes.errors import ErrorStatus, FencedError, error_of_status
+from adapter.foundation.sources.kubernetes.writing import Fence, Reply
+from adapter.foundation.time.clock import Clock
+from recommender.decisions.record import TargetReference
+from recommender.kinds.cluster_size.group_wishes import PROVIDER_API
+from recommender.kinds.cluster_size.model.size_settings import PluginGroups
+from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
+from recommender.outputs.scale import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
+from recommender.outputs.wishes import NodeRemoval, Wish
+from recommender.running.sizes.machine_deletion import MachineDeletion
+from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts
+from recommender.running.sizes.provider_groups import ProviderAttempt
+from recommender.running.sizes.removal_marks import REMOVAL
+from tests.recommender.kinds.cluster_size.builders import node as known_node
+from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleGroup, ExampleProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup
+    from recommender.kinds.cluster_size.node_groups.protocol import WritableNodeGroup
+    from recommender.outputs.event_rules import TargetEvent
+    from recommender.outputs.results import ScaleResult
+    from recommender.outputs.scale import ScaleOutcome
+
+GROUP = TargetReference(PROVIDER_API, "NodeGroup", "plugin/example", "small")
+
+
+class NodeApi:
+    """Nodes and their pods as the API server keeps them. `budget` forbids evictions of these pods."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, dict[str, Any]] = {}
+        self.pods: dict[str, dict[str, Any]] = {}
+        self.budget: set[str] = set()
+        self.evicted: list[str] = []
+        self.version = 1
+        self.before_put: Callable[[], None] = lambda: None
+        self.lingers = False
+        """Whether an evicted pod goes on until a test removes it."""
+
+    def add_node(self, name: str, provider_id: str, **spec: object) -> None:
+        self.version += 1
+        metadata = {
+            "name": name,
+            "uid": f"uid-{name}",
+            "resourceVersion": str(self.version),
+            "annotations": {"own": "1"},
+        }
+        self.nodes[name] = {"metadata": metadata, "spec": {"providerID": provider_id, **spec}}
+
+    def add_pod(self, name: str, node: str, *, owner: str = "ReplicaSet", **metadata: object) -> None:
+        owners = [{"apiVersion": "apps/v1", "kind": owner, "name": "x", "controller": True}] if owner else []
+        self.pods[name] = {
+            "metadata": {"namespace": "shop", "name": name, "uid": name, "ownerReferences": owners, **metadata},
+            "spec": {"nodeName": node, "terminationGracePeriodSeconds": 900},
+            "status": {"phase": "Running"},
+        }
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:  # noqa: ARG002 - as the protocol has it
+        if path == "/api/v1/pods":
+            node = (query or {})["fieldSelector"].removeprefix("spec.nodeName=")
+            return Reply(
+                {"items": [copy.deepcopy(pod) for pod in self.pods.values() if pod["spec"]["nodeName"] == node]}
+            )
+        found = self.nodes.get(path.rpartition("/")[2])
+        if found is None:
+            raise error_of_status(f"GET {path}", ErrorStatus("not found", "NotFound", 404))
+        return Reply(copy.deepcopy(found))
+
+    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float | None = None) -> dict[str, Any]:  # noqa: ARG002 - likewise
+        name = collection.split("/")[-2]
+        if name in self.budget:
+            raise error_of_status(
+                f"POST {collection}", ErrorStatus("the disruption budget web", "TooManyRequests", 429)
+            )
+        assert document["deleteOptions"]["preconditions"] == {"uid": name}
+        assert document["deleteOptions"]["gracePeriodSeconds"] <= 600
+        self.evicted.append(name)
+        if self.lingers:
+            self.pods[name]["metadata"]["deletionTimestamp"] = "2026-11-22T10:00:00Z"
+        else:
+            del self.pods[name]
+        return {}
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        if not fence.permit(fence.seconds):
+            raise FencedError(f"PUT {path}: not permitted")
+        self.before_put()
+        name = path.rpartition("/")[2]
+        if document["metadata"]["resourceVersion"] != self.nodes[name]["metadata"]["resourceVersion"]:
+            raise error_of_status(f"PUT {path}", ErrorStatus("changed", "Conflict", 409))
+        self.version += 1
+        found = copy.deepcopy(dict(document))
+        found["metadata"]["resourceVersion"] = str(self.version)
+        self.nodes[name] = found
+        return copy.deepcopy(found)
+
+    def seen(self) -> ClusterState:
+        nodes = [
+            known_node(
+                name, annotations={key: text for key, text in one["metadata"]["annotations"].items() if "/" in key}
+            )
+            for name, one in self.nodes.items()
+        ]
+        return ClusterState(nodes=Observed(tuple(nodes), 0.0))
+
+
+@dataclass
+class HostedGroups:
+    """The provider of one recommendation."""
+
+    host: PluginHost
+
+    def look(self, _recommendation: str, _provider: str, group: str) -> PluginGroup:
+        return self.host.look(group)
+
+    def change(
+        self, _recommendation: str, _provider: str, group: str, change: Callable[[WritableNodeGroup], None]
+    ) -> None:
+        self.host.change(group, change)
+
+
+@dataclass
+class ProviderWorld:
+    """Attempts that run at once, on a clock of their own."""
+
+    now: float = 1000.0
+    permits: bool = True
+    stores: bool = True
+    stopped: str = ""
+    outcomes: list[ScaleOutcome] = field(default_factory=list)
+    events: list[TargetEvent] = field(default_factory=list)
+    counted: list[ScaleResult] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.group = ExampleGroup("small", ["x:///1", "x:///2"])
+        self.provider = ExampleProvider([self.group])
+        self.api = NodeApi()
+        for number in (1, 2):
+            self.api.add_node(f"n{number}", f"x:///{number}")
+        self.begin()
+
+    def begin(self) -> None:
+        """Start a process: nothing is known from before but what is in the cluster and at the provider."""
+        groups = HostedGroups(PluginHost(PluginGroups("example"), seconds=30.0, load=lambda _: self.provider))
+        clock = Clock(lambda: self.now, lambda: self.now)
+        fence = Fence(3.0, lambda _: self.permits)
+        self.removals = NodeRemovals(
+            RemovalParts(
+                objects=self.api,
+                writes=self.api,
+                fence=fence,
+                deletion=MachineDeletion(groups, clock.monotonic),
+                nodes=self.api.seen,
+                stopped=lambda _: self.stopped,
+                announce=self.events.append,
+                clock=clock,
+            )
+        )
+        self.writer = ScaleWriter(
+            self.api,
+            lambda group, kind: find_resource(BUILT_IN, group, kind),
+            fence,
+            ScaleHooks(
+                before_write=lambda _: self.stores,
+                count=lambda _, result: self.counted.append(result),
+                on_result=self.outcomes.append,
+            ),
+            attempt=ProviderAttempt(groups, self.removals, clock.wall),
+            limits=ScaleLimits(per_second=1000.0, burst=1000),
+            effects=ScaleEffects(clock, lambda work: work()),
+        )
+
+    def resize(self, replicas: int, *nodes: str, known: int | None = None, waits_until: float = 0.0) -> ScaleOutcome:
+        """Carry a decision out; return what became of the first attempt."""
+        removals = tuple(map(NodeRemoval, nodes))
+        wish = Wish(
+            "nodes", GROUP, replicas, self.now + 60.0, "", known or len(self.group.machines), (), removals,
+            waits_until=waits_until,
+        )  # fmt: skip
+        self.writer.wanted("nodes", (wish,))
+        self.writer.step()
+        return self.outcomes[-1]
+
+    def later(self, seconds: float) -> None:
+        """Let time pass, with a step for each second."""
+        for _ in range(int(seconds)):
+            self.now += 1.0
+            self.writer.step()
+            self.removals.step()
+
+    def is_usable(self, name: str) -> bool:
+        """Whether a node is as it was before."""
+        node = self.api.nodes[name]
+        return not node["spec"].get("unschedulable") and not node["spec"].get("taints") and REMOVAL not in _notes(node)
+
+    def is_cordoned(self, name: str) -> bool:
+        node = self.api.nodes[name]
+        taints = [taint["key"] for taint in node["spec"].get("taints", [])]
+        return node["spec"].get("unschedulable") is True and taints == ["ToBeDeletedByClusterAutoscaler"]
+
+
+def _notes(node: Mapping[str, Any]) -> Mapping[str, str]:
+    found: Mapping[str, str] = node["metadata"]["annotations"]
+    return found

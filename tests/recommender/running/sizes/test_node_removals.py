@@ -1,0 +1,223 @@
+"""Nodes that are drained and deleted through their provider."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.cluster_size.node_groups.protocol import InstanceState, OutcomeUnknownError, ProviderInstance
+from recommender.kinds.cluster_size.health.failed_removals import FAILED_REMOVAL
+from recommender.outputs.results import ScaleResult
+from recommender.running.sizes.removal_marks import REMOVAL
+from tests.recommender.running.sizes.provider_world import ProviderWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def test_a_node_is_cordoned_drained_and_then_deleted() -> None:
+    world = ProviderWorld()
+    world.api.add_pod("web", "n2")
+    world.api.add_pod("agent", "n2", owner="DaemonSet")
+    world.api.add_pod("mirror", "n2", owner="Node", annotations={"kubernetes.io/config.mirror": "x"})
+    world.api.add_pod("elsewhere", "n1")
+    assert world.resize(1, "n2").result is ScaleResult.OK
+    assert (world.is_cordoned("n2"), world.group.changes) == (True, [])
+    world.later(4)
+    assert (world.api.evicted, world.group.changes) == (["web"], []), "pods on their way to the node are waited for"
+    world.later(3)
+    assert world.group.changes == [("delete", ["n2"])]
+    assert [event.reason for event in world.events] == ["NodeRemoved"]
+    world.later(60)
+    assert world.group.changes == [("delete", ["n2"])]
+    assert world.is_usable("n1")
+
+
+def test_a_node_with_a_mark_is_not_marked_again() -> None:
+    world = ProviderWorld()
+    world.resize(1, "n2")
+    before = world.api.nodes["n2"]["metadata"]["resourceVersion"]
+    world.begin()
+    assert world.resize(1, "n2").result is ScaleResult.OK
+    assert world.api.nodes["n2"]["metadata"]["resourceVersion"] == before
+
+
+def test_a_budget_is_obeyed_and_the_node_is_used_again_in_the_end() -> None:
+    world = ProviderWorld()
+    world.api.add_pod("web", "n2")
+    world.api.budget = {"web"}
+    world.resize(1, "n2")
+    world.later(119)
+    assert world.is_cordoned("n2")
+    world.later(3)
+    assert world.is_usable("n2")
+    assert (world.group.changes, world.api.evicted) == ([], [])
+    [event] = world.events
+    assert (event.reason, event.is_warning) == ("RemovalFailed", True)
+    assert "the disruption budget web" in event.message
+    notes = world.api.nodes["n2"]["metadata"]["annotations"]
+    assert notes["own"] == "1"
+    assert int(notes[FAILED_REMOVAL]) == pytest.approx(world.now, abs=5.0)
+
+
+def test_a_budget_that_allows_it_later_lets_the_node_go() -> None:
+    world = ProviderWorld()
+    world.api.add_pod("web", "n2")
+    world.api.budget = {"web"}
+    world.resize(1, "n2")
+    world.later(60)
+    world.api.budget = set()
+    world.later(10)
+    assert world.group.changes == [("delete", ["n2"])]
+
+
+def test_a_pod_that_does_not_end_keeps_the_node_in_the_end() -> None:
+    world = ProviderWorld()
+    world.api.lingers = True
+    world.api.add_pod("web", "n2")
+    world.resize(1, "n2")
+    world.later(740)
+    assert (world.is_cordoned("n2"), world.api.evicted) == (True, ["web"])
+    world.later(20)
+    assert (world.is_usable("n2"), world.group.changes) == (True, [])
+
+
+def _unmovable(world: ProviderWorld) -> None:
+    world.api.add_pod("alone", "n2", owner="")
+
+
+def _unsafe(world: ProviderWorld) -> None:
+    world.api.add_pod("web", "n2", annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"})
+
+
+def _not_configured(world: ProviderWorld) -> None:
+    world.stopped = "deleteNodes is not configured for plugin/example"
+
+
+def _minimum(world: ProviderWorld) -> None:
+    world.group.answers["min_size"] = 2
+
+
+def _strange(world: ProviderWorld) -> None:
+    world.group.answers["nodes"] = [ProviderInstance("x:///7")]
+
+
+def _refused(world: ProviderWorld) -> None:
+    def refuse() -> None:
+        raise ValueError("protected")
+
+    world.group.on_change = refuse
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_unmovable, "shop/alone has no controller"),
+        (_unsafe, "safe-to-evict: false"),
+        (_not_configured, "deleteNodes is not configured"),
+        (_minimum, "the group small has a minimum of 2"),
+        (_strange, "the provider lists no such machine"),
+        (_refused, "ValueError: protected"),
+    ],
+    ids=["unmanaged pod", "unsafe pod", "configuration", "minimum", "another group", "provider"],
+)
+def test_what_stands_against_a_removal_makes_the_node_usable_again(
+    change: Callable[[ProviderWorld], None], reason: str
+) -> None:
+    world = ProviderWorld()
+    world.resize(1, "n2")
+    change(world)
+    world.later(10)
+    assert world.is_usable("n2")
+    assert reason in world.events[-1].message
+    assert [name for name, _ in world.group.changes] == (["delete"] if change is _refused else [])
+
+
+@pytest.mark.parametrize("after_seconds", [0, 2, 6, 20])
+def test_a_removal_goes_on_in_the_next_process(after_seconds: int) -> None:
+    world = ProviderWorld()
+    world.api.add_pod("web", "n2")
+    world.resize(1, "n2")
+    world.later(after_seconds)
+    world.begin()
+    world.later(30)
+    assert world.group.changes == [("delete", ["n2"])]
+
+
+def test_a_process_that_ends_in_the_middle_of_a_deletion_does_not_let_it_be_asked_twice() -> None:
+    world = ProviderWorld()
+
+    def die() -> None:
+        world.permits = False
+        raise OutcomeUnknownError("the process ends")
+
+    world.group.on_change = die
+    world.resize(1, "n2")
+    world.later(10)
+    assert world.group.changes == [("delete", ["n2"])]
+    world.permits = True
+    world.begin()
+    world.later(300)
+    assert world.group.changes == [("delete", ["n2"])]
+    assert REMOVAL in world.api.nodes["n2"]["metadata"]["annotations"], "the machine is gone, and its Node will be"
+
+
+def test_a_deletion_that_did_not_take_effect_makes_the_node_usable_again() -> None:
+    world = ProviderWorld()
+    world.group.answers["nodes"] = [ProviderInstance("x:///1"), ProviderInstance("x:///2")]
+
+    def unanswered() -> None:
+        raise OutcomeUnknownError("no answer")
+
+    world.group.on_change = unanswered
+    world.resize(1, "n2")
+    world.later(100)
+    assert world.is_cordoned("n2")
+    world.later(40)
+    assert world.is_usable("n2")
+    assert world.group.changes == [("delete", ["n2"])]
+
+
+def test_two_nodes_go_no_further_than_the_minimum_though_the_size_is_shown_late() -> None:
+    world = ProviderWorld()
+    world.group.answers |= {"min_size": 1, "target_size": 2}
+    world.resize(0, "n1", "n2", known=2)
+    world.later(20)
+    assert len(world.group.changes) <= 1
+    assert world.is_usable("n1") or world.is_usable("n2")
+
+
+def test_a_node_that_was_cordoned_before_stays_cordoned() -> None:
+    world = ProviderWorld()
+    world.api.add_node("n2", "x:///2", unschedulable=True)
+    world.resize(1, "n2")
+    world.stopped = "no more"
+    world.later(3)
+    assert REMOVAL not in world.api.nodes["n2"]["metadata"]["annotations"]
+    assert world.api.nodes["n2"]["spec"]["unschedulable"] is True
+
+
+def test_a_node_with_the_annotation_of_cluster_autoscaler_is_not_removed() -> None:
+    world = ProviderWorld()
+    notes = world.api.nodes["n2"]["metadata"]["annotations"]
+    notes["cluster-autoscaler.kubernetes.io/scale-down-disabled"] = "true"
+    assert world.resize(1, "n2").result is ScaleResult.REFUSED
+    assert world.is_usable("n2")
+
+
+def test_a_machine_that_is_being_deleted_is_waited_for() -> None:
+    world = ProviderWorld()
+
+    def going() -> None:
+        world.group.answers["nodes"] = [
+            ProviderInstance("x:///1"),
+            ProviderInstance("x:///2", InstanceState.DELETING),
+        ]
+        raise OutcomeUnknownError("no answer")
+
+    world.group.on_change = going
+    world.resize(1, "n2")
+    world.later(300)
+    assert world.is_cordoned("n2")
+    assert world.events[-1].reason == "NodeRemoved"

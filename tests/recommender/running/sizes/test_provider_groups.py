@@ -1,0 +1,142 @@
+"""Sizes that are written through a provider: each change is asked for once, whatever happens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.cluster_size.node_groups.protocol import OutcomeUnknownError, ProviderInstance
+from recommender.outputs.results import ScaleResult
+from tests.recommender.running.sizes.provider_world import ProviderWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def test_a_group_grows_by_the_difference_and_is_not_asked_again() -> None:
+    world = ProviderWorld()
+    outcome = world.resize(4)
+    assert (outcome.result, outcome.before) == (ScaleResult.OK, 2)
+    assert world.resize(4, known=2).result is ScaleResult.UNCHANGED
+    assert world.group.changes == [("increase", 2)]
+
+
+def test_nodes_that_never_came_are_taken_back() -> None:
+    world = ProviderWorld()
+    world.group.answers["target_size"] = 5
+    assert world.resize(2, known=5).result is ScaleResult.OK
+    assert world.group.changes == [("decrease", -3)]
+
+
+def test_machines_that_exist_are_never_taken_back() -> None:
+    world = ProviderWorld()
+    outcome = world.resize(1, known=2)
+    assert (outcome.result, world.group.changes) == (ScaleResult.REFUSED, [])
+    assert outcome.message.startswith("2 of its machines exist")
+
+
+REFUSALS: dict[str, tuple[Callable[[ProviderWorld], object], str]] = {
+    "another size by now": (
+        lambda world: world.group.answers.update(target_size=3, nodes=[]),
+        "its size is 3, and 4 was decided at 2",
+    ),
+    "a lower maximum by now": (
+        lambda world: world.group.answers.update(max_size=3),
+        "4 is outside of its limits, which are 0 to 3",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSALS.values(), ids=REFUSALS)
+def test_what_has_changed_since_the_decision_stops_it(change: Callable[[ProviderWorld], object], message: str) -> None:
+    world = ProviderWorld()
+    change(world)
+    outcome = world.resize(4)
+    assert (outcome.result, outcome.message, world.group.changes) == (ScaleResult.REFUSED, message, [])
+
+
+def test_a_group_below_its_minimum_grows_towards_it() -> None:
+    world = ProviderWorld()
+    world.group.answers["min_size"] = 4
+    assert world.resize(3).result is ScaleResult.OK
+
+
+def _unanswered() -> None:
+    raise OutcomeUnknownError("NodeGroupIncreaseSize: DEADLINE_EXCEEDED")
+
+
+def test_a_change_without_an_answer_that_took_effect_is_not_asked_again() -> None:
+    world = ProviderWorld()
+    world.group.on_change = _unanswered
+    outcome = world.resize(4)
+    assert (outcome.result, outcome.is_of_the_server) == (ScaleResult.ERROR, False)
+    world.later(30)
+    assert world.outcomes[-1].result is ScaleResult.UNCHANGED
+    assert world.group.changes == [("increase", 2)]
+
+
+def test_a_change_without_an_answer_is_not_asked_again_while_the_size_does_not_show_it() -> None:
+    world = ProviderWorld()
+    world.group.answers["target_size"] = 2
+    world.group.on_change = _unanswered
+    world.resize(4)
+    world.later(59)
+    assert world.group.changes == [("increase", 2)]
+    assert "nothing is asked again" in world.outcomes[0].message
+    assert "the end of the last call is not known" in world.outcomes[-1].message
+    assert world.outcomes[-1].result is ScaleResult.ERROR
+    world.now += 300.0
+    world.group.on_change = lambda: None
+    assert world.resize(4, known=2).result is ScaleResult.OK
+
+
+def test_a_refusal_of_the_provider_is_a_failure_of_the_group() -> None:
+    world = ProviderWorld()
+
+    def refuse() -> None:
+        raise ValueError("out of quota")
+
+    world.group.on_change = refuse
+    outcome = world.resize(4)
+    assert (outcome.result, outcome.message, outcome.is_of_the_server) == (
+        ScaleResult.ERROR,
+        "ValueError: out of quota",
+        False,
+    )
+
+
+def test_a_provider_that_cannot_be_reached_before_the_change_is_no_failure_of_the_group() -> None:
+    world = ProviderWorld()
+    world.provider.on_refresh = _unanswered
+    outcome = world.resize(4)
+    assert (outcome.result, outcome.is_of_the_server, world.group.changes) == (ScaleResult.ERROR, True, [])
+
+
+def test_nothing_is_sent_while_a_former_process_may_still_send_it() -> None:
+    world = ProviderWorld()
+    assert world.resize(4, waits_until=world.now + 15.0).result is ScaleResult.FENCED
+    world.group.machines += ["x:///3", "x:///4"]
+    world.later(59)
+    assert world.outcomes[-1].result is ScaleResult.UNCHANGED
+    assert world.group.changes == []
+
+
+@pytest.mark.parametrize("lack", ["permits", "stores"])
+def test_without_the_lease_or_a_stored_memory_nothing_is_sent(lack: str) -> None:
+    world = ProviderWorld()
+    setattr(world, lack, False)
+    world.resize(4)
+    assert world.group.changes == []
+
+
+def test_the_group_that_vanished_is_not_written() -> None:
+    world = ProviderWorld()
+    world.group.name = "other"
+    assert "there is no group 'small' any more" in world.resize(4).message
+
+
+def test_a_machine_that_is_being_made_counts_as_one_that_exists() -> None:
+    world = ProviderWorld()
+    world.group.answers |= {"target_size": 3, "nodes": [ProviderInstance(each) for each in ("a", "b", "c")]}
+    assert world.resize(2, known=3).result is ScaleResult.REFUSED
