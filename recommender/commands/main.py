@@ -40,6 +40,11 @@ def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
         from recommender.commands.doctor.command import DOCTOR, doctor  # noqa: PLC0415 - see above
 
         return ProgramCommand(DOCTOR, doctor)
+    if name == "expander":
+        from recommender.commands.expander.command import expander  # noqa: PLC0415 - see above
+        from recommender.commands.expander.flags import EXPANDER  # noqa: PLC0415 - see above
+
+        return ProgramCommand(EXPANDER, expander)
     if name == "proportional":
         from recommender.commands.proportional.command import proportional  # noqa: PLC0415 - see above
         from recommender.commands.proportional.flags import PROPORTIONAL  # noqa: PLC0415 - see above
@@ -78,6 +83,7 @@ COMMANDS: Final = Program(
         "replay": "replay recorded nodes and pods: what each node policy would have cost",
         "sizes": "show what each container should request, from what it used",
         "doctor": "check an installation for common faults, and say how to fix each",
+        "expander": "answer Cluster Autoscaler which node group is to grow",
         "proportional": "replace cluster-proportional-autoscaler, with its command line",
         "schema": "print the JSON Schema of the configuration file",
     },

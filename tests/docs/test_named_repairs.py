@@ -78,6 +78,9 @@ def messages() -> Iterator[tuple[str, str]]:
     """Yield where each message is, and its text."""
     for folder in MESSAGES:
         for path in sorted((CHECKOUT / folder).rglob("*.py")):
+            if path.name.endswith("_pb2.py"):
+                # Made by protoc, whose names are its own.
+                continue
             yield from ((str(path.relative_to(CHECKOUT)), text) for text in texts_of(path))
     for name in TEMPLATES:
         text = (CHART / "templates" / name).read_text()

@@ -72,7 +72,7 @@ def expander_problems(expanders: Sequence[str]) -> tuple[str, ...]:
         problems.append(f"no expander is given: write one or more of {', '.join(EXPANDERS)}")
     for position, name in enumerate(expanders):
         if name == GRPC:
-            problems.append("the expander grpc is not supported: use priority, or a plugin for node groups")
+            problems.append("the expander grpc is not supported: `tidewatch-recommender expander` is one")
         elif name not in EXPANDERS:
             near = nearest(name, EXPANDERS)
             meant = f"did you mean {near}?" if near else f"write one of {', '.join(EXPANDERS)}"

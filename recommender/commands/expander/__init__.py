@@ -1,0 +1,1 @@
+"""`tidewatch-recommender expander`: the gRPC expander of Cluster Autoscaler."""

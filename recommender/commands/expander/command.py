@@ -1,0 +1,142 @@
+"""`tidewatch-recommender expander`: serves until it is told to end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from prometheus_client import CollectorRegistry
+
+from adapter.foundation.files.file_contents import FilesError
+from adapter.foundation.options.logs import configure_logs_by
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.logs import fields
+from recommender.commands.expander.flags import EXPANDER
+from recommender.commands.program import METRICS_PREFIX, PROGRAM
+from recommender.configuration.reading import ConfigurationFileError
+from recommender.kinds.cluster_size.expanders.expander_context import ExpanderContext
+from recommender.kinds.cluster_size.expanders.priorities import PrioritiesError, compile_priorities
+from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
+from recommender.running.configuration_reloader import ConfigurationReloader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.service.server.addresses import Address
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.kinds.cluster_size.expanders.asked_options import ExpanderRules
+
+_log = logging.getLogger(__name__)
+
+_ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
+_LOOK_SECONDS: Final = 1.0
+_DRAIN_SECONDS: Final = 5.0
+_NODES: Final = 21
+"""Of the cluster, which Cluster Autoscaler does not state: the expander `price` then prefers nodes of 8 cores."""
+
+
+def expander(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(EXPANDER, arguments, os.environ)
+    configure_logs_by(values)
+    try:
+        _serve(values)
+    except (UsageError, StartError, FilesError) as error:
+        exit_for_usage(PROGRAM, str(error))
+    except ConfigurationFileError as error:
+        exit_for_usage(PROGRAM, *map(str, error.problems))
+    sys.exit(0)
+
+
+def _serve(values: FlagValues) -> None:
+    try:
+        from recommender.commands.expander.server import (  # noqa: PLC0415 - its packages are optional
+            ExpanderService,
+            make_server,
+        )
+    except ImportError as error:
+        raise UsageError(f"the packages of gRPC are not installed ({error.name}): install tidewatch[grpc]") from error
+    path, address = values.path("config"), values.address("listen")
+    if path is None or address is None:
+        raise UsageError("--config and --listen must not be empty: name the configuration file and an address")
+    pair = _pair(values, address)
+    followed = FollowedRules(ConfigurationReloader(path, CollectorRegistry(), METRICS_PREFIX), values)
+    # Blocked before there are threads, which then leave them to `sigtimedwait`.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
+    server, port = make_server(ExpanderService(lambda: followed.rules), address, pair, values.path("client-ca-file"))
+    _log.info("serving", extra=fields(address=f"{address.host}:{port}", tls=pair is not None))
+    while signal.sigtimedwait(_ENDINGS, _LOOK_SECONDS) is None:
+        followed.check()
+    server.stop(_DRAIN_SECONDS).wait(_DRAIN_SECONDS)
+
+
+class FollowedRules:
+    """The rules of the configuration in force. `check` is for one thread, `rules` for any."""
+
+    def __init__(self, source: ConfigurationReloader, values: FlagValues) -> None:
+        """Take in the file. Raises UsageError if it has no rules."""
+        self._source = source
+        self._name = values.text("recommendation")
+        self.rules = rules_of(source.current, self._name)
+        source.on_change(self._replace)
+
+    def check(self) -> None:
+        """Look whether the file has changed."""
+        self._source.check()
+
+    def _replace(self, configuration: Configuration) -> None:
+        try:
+            self.rules = rules_of(configuration, self._name)
+        except UsageError as error:
+            _log.error("the former expanders stay in force", extra=fields(reason=str(error)))
+
+
+def rules_of(configuration: Configuration, name: str) -> ExpanderRules:
+    """Return the rules of an entry. Raises UsageError."""
+    from recommender.kinds.cluster_size.expanders.asked_options import (  # noqa: PLC0415 - its packages are optional
+        ExpanderRules,
+        stated_prices,
+    )
+
+    found = cluster_size_settings(configuration.recommendations)
+    if name and name not in found:
+        raise UsageError(
+            f"--recommendation: no entry with clusterSize is named {name!r}: write one of {', '.join(found)}"
+        )
+    if not name and len(found) != 1:
+        what = "no entry has clusterSize: add one" if not found else f"choose one of {', '.join(found)}"
+        raise UsageError(f"--recommendation: {what}")
+    settings = found[name or next(iter(found))]
+    if settings.priorities is None and settings.priorities_config_map is not None:
+        raise UsageError(
+            "the expander priority reads no ConfigMap here, since this program does not ask the cluster: write "
+            "`priorities` in the file"
+        )
+    try:
+        priorities = None if settings.priorities is None else compile_priorities(settings.priorities, "priorities")
+    except PrioritiesError as error:
+        raise UsageError(str(error)) from error
+    context = ExpanderContext(_NODES, settings.random_seed, priorities)
+    return ExpanderRules(settings.expanders, context, stated_prices(settings.node_groups))
+
+
+def _pair(values: FlagValues, address: Address) -> tuple[Path, Path] | None:
+    certificate, key = values.path("tls-cert-file"), values.path("tls-private-key-file")
+    if (certificate is None) != (key is None):
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together: write both")
+    if certificate is None or key is None:
+        if address.host not in {"127.0.0.1", "::1", "localhost"}:
+            raise UsageError("--tls-cert-file is missing: Cluster Autoscaler asks by TLS alone")
+        if values.path("client-ca-file") is not None:
+            raise UsageError("--client-ca-file has no effect without --tls-cert-file: write it, too")
+        return None
+    for path in (certificate, key, values.path("client-ca-file")):
+        if path is not None and not path.is_file():
+            raise UsageError(f"{path} cannot be read: name a file with PEM")
+    return certificate, key

@@ -1,0 +1,38 @@
+"""The flags of `tidewatch-recommender expander`."""
+
+from __future__ import annotations
+
+from adapter.foundation.options.logs import LOG_FLAGS
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag
+from recommender.commands.program import PROGRAM
+
+EXPANDER = CommandFlags(
+    program=f"{PROGRAM} expander",
+    version=program_version(),
+    summary=(
+        "Answers Cluster Autoscaler which node group is to grow, by the expanders, priorities and prices of a "
+        "configuration. Start Cluster Autoscaler with --expander=grpc, --grpc-expander-url and --grpc-expander-cert. "
+        "It needs the packages of tidewatch[grpc]."
+    ),
+    examples=(
+        f"{PROGRAM} expander --config recommender.yaml --listen :7000 --tls-cert-file C --tls-private-key-file K",
+    ),
+    flags=(
+        Flag(name="config", kind=PATH, help="The configuration file, which is followed.", required=True),
+        Flag(
+            name="recommendation",
+            kind=TEXT,
+            help="The entry with clusterSize whose expanders decide, if the file has several.",
+        ),
+        Flag(name="listen", kind=ADDRESS, help="Where to listen; :0 takes a free port and logs it.", required=True),
+        Flag(name="tls-cert-file", kind=PATH, help="Certificate of this server; without it, only loopback is served."),
+        Flag(name="tls-private-key-file", kind=PATH, help="Key of the certificate."),
+        Flag(
+            name="client-ca-file",
+            kind=PATH,
+            help="Certificates that sign those of clients, which then need one. Cluster Autoscaler shows none.",
+        ),
+        *LOG_FLAGS,
+    ),
+)
