@@ -39,6 +39,9 @@ KEY = re.compile(r"(?<![\w./$-])[a-z][A-Za-z]*(?:\.[A-Za-z][A-Za-z0-9]*)+(?![\w(
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*(?: flags)?")
 COMMAND = re.compile(r"(tidewatch-(?:adapter|recommender)) ([a-z]+)(?=[ `\"]|$)")
 OF_OTHERS = {
+    "--expander": "cluster-autoscaler",
+    "--grpc-expander-url": "cluster-autoscaler",
+    "--grpc-expander-cert": "cluster-autoscaler",
     "--set": "helm",
     "--set-file": "helm",
     "--all-namespaces": "kubectl",

@@ -3,6 +3,7 @@
 from recommender.kinds.cluster_size.node_groups.contract import (
     BrokenContractError,
     check_provider,
+    check_writes,
 )
 
-__all__ = ["BrokenContractError", "check_provider"]
+__all__ = ["BrokenContractError", "check_provider", "check_writes"]

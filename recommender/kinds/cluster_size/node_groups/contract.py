@@ -8,10 +8,11 @@ def test_the_provider_keeps_the_contract() -> None:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError, PluginGroup, group_id, read_group
-from recommender.kinds.cluster_size.node_groups.protocol import ProviderNode
+from recommender.kinds.cluster_size.node_groups.protocol import InstanceState, ProviderNode, WritableNodeGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,6 +43,98 @@ def check_provider(provider: CloudProvider) -> None:
     failures = tuple(_failures(provider))
     if failures:
         raise BrokenContractError(failures)
+
+
+def check_writes(provider: CloudProvider, group: str) -> None:
+    """Check that a group can be written. Raises BrokenContractError with all that is wrong.
+
+    It changes the group: use one that may grow by two, below its maximum and with machines that may be deleted. Points:
+    `increase_size` raises the target size by the difference; `decrease_target_size` lowers it without deleting a
+    machine, or refuses; what is beyond the limits, and machines of others, are refused; `delete_nodes` lowers the
+    target size and lets the named machine go, and no other.
+    """
+    failures = tuple(_write_failures(provider, group))
+    if failures:
+        raise BrokenContractError(failures)
+
+
+def _write_failures(provider: CloudProvider, name: str) -> Iterator[str]:
+    before = _stated(provider, name)
+    if before is None:
+        yield f"there is no group {name!r}, or it lacks increase_size, decrease_target_size or delete_nodes"
+        return
+    yield from _raised_problem("increase_size(2)", lambda: _writable(provider, name).increase_size(2))
+    after = _stated(provider, name)
+    if after is None or after.target_size != before.target_size + 2:
+        size = None if after is None else after.target_size
+        yield f"increase_size(2): the target size is {size} after {before.target_size}"
+        return
+    for delta in (0, -1, after.max_size - after.target_size + 1):
+        yield from _accepted_problem(f"increase_size({delta})", partial(_increase, provider, name, delta))
+    yield from _accepted_problem("decrease_target_size(1)", lambda: _writable(provider, name).decrease_target_size(1))
+    yield from _accepted_problem("delete_nodes()", lambda: _writable(provider, name).delete_nodes((_STRANGER,)))
+    yield from _decrease_failures(provider, name, after)
+    yield from _deletion_failures(provider, name)
+
+
+def _decrease_failures(provider: CloudProvider, name: str, before: PluginGroup) -> Iterator[str]:
+    try:
+        _writable(provider, name).decrease_target_size(-1)
+    except Exception:  # noqa: BLE001 - all machines have come, so it is right to refuse
+        return
+    after = _stated(provider, name)
+    if after is None or after.target_size != before.target_size - 1:
+        yield f"decrease_target_size(-1): the target size is not {before.target_size - 1} afterwards"
+    elif not _going(before) >= _going(after) or len(after.instances) < len(before.instances):
+        yield "decrease_target_size(-1): a machine was deleted, and only requested ones may be taken back"
+
+
+def _deletion_failures(provider: CloudProvider, name: str) -> Iterator[str]:
+    before = _stated(provider, name)
+    machines = () if before is None else tuple(one for one in before.instances if one.state is InstanceState.RUNNING)
+    if before is None or not machines or before.target_size <= before.min_size:
+        return
+    gone = ProviderNode("node-0", machines[0].provider_id, {})
+    yield from _raised_problem("delete_nodes()", lambda: _writable(provider, name).delete_nodes((gone,)))
+    after = _stated(provider, name)
+    if after is None or after.target_size != before.target_size - 1:
+        yield f"delete_nodes(): the target size is not {before.target_size - 1} after one of {before.target_size} went"
+    left = set() if after is None else _running(after)
+    if left != _running(before) - {gone.provider_id}:
+        yield f"delete_nodes(): not {gone.provider_id} alone is gone afterwards"
+
+
+def _running(group: PluginGroup) -> set[str]:
+    return {each.provider_id for each in group.instances if each.state is not InstanceState.DELETING}
+
+
+def _going(group: PluginGroup) -> set[str]:
+    return {each.provider_id for each in group.instances if each.state is InstanceState.DELETING}
+
+
+def _stated(provider: CloudProvider, name: str) -> PluginGroup | None:
+    """Return what a group that can be written states after a refresh; None if there is none."""
+    provider.refresh()
+    found = next((each for each in provider.node_groups() if group_id(each) == name), None)
+    return read_group(found) if isinstance(found, WritableNodeGroup) else None
+
+
+def _writable(provider: CloudProvider, name: str) -> WritableNodeGroup:
+    found = next(each for each in provider.node_groups() if group_id(each) == name)
+    assert isinstance(found, WritableNodeGroup), "checked before"
+    return found
+
+
+def _increase(provider: CloudProvider, name: str, delta: int) -> None:
+    _writable(provider, name).increase_size(delta)
+
+
+def _accepted_problem(method: str, call: Callable[[], object]) -> Iterator[str]:
+    try:
+        call()
+    except Exception:  # noqa: BLE001 - whatever it raises is a refusal
+        return
+    yield f"{method} is accepted: it must raise"
 
 
 def _failures(provider: CloudProvider) -> Iterator[str]:

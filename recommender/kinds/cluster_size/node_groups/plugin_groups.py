@@ -37,12 +37,24 @@ def plugin_groups(
     for node, group in reading.group_of.items():
         if node in world.nodes:
             members.setdefault(group, []).append(node)
-    groups = (_group(one, tuple(members.get(one.name, ())), world, reading) for one in reading.groups)
+    groups = [
+        _with_writer(
+            _group(one, tuple(members.get(one.name, ())), world, reading),
+            world,
+            seen,
+            written if one.has_writes else None,
+        )
+        for one in reading.groups
+    ]
+    lacking = [one.name for one in reading.groups if written is not None and not (one.has_writes or one.problem)]
     kept = f"the node groups of {reading.shown} are those of its last answer: {reading.kept_because}"
-    return Discovered(
-        tuple(_with_writer(each, world, seen, written) for each in groups),
-        (kept,) if reading.kept_because else (),
-    )
+    problems = [kept] if reading.kept_because else []
+    if lacking:
+        problems.append(
+            f"{', '.join(lacking)} of {reading.shown} cannot be written, since increase_size, decrease_target_size or "
+            "delete_nodes is missing: add them, or remove `writes`"
+        )
+    return Discovered(tuple(groups), tuple(problems))
 
 
 def _with_writer(

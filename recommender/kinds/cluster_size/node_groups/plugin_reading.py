@@ -18,6 +18,7 @@ from recommender.kinds.cluster_size.node_groups.protocol import (
     LabelsGpuNodes,
     ProviderInstance,
     ProviderNode,
+    WritableNodeGroup,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class PluginGroup:
     options: GroupOptions = field(default_factory=GroupOptions)
     gpu_label: str = ""
     """Of nodes with GPUs, beside those that are known; empty if there is none."""
+    has_writes: bool = False
+    """Whether it has the methods by which its size is changed."""
     problem: str = ""
 
 
@@ -121,6 +124,7 @@ def read_group(group: ProviderNodeGroup) -> PluginGroup:
         price=_price(group.price()),
         options=_options(group.options()),
         gpu_label=group.gpu_label() if isinstance(group, LabelsGpuNodes) else "",
+        has_writes=isinstance(group, WritableNodeGroup),
     )
 
 

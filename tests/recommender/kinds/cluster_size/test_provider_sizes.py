@@ -47,7 +47,7 @@ NODES = tuple(node(f"n{number}", provider_id=f"x:///{number}", created=1.0) for 
 
 def reading(target: int, *, problem: str = "") -> PluginReading:
     machines = tuple(ProviderInstance(each.provider_id) for each in NODES)
-    group = PluginGroup("a", 1, 10, target, machines, template=NODES[0], problem=problem)
+    group = PluginGroup("a", 1, 10, target, machines, template=NODES[0], problem=problem, has_writes=True)
     return PluginReading("externalGRPC", (group,), {each.name: "a" for each in NODES})
 
 

@@ -66,11 +66,15 @@ class ExampleGroup:
 
     def increase_size(self, delta: int) -> None:
         self.changes.append(("increase", delta))
+        if not 0 < delta <= self.max_size() - self.target_size():
+            raise ValueError(f"{delta} more nodes are not possible")
         self.machines += [f"x:///{self.name}-{len(self.changes)}-{number}" for number in range(delta)]
         self.on_change()
 
     def decrease_target_size(self, delta: int) -> None:
         self.changes.append(("decrease", delta))
+        if delta >= 0 or self.target_size() + delta < len(self.machines):
+            raise ValueError("only requested nodes can be taken back")
         self.answers["target_size"] = self.target_size() + delta
         self.on_change()
 

@@ -1,24 +1,26 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
 from typing import TYPE_CHECKING
 
 import pytest
 
-from recommender.cluster_size.node_groups.contract import BrokenContractError, check_provider
+from recommender.cluster_size.node_groups.contract import BrokenContractError, check_provider, check_writes
 from recommender.cluster_size.node_groups.protocol import InstanceState, ProviderInstance
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources, PluginGroups
 from recommender.kinds.cluster_size.node_groups import plugin_host
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost, PluginMissingError, load_provider
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import state
 from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleGroup, ExampleProvider, example
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from recommender.kinds.cluster_size.model.groups import NodeGroups
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
@@ -173,6 +175,55 @@ def test_the_contract_names_what_a_provider_breaks(provider: ExampleProvider, fa
     with pytest.raises(BrokenContractError) as raised:
         check_provider(provider)
     assert any(failure in each for each in raised.value.failures), raised.value.failures
+
+
+def test_the_example_keeps_the_contract_of_writes() -> None:
+    check_writes(example(), "small")
+
+
+def _quiet(_: int) -> None:
+    """Do nothing."""
+
+
+@pytest.mark.parametrize(
+    ("method", "instead", "failure"),
+    [
+        ("increase_size", _quiet, "increase_size(2): the target size is 2 after 2"),
+        ("decrease_target_size", _quiet, "decrease_target_size(1) is accepted"),
+        ("delete_nodes", _quiet, "delete_nodes() is accepted"),
+    ],
+)
+def test_the_contract_names_what_is_wrong_with_a_write(
+    method: str, instead: Callable[[int], None], failure: str
+) -> None:
+    provider = example()
+    setattr(provider.groups[0], method, instead)
+    with pytest.raises(BrokenContractError) as raised:
+        check_writes(provider, "small")
+    assert any(failure in each for each in raised.value.failures), raised.value.failures
+
+
+class ReadOnly:
+    """A group as plugins had it before they could be written."""
+
+    def __init__(self, group: ExampleGroup) -> None:
+        self.machines = group.machines
+        for name in ("id", "min_size", "max_size", "target_size", "nodes", "template", "price", "options"):
+            setattr(self, name, getattr(group, name))
+
+
+def test_a_group_without_the_verbs_is_read_and_cannot_be_written() -> None:
+    provider = example()
+    provider.groups = [ReadOnly(provider.groups[0])]  # type: ignore[list-item]
+    stated = read(provider)
+    sources = NodeGroupSources(plugin=replace(SETTINGS, writes=True))
+    found = node_groups(sources, state(nodes=NODES), 1000.0, (stated,))
+    assert (found.groups[0].problem, found.groups[0].is_writable) == ("", False)
+    assert "small of the plugin example cannot be written" in found.problems[0]
+    with pytest.raises(PluginError, match="lacks increase_size"):
+        PluginHost(SETTINGS, load=lambda _: provider).change("small", lambda group: group.increase_size(1))
+    with pytest.raises(BrokenContractError, match="or it lacks"):
+        check_writes(provider, "small")
 
 
 def made(options: Mapping[str, object]) -> ExampleProvider:
