@@ -30,7 +30,7 @@ from recommender.running.parameter_config_maps import ParameterConfigMaps
 from recommender.running.sizes.capacity_buffer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api import ClusterApiAttempt
 from recommender.running.sizes.machine_deletion import MachineDeletion
-from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts, stopped_removal
+from recommender.running.sizes.node_removals import NodeRemovals, RemovalParts, are_configured, stopped_removal
 from recommender.running.sizes.provider_groups import ProviderAttempt
 from recommender.running.sizes.withdrawals import Withdrawals
 from recommender.running.sizes.writers import SizeWriters
@@ -81,7 +81,11 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
     )
     writing = None
     if settings.writes:
-        writing = _effects(context, parts, _Writing(writes, resolve, fence, memories, lookups, objects, watch.state))
+        writing = _effects(
+            context,
+            parts,
+            _Writing(writes, resolve, fence, memories, lookups, objects, partial(watch.state, with_pods=False)),
+        )
 
     def change(plan: PollPlan) -> None:
         watch.change(plan.needs)
@@ -218,6 +222,7 @@ def _removals(parts: SharedServices, writing: _Writing, events: EventWriter) -> 
             fence=writing.fence,
             deletion=MachineDeletion(parts.providers, parts.clock.monotonic),
             nodes=writing.cluster,
+            is_configured=lambda: are_configured(parts.plan().configuration),
             stopped=lambda mark: stopped_removal(mark, parts.plan().configuration),
             announce=events.add,
             clock=parts.clock,

@@ -7,6 +7,7 @@ from the deletion: the provider is asked for it once, after the mark says so.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _STEP_SECONDS: Final = 1.0
+_LEFT_OVER_STEPS: Final = 60
+"""So seldom marks are looked for where no removal is configured: those of an earlier configuration."""
 SETTLE_SECONDS: Final = 5.0
 """How long a node is cordoned before it is deleted, so that pods that were on their way to it are seen."""
 EVICTION_SECONDS: Final = 120.0
@@ -103,6 +106,8 @@ class RemovalParts:
     """Which nodes are marked, as far as it is known."""
     stopped: Callable[[RemovalMark], str]
     """Why a removal must not go on, such as a changed configuration; empty if it may."""
+    is_configured: Callable[[], bool]
+    """Whether nodes are removed at all by the configuration in force."""
     announce: Callable[[TargetEvent], None]
     clock: Clock
 
@@ -139,8 +144,11 @@ class NodeRemovals:
 
     def run(self, stop: threading.Event) -> None:
         """Go on with all removals until `stop` is set."""
-        while not stop.wait(_STEP_SECONDS):
-            self.step()
+        for number in itertools.count():
+            if stop.wait(_STEP_SECONDS):
+                return
+            if self._parts.is_configured() or number % _LEFT_OVER_STEPS == 0:
+                self.step()
 
     def step(self) -> None:
         """Go one step on with each removal, if this process may write."""
@@ -260,6 +268,16 @@ def _refusal(node: Mapping[str, Any]) -> str:
     if text(node, "metadata", "annotations", SCALE_DOWN_DISABLED) == "true":
         return f"it has the annotation {SCALE_DOWN_DISABLED}"
     return ""
+
+
+def are_configured(configuration: Configuration) -> bool:
+    """Return whether a recommendation removes nodes through a provider."""
+    found = cluster_size_settings(configuration.recommendations)
+    return any(
+        found[each.policy.name].node_groups.delete_nodes and Output.SCALE in each.policy.outputs
+        for each in configuration.recommendations
+        if each.policy.name in found
+    )
 
 
 def stopped_removal(mark: RemovalMark, configuration: Configuration) -> str:

@@ -41,7 +41,10 @@ _log = logging.getLogger(__name__)
 _SECONDS: Final = 10.0
 """How long a provider may take for one answer."""
 _SUSPECT_SECONDS: Final = 0.2
-"""The same for one that hung the last time: it must not delay the decision about the groups of others again."""
+"""The same for one that hung the last time: it must not delay the decision about the groups of others again.
+
+What it states later is the answer of the next time.
+"""
 _SLOW_SECONDS: Final = 2.0
 """A provider that failed after so long hung."""
 _KEPT_SECONDS: Final = 60.0
@@ -191,7 +194,8 @@ class PluginHost:
             call.error = error
         finally:
             has_failed = call.error is not None or (call.reading is not None and bool(call.reading.problem))
-            self._is_suspect = has_failed and self._clock() - call.since > _SLOW_SECONDS
+            longest = _SLOW_SECONDS if has_failed else self._seconds
+            self._is_suspect = self._clock() - call.since > longest
             self._turn.release()
             call.ended.set()
 

@@ -163,6 +163,7 @@ class ProviderWorld:
                 fence=fence,
                 deletion=MachineDeletion(groups, clock.monotonic),
                 nodes=self.api.seen,
+                is_configured=lambda: True,
                 stopped=lambda _: self.stopped,
                 announce=self.events.append,
                 clock=clock,

@@ -57,3 +57,12 @@ def test_the_modules_are_what_protoc_makes_of_the_files(tmp_path: Path) -> None:
     subprocess.run([*command, *files], cwd=CHECKOUT, check=True, timeout=100)
     made = {path.name: path.read_text() for path in (tmp_path / WIRE).iterdir()}
     assert made == {path.name: path.read_text() for path in (CHECKOUT / WIRE).glob("*_pb2.py*")}
+
+
+def test_nothing_of_grpc_is_loaded_before_a_configuration_needs_it() -> None:
+    code = (
+        "import sys, recommender.commands.run.worker, recommender.commands.recommend.command;"
+        "print([name for name in sys.modules if name.split('.')[0] == 'grpc' or name.startswith('google.protobuf')])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=True, timeout=100, capture_output=True)
+    assert found.stdout.strip() == b"[]"
