@@ -62,6 +62,8 @@ SETTLE_SECONDS: Final = 5.0
 """How long a node is cordoned before it is deleted, so that pods that were on their way to it are seen."""
 EVICTION_SECONDS: Final = 120.0
 """How long evictions are tried (`--max-pod-eviction-time`)."""
+_RETRY_SECONDS: Final = 5.0
+"""After which an eviction that was refused is tried again."""
 _ENDING_SECONDS: Final = EVICTION_SECONDS + LONGEST_GRACE_SECONDS + 30.0
 """How long the pods of a node may take in all."""
 
@@ -119,6 +121,8 @@ class NodeRemovals:
         """Begin nothing yet."""
         self._parts = parts
         self._states = StateLog(_log)
+        self._evicts_at: dict[str, float] = {}
+        """By node, when evictions that were refused are tried again, by the monotonic clock."""
 
     def begin(self, found: ScaleOutcome, removal: NodeRemoval, terms: SendingTerms) -> ScaleOutcome:
         """Cordon, taint and mark a node, unless it is marked already."""
@@ -154,7 +158,9 @@ class NodeRemovals:
         """Go one step on with each removal, if this process may write."""
         known = self._parts.nodes().nodes
         nodes = known.value if isinstance(known, Observed) else ()
-        for name in (node.name for node in nodes if REMOVAL in node.annotations):
+        names = [node.name for node in nodes if REMOVAL in node.annotations]
+        self._evicts_at = {name: at for name, at in self._evicts_at.items() if name in names}
+        for name in names:
             if not self._parts.fence.permit(self._parts.fence.seconds):
                 return
             try:
@@ -181,7 +187,8 @@ class NodeRemovals:
         if obstacle:
             self._roll_back(node, obstacle)
         elif left:
-            self._evict(node, left, waited)
+            if self._parts.clock.monotonic() >= self._evicts_at.get(name, 0.0):
+                self._evict(node, left, waited)
         elif waited >= SETTLE_SECONDS:
             self._delete(node, mark)
 
@@ -192,6 +199,8 @@ class NodeRemovals:
     def _evict(self, node: dict[str, Any], pods: tuple[EvictedPod, ...], waited: float) -> None:
         """Evict what is not ending yet, within the budgets; give up after a while."""
         refusals = [why for pod in pods if not pod.is_terminating and (why := self._refused_eviction(pod))]
+        if refusals:
+            self._evicts_at[text(node, "metadata", "name")] = self._parts.clock.monotonic() + _RETRY_SECONDS
         if refusals and waited > EVICTION_SECONDS:
             self._roll_back(node, f"not all pods could be evicted within {EVICTION_SECONDS:.0f} s: {refusals[0]}")
         elif waited > _ENDING_SECONDS:

@@ -45,6 +45,8 @@ _SUSPECT_SECONDS: Final = 0.2
 
 What it states later is the answer of the next time.
 """
+_TURN_SECONDS: Final = 1.0
+"""How long a decision waits for the end of a change."""
 _SLOW_SECONDS: Final = 2.0
 """A provider that failed after so long hung."""
 _KEPT_SECONDS: Final = 60.0
@@ -129,7 +131,7 @@ class PluginHost:
         """
         known = tuple(ProviderNode(node.name, node.provider_id, node.labels, node.annotations) for node in nodes)
         seconds = _SUSPECT_SECONDS if self._is_suspect else self._seconds
-        call = self._begun(partial(self._read, known), 0.0)
+        call = self._begun(partial(self._read, known), 0.0 if self._is_suspect else _TURN_SECONDS)
         if call is None:
             running = self._running
             since = 0.0 if running is None else self._clock() - running.since

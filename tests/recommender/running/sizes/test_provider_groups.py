@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recommender.cluster_size.node_groups.protocol import OutcomeUnknownError, ProviderInstance
 from recommender.outputs.results import ScaleResult
@@ -89,6 +91,29 @@ def test_a_change_without_an_answer_is_not_asked_again_while_the_size_does_not_s
     world.now += 300.0
     world.group.on_change = lambda: None
     assert world.resize(4, known=2).result is ScaleResult.OK
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(["ok", "refused", "unknown"])), max_size=8))
+def test_whatever_becomes_of_calls_no_node_is_asked_for_twice(calls: list[tuple[bool, str]]) -> None:
+    world = ProviderWorld()
+    left, ends = list(calls), []
+
+    def increase(delta: int) -> None:
+        takes_effect, end = left.pop(0) if left else (True, "ok")
+        ends.append(end)
+        if end == "ok" or (end == "unknown" and takes_effect):
+            world.group.machines += [f"x:///new-{number}" for number in range(delta)]
+        if end == "refused":
+            raise ValueError("out of quota")
+        if end == "unknown":
+            raise OutcomeUnknownError("no answer")
+
+    world.group.increase_size = increase  # type: ignore[method-assign]
+    for _ in range(5):
+        world.resize(4, known=2)
+        world.later(50)
+    assert len(world.group.machines) <= 4
+    assert [end for end in ends if end != "refused"][1:] == [], "only a refusal is followed by another call"
 
 
 def test_a_refusal_of_the_provider_is_a_failure_of_the_group() -> None:

@@ -61,8 +61,11 @@ class CallError(Exception):
 
     @property
     def is_unimplemented(self) -> bool:
-        """Whether the provider does not have this call."""
-        return self.code is grpc.StatusCode.UNIMPLEMENTED
+        """Whether the provider does not have this call.
+
+        Those that are built with the published wrapper state UNKNOWN where a cloud has no options or no template.
+        """
+        return self.code in {grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNKNOWN}
 
     @property
     def is_unanswered(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -79,6 +79,9 @@ class SlowFacts:
             return known
         try:
             found = self._asked(group, seconds, now)
+            if known is not None and found.options is None and not found.problem:
+                # Options that are not stated any more may come back: until then they hold.
+                found = replace(found, options=known.options)
         except PluginError as error:
             found = SlowFact(now + _RETRY_SECONDS, problem=str(error))
         except CallError as error:

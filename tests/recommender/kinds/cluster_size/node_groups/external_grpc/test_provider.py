@@ -73,6 +73,18 @@ def test_calls_that_a_provider_need_not_have_are_not_repeated() -> None:
     assert sorted(provider.made(*missing)) == sorted([*missing[:2], *missing[:2], "GPULabel"]), "not for each decision"
 
 
+def test_options_and_templates_that_a_wrapper_does_not_have_are_none_and_not_faults() -> None:
+    provider = GrpcProvider(CloudGroup("a", machines=["x:///1"]))
+    provider.instead = dict.fromkeys(
+        ("NodeGroupGetOptions", "NodeGroupTemplateNodeInfo"), _fail(grpc.StatusCode.UNKNOWN)
+    )
+    with served(provider) as host:
+        [group] = groups_of(host.read(NODES)).groups
+    assert (group.problem, group.options.unneeded_seconds) == ("", None)
+    assert group.template is not None
+    assert group.template.source == "node n1"
+
+
 def test_the_contract_of_plugins_holds_for_the_provider() -> None:
     provider = GrpcProvider(*two_groups())
     check_provider(ExternalGrpcProvider(settings(provider.start())))
