@@ -5,11 +5,12 @@
 #    source ~/.local/share/bash_completion/tidewatch-recommender
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_tidewatch_recommender_subparsers=(run recommend backtest sizes doctor expander proportional schema)
+_shtab_tidewatch_recommender_subparsers=(run recommend backtest replay sizes doctor expander proportional schema)
 
 _shtab_tidewatch_recommender_run_option_strings=(-h --help --version --config --objects --dry-run --validate --bind-address --port --allowed-hosts --plain-bind-address --shutdown-delay --pin-cpu --kubeconfig --context --log-format --log-level -v --v)
-_shtab_tidewatch_recommender_recommend_option_strings=(-h --help --version --config --cluster --recommendation -o --output --assume --without-node --add-pods --kubeconfig --context --log-format --log-level -v --v)
+_shtab_tidewatch_recommender_recommend_option_strings=(-h --help --version --config --cluster --recommendation -o --output --explain --assume --without-node --add-pods --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_backtest_option_strings=(-h --help --version --config --recommendation --trace --query --prometheus-url --last --start --end --example --actuator --startup-seconds --load-per-replica --warm-up --step --missing --connections -o --output --series --plot --log-format --log-level -v --v)
+_shtab_tidewatch_recommender_replay_option_strings=(-h --help --version --config --recommendation --prometheus-url --last --end --step --recording --startup-seconds -o --output --plot --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_sizes_option_strings=(-h --help --version -n --namespace --workload --last --end --percentile --margin --also-with-hpa -o --output --plot --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_doctor_option_strings=(-h --help --version --config -o --output --service-account --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_expander_option_strings=(-h --help --version --config --recommendation --listen --tls-cert-file --tls-private-key-file --client-ca-file --log-format --log-level -v --v)
@@ -28,6 +29,9 @@ _shtab_tidewatch_recommender_backtest___config_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_backtest___trace_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_backtest___series_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_backtest___plot_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_replay___config_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_replay___recording_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_replay___plot_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_sizes___plot_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_sizes___prometheus_auth_config_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_sizes___prometheus_ca_file_COMPGEN=_shtab_compgen_files
@@ -62,6 +66,10 @@ _shtab_tidewatch_recommender_backtest__o_choices=(text table json)
 _shtab_tidewatch_recommender_backtest___output_choices=(text table json)
 _shtab_tidewatch_recommender_backtest___log_format_choices=(text json)
 _shtab_tidewatch_recommender_backtest___log_level_choices=(debug info warning error)
+_shtab_tidewatch_recommender_replay__o_choices=(text table json)
+_shtab_tidewatch_recommender_replay___output_choices=(text table json)
+_shtab_tidewatch_recommender_replay___log_format_choices=(text json)
+_shtab_tidewatch_recommender_replay___log_level_choices=(debug info warning error)
 _shtab_tidewatch_recommender_sizes__o_choices=(table text json csv yaml patch)
 _shtab_tidewatch_recommender_sizes___output_choices=(table text json csv yaml patch)
 _shtab_tidewatch_recommender_sizes___prometheus_verb_choices=(GET POST)
@@ -78,7 +86,7 @@ _shtab_tidewatch_recommender_proportional___log_format_choices=(text json)
 _shtab_tidewatch_recommender_proportional___log_level_choices=(debug info warning error)
 _shtab_tidewatch_recommender_schema___log_format_choices=(text json)
 _shtab_tidewatch_recommender_schema___log_level_choices=(debug info warning error)
-_shtab_tidewatch_recommender_pos_0_choices=(run recommend backtest sizes doctor expander proportional schema)
+_shtab_tidewatch_recommender_pos_0_choices=(run recommend backtest replay sizes doctor expander proportional schema)
 
 _shtab_tidewatch_recommender_run__h_nargs=0
 _shtab_tidewatch_recommender_run___help_nargs=0
@@ -89,10 +97,14 @@ _shtab_tidewatch_recommender_run___pin_cpu_nargs=0
 _shtab_tidewatch_recommender_recommend__h_nargs=0
 _shtab_tidewatch_recommender_recommend___help_nargs=0
 _shtab_tidewatch_recommender_recommend___version_nargs=0
+_shtab_tidewatch_recommender_recommend___explain_nargs=0
 _shtab_tidewatch_recommender_backtest__h_nargs=0
 _shtab_tidewatch_recommender_backtest___help_nargs=0
 _shtab_tidewatch_recommender_backtest___version_nargs=0
 _shtab_tidewatch_recommender_backtest___example_nargs=0
+_shtab_tidewatch_recommender_replay__h_nargs=0
+_shtab_tidewatch_recommender_replay___help_nargs=0
+_shtab_tidewatch_recommender_replay___version_nargs=0
 _shtab_tidewatch_recommender_sizes__h_nargs=0
 _shtab_tidewatch_recommender_sizes___help_nargs=0
 _shtab_tidewatch_recommender_sizes___version_nargs=0

@@ -50,8 +50,8 @@ function _shtab_tidewatch_recommender_using
   test "$_shtab_tidewatch_recommender_cmdpath" = "$argv"
 end
 
-set -g _shtab_tidewatch_recommender_commands run recommend backtest sizes doctor expander proportional schema
-set -g _shtab_tidewatch_recommender_opts_with_value --actuator --add-pods --allowed-hosts --assume --bind-address --client-ca-file --cluster --config --configmap --connections --context --default-params --end --ignore-taints --kubeconfig --last --listen --load-per-replica --log-format --log-level --margin --max-sync-failures --missing --namespace --nodelabels --objects --out --output --percentile --plain-bind-address --plot --poll-period-seconds --port --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-header --prometheus-matchers --prometheus-password-file --prometheus-token-file --prometheus-url --prometheus-username --prometheus-verb --query --recommendation --series --service-account --shutdown-delay --start --startup-seconds --step --target --tls-cert-file --tls-private-key-file --trace --v --warm-up --without-node --workload -n -o -v
+set -g _shtab_tidewatch_recommender_commands run recommend backtest replay sizes doctor expander proportional schema
+set -g _shtab_tidewatch_recommender_opts_with_value --actuator --add-pods --allowed-hosts --assume --bind-address --client-ca-file --cluster --config --configmap --connections --context --default-params --end --ignore-taints --kubeconfig --last --listen --load-per-replica --log-format --log-level --margin --max-sync-failures --missing --namespace --nodelabels --objects --out --output --percentile --plain-bind-address --plot --poll-period-seconds --port --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-header --prometheus-matchers --prometheus-password-file --prometheus-token-file --prometheus-url --prometheus-username --prometheus-verb --query --recommendation --recording --series --service-account --shutdown-delay --start --startup-seconds --step --target --tls-cert-file --tls-private-key-file --trace --v --warm-up --without-node --workload -n -o -v
 
 complete -c tidewatch-recommender -e
 complete -c tidewatch-recommender -f
@@ -83,6 +83,7 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recomme
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l cluster -xka "(__fish_complete_path (commandline -ct))" -d 'Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l recommendation -x -d 'Only the recommendation of this name; may be repeated'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -s o -l output -xka "text table json" -d 'How the result is printed; table is another name for text'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l explain -d 'Also print each step to the sizes of node groups, each refusal, and each node that stays'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l assume -x -d 'NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has that number of pods'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l without-node -x -d 'The node is removed, and its pods need another node'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l add-pods -xka "(__fish_complete_path (commandline -ct))" -d 'Additional pods, or workloads with all of their pods: a file or a folder as for --cluster'
@@ -116,6 +117,22 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtes
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l log-format -xka "text json" -d 'Format of log lines'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l log-level -xka "debug info warning error" -d 'Lowest level that is logged (default: info, or as --v says)'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -s v -l v -x -d 'Verbosity as in klog; 4 and higher mean the level debug'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a replay -d 'replay recorded nodes and pods: what each node policy would have cost'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -s h -l help -d 'show this help message and exit'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l version -d 'show the program'"'"'s version and exit'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'The configuration file, with a recommendation with clusterSize'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l recommendation -x -d 'The recommendation to replay; needed if the file has several with clusterSize'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l prometheus-url -x -d 'Base URL of a Prometheus with the series of kube-state-metrics (default: that of the configuration)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l last -x -d 'How long the past is, up to --end'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l end -x -d 'End of the past: 2026-11-07T00:00:00Z, a date (its midnight in UTC), or a time ago such as -1d (default: now; of a recording, its end)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l step -x -d 'How finely Prometheus is asked'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l recording -xka "(__fish_complete_path (commandline -ct))" -d 'Replay what `run` has recorded (`record: 30d`): a file of a recording, or the folder with all'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l startup-seconds -x -d 'From the request for a node until pods run on it (default: the median of the past, else 120)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -s o -l output -xka "text table json" -d 'How the report is printed; table is another name for text'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l plot -xka "(__fish_complete_path (commandline -ct))" -d 'Also draw the nodes over time by policy into this PNG or SVG file'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l log-format -xka "text json" -d 'Format of log lines'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l log-level -xka "debug info warning error" -d 'Lowest level that is logged (default: info, or as --v says)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -s v -l v -x -d 'Verbosity as in klog; 4 and higher mean the level debug'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a sizes -d 'show what each container should request, from what it used'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using sizes' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using sizes' -l version -d 'show the program'"'"'s version and exit'

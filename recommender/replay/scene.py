@@ -104,7 +104,7 @@ def _groups(recording: Recording, settings: ClusterSizeSettings) -> NodeGroups:
     state = ClusterState(
         nodes=Observed(nodes, end), pods=Observed(daemons, end), workloads=Observed((), end), storage=None
     )
-    return node_groups(settings.node_groups, state, end, None, settings.passing_taints)
+    return node_groups(settings.node_groups, state, end, (), settings.passing_taints)
 
 
 def _daemons_on_nodes(recording: Recording) -> Iterator[ClusterPod]:
