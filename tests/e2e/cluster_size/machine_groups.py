@@ -246,8 +246,8 @@ class MachineGroups:
     def refused_requests(self) -> set[str]:
         """Return what the recommender asked for and may not do.
 
-        Events about pods of a test that has just ended are none: the API server refuses them with the same status, since
-        their namespace is being deleted.
+        Events about pods of a test that has just ended are left out: the API server refuses them with the same status,
+        since their namespace is being deleted.
         """
         return {
             f"{event.verb} {event.uri.partition('?')[0]}"
