@@ -5,10 +5,11 @@
 #    source ~/.local/share/bash_completion/tidewatch-adapter
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_tidewatch_adapter_subparsers=(serve explain check doctor nodes readiness schema)
+_shtab_tidewatch_adapter_subparsers=(serve explain init check doctor nodes readiness schema)
 
 _shtab_tidewatch_adapter_serve_option_strings=(-h --help --version -c --config --metrics-relist-interval --metrics-max-age --refresh-interval --demand-ttl --max-demand-per-namespace --max-values --max-values-per-namespace --max-answer-age --prometheus-look-back --on-no-data --objects --lister-kubeconfig --client-qps --client-burst --compatibility --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --secure-port --bind-address --plain-bind-address --cert-dir --tls-cert-file --tls-private-key-file --tls-min-version --tls-cipher-suites --shutdown-delay --pin-cpu --max-requests-inflight --serving-secret --service --apiservice --serving-certificate-life --requestheader-client-ca-file --requestheader-allowed-names --requestheader-username-headers --requestheader-group-headers --requestheader-extra-headers-prefix --requestheader-uid-headers --client-ca-file --authentication-kubeconfig --authentication-skip-lookup --authentication-tolerate-lookup-failure --authentication-token-webhook-cache-ttl --api-audiences --authorization-kubeconfig --authorization-always-allow-paths --authorization-webhook-cache-authorized-ttl --authorization-webhook-cache-unauthorized-ttl --front-proxy-authorized-ttl --log-format --log-level -v --v)
 _shtab_tidewatch_adapter_explain_option_strings=(-h --help --version --config -n --namespace --object -l --selector --api --objects -o --output --metrics-max-age --server --server-ca-file --server-name --server-token-file --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
+_shtab_tidewatch_adapter_init_option_strings=(-h --help --version --out --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --log-format --log-level -v --v)
 _shtab_tidewatch_adapter_check_option_strings=(-h --help --version --config --configmap -o --output --fix --metrics-max-age --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_adapter_doctor_option_strings=(-h --help --version -o --output --remove --service --apiservice --config --serving-secret --service-account --endpoint --nodes-url --nodes-token-file --nodes-ca-file --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_adapter_nodes_option_strings=(-h --help --version --scheduling-config --refresh-interval --state --node-metrics --objects --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --client-qps --client-burst --port --bind-address --plain-bind-address --tls-cert-file --tls-private-key-file --tls-min-version --tls-optional --client-ca-file --token-file --open-watcher --shutdown-delay --pin-cpu --log-format --log-level -v --v)
@@ -45,6 +46,13 @@ _shtab_tidewatch_adapter_explain___prometheus_client_tls_key_file_COMPGEN=_shtab
 _shtab_tidewatch_adapter_explain___prometheus_token_file_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_adapter_explain___prometheus_password_file_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_adapter_explain___kubeconfig_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_adapter_init___out_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_adapter_init___prometheus_auth_config_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_adapter_init___prometheus_ca_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_adapter_init___prometheus_client_tls_cert_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_adapter_init___prometheus_client_tls_key_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_adapter_init___prometheus_token_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_adapter_init___prometheus_password_file_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_adapter_check___config_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_adapter_check___prometheus_auth_config_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_adapter_check___prometheus_ca_file_COMPGEN=_shtab_compgen_files
@@ -91,6 +99,9 @@ _shtab_tidewatch_adapter_explain___output_choices=(text json)
 _shtab_tidewatch_adapter_explain___prometheus_verb_choices=(GET POST)
 _shtab_tidewatch_adapter_explain___log_format_choices=(text json)
 _shtab_tidewatch_adapter_explain___log_level_choices=(debug info warning error)
+_shtab_tidewatch_adapter_init___prometheus_verb_choices=(GET POST)
+_shtab_tidewatch_adapter_init___log_format_choices=(text json)
+_shtab_tidewatch_adapter_init___log_level_choices=(debug info warning error)
 _shtab_tidewatch_adapter_check__o_choices=(text json)
 _shtab_tidewatch_adapter_check___output_choices=(text json)
 _shtab_tidewatch_adapter_check___prometheus_verb_choices=(GET POST)
@@ -111,7 +122,7 @@ _shtab_tidewatch_adapter_readiness___log_level_choices=(debug info warning error
 _shtab_tidewatch_adapter_schema___of_choices=(scheduling rules)
 _shtab_tidewatch_adapter_schema___log_format_choices=(text json)
 _shtab_tidewatch_adapter_schema___log_level_choices=(debug info warning error)
-_shtab_tidewatch_adapter_pos_0_choices=(serve explain check doctor nodes readiness schema)
+_shtab_tidewatch_adapter_pos_0_choices=(serve explain init check doctor nodes readiness schema)
 
 _shtab_tidewatch_adapter_serve__h_nargs=0
 _shtab_tidewatch_adapter_serve___help_nargs=0
@@ -124,6 +135,10 @@ _shtab_tidewatch_adapter_explain__h_nargs=0
 _shtab_tidewatch_adapter_explain___help_nargs=0
 _shtab_tidewatch_adapter_explain___version_nargs=0
 _shtab_tidewatch_adapter_explain___prometheus_auth_incluster_nargs=0
+_shtab_tidewatch_adapter_init__h_nargs=0
+_shtab_tidewatch_adapter_init___help_nargs=0
+_shtab_tidewatch_adapter_init___version_nargs=0
+_shtab_tidewatch_adapter_init___prometheus_auth_incluster_nargs=0
 _shtab_tidewatch_adapter_check__h_nargs=0
 _shtab_tidewatch_adapter_check___help_nargs=0
 _shtab_tidewatch_adapter_check___version_nargs=0

@@ -50,7 +50,7 @@ function _shtab_tidewatch_adapter_using
   test "$_shtab_tidewatch_adapter_cmdpath" = "$argv"
 end
 
-set -g _shtab_tidewatch_adapter_commands serve explain check doctor nodes readiness schema
+set -g _shtab_tidewatch_adapter_commands serve explain init check doctor nodes readiness schema
 set -g _shtab_tidewatch_adapter_opts_with_value --api --api-audiences --apiservice --authentication-kubeconfig --authentication-token-webhook-cache-ttl --authorization-always-allow-paths --authorization-kubeconfig --authorization-webhook-cache-authorized-ttl --authorization-webhook-cache-unauthorized-ttl --bind-address --cert-dir --client-burst --client-ca-file --client-qps --compatibility --config --configmap --context --demand-ttl --endpoint --front-proxy-authorized-ttl --kubeconfig --limit --listen --lister-kubeconfig --log-format --log-level --max-answer-age --max-demand-per-namespace --max-requests-inflight --max-values --max-values-per-namespace --metric --metrics-max-age --metrics-relist-interval --metrics-url --namespace --node-metrics --nodes-ca-file --nodes-token-file --nodes-url --object --objects --of --on-no-data --out --output --plain-bind-address --port --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-header --prometheus-look-back --prometheus-matchers --prometheus-password-file --prometheus-token-file --prometheus-url --prometheus-username --prometheus-verb --refresh-interval --requestheader-allowed-names --requestheader-client-ca-file --requestheader-extra-headers-prefix --requestheader-group-headers --requestheader-uid-headers --requestheader-username-headers --resume-ratio --scheduling-config --secure-port --selector --server --server-ca-file --server-name --server-token-file --service --service-account --serving-certificate-life --serving-secret --shutdown-delay --stale-after --state --tls-cert-file --tls-cipher-suites --tls-min-version --tls-private-key-file --token-file --v -c -l -n -o -v
 
 complete -c tidewatch-adapter -e
@@ -158,6 +158,25 @@ complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -l con
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -l log-format -xka "text json" -d 'Format of log lines'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -l log-level -xka "debug info warning error" -d 'Lowest level that is logged (default: info, or as --v says)'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -s v -l v -x -d 'Verbosity as in klog; 4 and higher mean the level debug'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using; and test $_shtab_tidewatch_adapter_npos -eq 0' -a init -d 'write rules and HPAs for what Prometheus holds'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -s h -l help -d 'show this help message and exit'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l version -d 'show the program'"'"'s version and exit'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'Folder for the files, which is created if it does not exist (default: the present folder)'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-verb -xka "GET POST" -d 'HTTP method of queries (default: POST, and GET if the server refuses POST)'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-auth-incluster -d 'Use the pod'"'"'s service account: its token, and its CA unless another CA is set'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-auth-config -xka "(__fish_complete_path (commandline -ct))" -d 'Kubeconfig whose credentials and CA to use'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-ca-file -xka "(__fish_complete_path (commandline -ct))" -d 'CA bundle to verify Prometheus with'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-client-tls-cert-file -xka "(__fish_complete_path (commandline -ct))" -d 'Client certificate'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-client-tls-key-file -xka "(__fish_complete_path (commandline -ct))" -d 'Private key of the client certificate'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-token-file -xka "(__fish_complete_path (commandline -ct))" -d 'File with a bearer token; changes take effect without a restart'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-header -x -d 'Header NAME=VALUE to send with every query; may be repeated'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-matchers -x -d 'Read only series with these labels, in every query: '"'"'cluster="eu-1"'"'"''
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-username -x -d 'User name for basic auth'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-password-file -xka "(__fish_complete_path (commandline -ct))" -d 'File with the password for basic auth'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l log-format -xka "text json" -d 'Format of log lines'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l log-level -xka "debug info warning error" -d 'Lowest level that is logged (default: info, or as --v says)'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -s v -l v -x -d 'Verbosity as in klog; 4 and higher mean the level debug'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using; and test $_shtab_tidewatch_adapter_npos -eq 0' -a check -d 'report errors in rule files, and what the rules would serve'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using check' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using check' -l version -d 'show the program'"'"'s version and exit'

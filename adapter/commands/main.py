@@ -39,6 +39,10 @@ def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
         from adapter.commands.check.command import CHECK, check  # noqa: PLC0415 - see above
 
         return ProgramCommand(CHECK, check)
+    if name == "init":
+        from adapter.commands.init.command import INIT, init  # noqa: PLC0415 - see above
+
+        return ProgramCommand(INIT, init)
     if name == "doctor":
         from adapter.commands.doctor.command import DOCTOR, doctor  # noqa: PLC0415 - see above
 
@@ -72,6 +76,7 @@ COMMANDS: Final = Program(
     commands={
         "serve": "serve the metrics APIs from Prometheus",
         "explain": "explain why a metric has, or lacks, a value",
+        "init": "write rules and HPAs for what Prometheus holds",
         "check": "report errors in rule files, and what the rules would serve",
         "doctor": "check an installation for common faults",
         "nodes": "serve the load of nodes to schedulers and the descheduler",

@@ -45,6 +45,8 @@ OF_OTHERS = {
     "--set": "helm",
     "--set-file": "helm",
     "--all-namespaces": "kubectl",
+    "--check-keys": "redis_exporter",
+    "--check-streams": "redis_exporter",
     "--patch": "kubectl",
     "--prefix": "kubectl",
     "--raw": "kubectl",

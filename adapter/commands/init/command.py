@@ -1,0 +1,149 @@
+"""`tidewatch-adapter init`: rules and HPAs for the exporters whose series Prometheus holds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from adapter.commands.doctor.prometheus import judge_prometheus
+from adapter.commands.init.brokers import BROKERS
+from adapter.commands.init.gateways import GATEWAYS
+from adapter.commands.init.held_series import IncompleteAnswerError, has_targets, held_metrics, recognise_each
+from adapter.commands.init.new_files import NewFilesError, refuse_existing, write_new_files
+from adapter.commands.init.proposal import RULES_FILE, proposal
+from adapter.commands.init.rules_text import unused_text
+from adapter.commands.init.runtimes import RUNTIMES
+from adapter.commands.init.trying import try_rules
+from adapter.commands.program import PROGRAM
+from adapter.commands.trials.budget import Budgeted
+from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.stores import judge_clusters
+from adapter.foundation.reports.terminal import printable
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.clusters import clusters_in
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.commands.init.known_metrics import KnownMetric
+    from adapter.commands.init.proposal import ProposedFiles
+    from adapter.commands.init.recognition import UnusedMetric
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+
+QUERY_SECONDS: Final = 30.0
+ALL_QUERIES_SECONDS: Final = 60.0
+"""Time limit for all queries together; metrics that are left out because of it are named in the rule file."""
+KNOWN: Final[tuple[KnownMetric, ...]] = (*RUNTIMES, *GATEWAYS, *BROKERS)
+
+INIT = CommandFlags(
+    program=f"{PROGRAM} init",
+    version=program_version(),
+    summary=(
+        "Looks up which exporters' series Prometheus holds, and writes rules for them that work now and examples of "
+        "HPAs. Never overwrites a file. Exits with status 1 if it finds nothing to serve, and with 2 if Prometheus "
+        "cannot be read or the files cannot be written."
+    ),
+    examples=(
+        f"{PROGRAM} init --prometheus-url http://prometheus:9090",
+        f"{PROGRAM} init --prometheus-url http://prometheus:9090 --out tidewatch",
+    ),
+    flags=(
+        Flag(
+            name="out",
+            kind=PATH,
+            default=Path(),
+            help="Folder for the files, which is created if it does not exist (default: the present folder).",
+        ),
+        *PROMETHEUS_FLAGS,
+        *LOG_FLAGS,
+    ),
+)
+
+
+class _NothingToServeError(Exception):
+    """Prometheus holds no series of which a rule can be made; the message says what to do."""
+
+
+def init(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(INIT, arguments, os.environ)
+    configure_logs_by(values)
+    try:
+        settings = _settings(values)
+        found = _written(values, settings)
+    except PrometheusError as error:
+        line = judge_prometheus(settings.endpoint.shown, error)
+        exit_for_usage(PROGRAM, f"{line.message}: {line.fix}")
+    except (UsageError, SettingsError, IncompleteAnswerError, NewFilesError) as error:
+        exit_for_usage(PROGRAM, str(error))
+    except _NothingToServeError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - what a person reads
+        sys.exit(1)
+    print("\n".join(found.lines))  # noqa: T201 - what was asked for
+    sys.exit(0)
+
+
+def _settings(values: FlagValues) -> PrometheusSettings:
+    if "prometheus-url" not in values.given:
+        raise UsageError("--prometheus-url is missing: write the address of Prometheus, such as http://prometheus:9090")
+    return prometheus_settings(values)
+
+
+def _written(values: FlagValues, settings: PrometheusSettings) -> ProposedFiles:
+    """Write the files, and return what they are. Raises PrometheusError, and the other errors of the command."""
+    folder = values.path("out") or Path()
+    refuse_existing(folder, (RULES_FILE,))
+    with PrometheusClient(settings) as prometheus:
+        _refuse_several_clusters(settings)
+        client = Budgeted(prometheus, ALL_QUERIES_SECONDS)
+        held = held_metrics(client, KNOWN, QUERY_SECONDS)
+        if not held:
+            raise _NothingToServeError(_nothing_held(client, prometheus.address))
+        usable, unlabelled = recognise_each(client, held, QUERY_SECONDS)
+        rules, refused = try_rules(client, usable, QUERY_SECONDS)
+        unused = (*unlabelled, *refused)
+        if not rules:
+            raise _NothingToServeError(_nothing_usable(prometheus.address, unused))
+        found = proposal(folder, prometheus.address, _now(), rules, unused)
+    write_new_files(folder, found.files)
+    return found
+
+
+def _refuse_several_clusters(settings: PrometheusSettings) -> None:
+    if settings.matchers is not None:
+        return
+    found = clusters_in(settings, QUERY_SECONDS)
+    if found:
+        line = judge_clusters(found, "", "--prometheus-matchers")
+        raise UsageError(f"{settings.endpoint.shown}: {line.message}: {line.fix}")
+
+
+def _nothing_held(client: Budgeted, address: str) -> str:
+    exporters = ", ".join(dict.fromkeys(known.exporter for known in KNOWN))
+    if not has_targets(client, QUERY_SECONDS):
+        return (
+            f"{address} scrapes no target: configure what it scrapes, or name another Prometheus with --prometheus-url"
+        )
+    return (
+        f"{address} holds no series of a known exporter ({exporters}): let it scrape one of them, or write a rule for "
+        "your own series as docs/rules.md describes"
+    )
+
+
+def _nothing_usable(address: str, unused: Sequence[UnusedMetric]) -> str:
+    first = "no series have a sample now" if not unused else printable(unused_text(unused[0]))
+    others = f" (and {len(unused) - 1} others)" if len(unused) > 1 else ""
+    return f"{address} holds series of known exporters, but none that can be served: {first}{others}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,80 @@
+"""Asks Prometheus which known series it holds, and which labels they have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.commands.init.recognition import UnusedMetric, labels_to_read, recognised
+from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusUnreachableError,
+    shortened,
+)
+from adapter.foundation.time.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.commands.init.known_metrics import KnownMetric
+    from adapter.commands.init.recognition import RecognisedMetric
+    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.metrics.readings.prometheus import Prometheus
+
+ANY_TARGET: Final = "count(up)"
+ASKING_AGAIN: Final = "write a rule for it yourself, or try again when Prometheus has less to do"
+
+
+class IncompleteAnswerError(Exception):
+    """Prometheus says that its answer may lack series; the message says what to do."""
+
+
+def samples_of(client: Prometheus, query: str, timeout_seconds: float) -> list[Sample]:
+    """Return the answer to an instant query; raises PrometheusError, IncompleteAnswerError."""
+    answer = client.instant(query, timeout_seconds=timeout_seconds)
+    samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
+    if answer.warnings:
+        message = f"the answer to {shortened(query)} may be partial: {shortened(answer.warnings[0])}"
+        raise IncompleteAnswerError(f"{message}: check the stores behind --prometheus-url")
+    return samples
+
+
+def held_metrics(client: Prometheus, known: Sequence[KnownMetric], timeout_seconds: float) -> list[KnownMetric]:
+    """Return those of the metrics that have series, by one query. Raises PrometheusError, IncompleteAnswerError."""
+    names = "|".join(sorted({each.series for each in known}))
+    found = samples_of(client, f'count by (__name__) ({{__name__=~"{names}"}})', timeout_seconds)
+    held = {sample.labels.get("__name__", "") for sample in found}
+    return [each for each in known if each.series in held]
+
+
+def has_targets(client: Prometheus, timeout_seconds: float) -> bool:
+    """Return whether Prometheus scrapes anything; raises PrometheusError, IncompleteAnswerError."""
+    return any(sample.value > 0 for sample in samples_of(client, ANY_TARGET, timeout_seconds))
+
+
+def recognise_each(
+    client: Prometheus, held: Iterable[KnownMetric], timeout_seconds: float
+) -> tuple[list[RecognisedMetric], list[UnusedMetric]]:
+    """Return what the series of each metric describe, and the metrics of which nothing can be made.
+
+    One query is sent for each metric, whose answer has no more rows than there are objects. A query that fails costs
+    its own metric; raises PrometheusError if Prometheus is away or refuses the credentials.
+    """
+    usable: list[RecognisedMetric] = []
+    unused: list[UnusedMetric] = []
+    for known in held:
+        query = f"group by ({','.join(labels_to_read(known))}) ({known.selector})"
+        try:
+            groups = [sample.labels for sample in samples_of(client, query, timeout_seconds)]
+        except (PrometheusUnreachableError, AuthenticationRefusedError):
+            raise
+        except (PrometheusError, IncompleteAnswerError) as error:
+            unused.append(UnusedMetric(known, f"its labels could not be read: {error}", ASKING_AGAIN))
+            continue
+        # There is no group if the matchers select none of its series.
+        found = recognised(known, groups) if groups else None
+        if isinstance(found, UnusedMetric):
+            unused.append(found)
+        elif found is not None:
+            usable.append(found)
+    return usable, unused

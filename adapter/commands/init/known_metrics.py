@@ -1,0 +1,78 @@
+"""What is known of a metric that an exporter publishes: its type, its meaning, and what an autoscaler reads from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SeriesType(StrEnum):
+    """The type of the series: the rate of a counter is served, and the value of a gauge."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+
+
+class MetricSubject(StrEnum):
+    """What the values describe, and so by which API they are served."""
+
+    POD = "pods"
+    INGRESS = "ingresses.networking.k8s.io"
+    SERVICE = "services"
+    EXTERNAL = "external"
+    """Something that is no object of Kubernetes, such as a queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownMetric:
+    """A metric as the documentation of its exporter describes it."""
+
+    exporter: str
+    series: str
+    """Name of the series in Prometheus."""
+    type: SeriesType
+    meaning: str
+    """What one series counts, as the end of a sentence."""
+    subject: MetricSubject
+    served_as: str = ""
+    """Name in the API, where it does not follow from the name of the series."""
+    matchers: str = ""
+    """Matchers that leave out series which would be counted twice."""
+    labels: tuple[str, ...] = ()
+    """For external metrics: labels that say what is counted, of which one must exist."""
+    namespace_labels: tuple[str, ...] = ()
+    """Labels that may hold the object's namespace, the best first."""
+    object_labels: tuple[str, ...] = ()
+    """Labels that may hold the object's name, the best first."""
+    repair: str = ""
+    """What to change in the exporter if the labels are missing."""
+    scales: bool = True
+    """Whether the value follows the load, so that an autoscaler can use it."""
+
+    @property
+    def name(self) -> str:
+        """The name in the API."""
+        if self.served_as:
+            return self.served_as
+        return self.series.removesuffix("_total") + "_per_second" if self.type is SeriesType.COUNTER else self.series
+
+    @property
+    def selector(self) -> str:
+        """The series as a PromQL selector."""
+        return f"{self.series}{{{self.matchers}}}" if self.matchers else self.series
+
+
+def pod_metric(exporter: str, series: str, kind: SeriesType, meaning: str, matchers: str = "") -> KnownMetric:
+    """Return a metric that every pod of a workload publishes about itself."""
+    return KnownMetric(
+        exporter=exporter,
+        series=series,
+        type=kind,
+        meaning=meaning,
+        subject=MetricSubject.POD,
+        matchers=matchers,
+        # The labels of service discovery in kube-prometheus, then those of Prometheus's example configuration.
+        namespace_labels=("namespace", "kubernetes_namespace", "exported_namespace"),
+        object_labels=("pod", "kubernetes_pod_name", "pod_name", "exported_pod"),
+        repair="let the scrape configuration set the labels `namespace` and `pod` from Prometheus's service discovery",
+    )

@@ -1,0 +1,79 @@
+"""Files that are written together: all of them or none, and never over a file that exists."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class NewFilesError(Exception):
+    """The files cannot be written; the message says why, and what to do."""
+
+
+def refuse_existing(folder: Path, names: tuple[str, ...]) -> None:
+    """Raise NewFilesError if the folder is no folder, or holds one of the files."""
+    if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
+        raise NewFilesError(f"{folder} exists and is not a folder: name another one with --out")
+    for name in names:
+        path = folder / name
+        if path.exists() or path.is_symlink():
+            raise _existing(path)
+
+
+def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write the files into the folder, which is created if it does not exist. Raises NewFilesError.
+
+    They are written to a temporary folder beside their place. A new folder takes its name as a whole; in a folder that
+    exists, each file gets its name by a link, which fails where the name is taken.
+    """
+    refuse_existing(folder, tuple(files))
+    is_new = not folder.exists()
+    beside = folder.parent if is_new else folder
+    try:
+        beside.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".tidewatch-init-", dir=beside))
+        try:
+            for name, text in files.items():
+                (temporary / name).write_text(text, encoding="utf-8")
+            if is_new:
+                _rename(temporary, folder)
+            else:
+                _link_all(temporary, folder, tuple(files))
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise NewFilesError(f"{folder}: cannot be written: {error.strerror}: name another folder with --out") from error
+
+
+def _rename(temporary: Path, folder: Path) -> None:
+    # A temporary folder is private, and this one is like any that its user makes.
+    mask = os.umask(0)
+    os.umask(mask)
+    temporary.chmod(0o777 & ~mask)
+    temporary.rename(folder)
+
+
+def _link_all(temporary: Path, folder: Path, names: tuple[str, ...]) -> None:
+    linked: list[Path] = []
+    try:
+        for name in names:
+            path = folder / name
+            try:
+                path.hardlink_to(temporary / name)
+            except FileExistsError as error:
+                raise _existing(path) from error
+            linked.append(path)
+    except BaseException:
+        for path in linked:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _existing(path: Path) -> NewFilesError:
+    return NewFilesError(f"{path} exists and is not overwritten: move it away, or name another folder with --out")

@@ -1,0 +1,95 @@
+"""What the series of a known metric describe, by the labels that they have (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.commands.init.known_metrics import MetricSubject
+from adapter.foundation.objects.names import is_namespace_name, is_object_name, label_value_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adapter.commands.init.known_metrics import KnownMetric
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectKey:
+    """An object that has values."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class RecognisedMetric:
+    """A known metric that Prometheus holds, with the labels by which a rule finds objects."""
+
+    known: KnownMetric
+    namespace_label: str | None
+    """None for external metrics."""
+    object_label: str | None
+    """None for external metrics."""
+    selector: Mapping[str, str]
+    """For external metrics: labels of one thing that is counted, as an HPA can select it; empty if it cannot."""
+    unselectable: Mapping[str, str]
+    """For external metrics: labels of that thing whose values cannot stand in a selector of Kubernetes."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedMetric:
+    """A known metric that Prometheus holds, and of which no rule is made."""
+
+    known: KnownMetric
+    reason: str
+    fix: str
+
+
+def labels_to_read(known: KnownMetric) -> tuple[str, ...]:
+    """Return the labels by which the series of a metric are recognised."""
+    return tuple(dict.fromkeys((*known.namespace_labels, *known.object_labels, *known.labels)))
+
+
+def recognised(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> RecognisedMetric | UnusedMetric:
+    """Return what the series describe; `groups` has each combination of `labels_to_read` that occurs."""
+    if known.subject is MetricSubject.EXTERNAL:
+        return _external(known, groups)
+    pairs = [(namespace, name) for namespace in known.namespace_labels for name in known.object_labels]
+    counts = [sum(_names_object(group, namespace, name) for group in groups) for namespace, name in pairs]
+    most = max(counts)
+    if not most:
+        labels = f"{_listed(known.namespace_labels)} and {_listed(known.object_labels)}"
+        return UnusedMetric(
+            known, f"its series do not say which object they describe: no labels {labels}", known.repair
+        )
+    namespace_label, object_label = pairs[counts.index(most)]
+    return RecognisedMetric(known, namespace_label, object_label, {}, {})
+
+
+def _external(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> RecognisedMetric | UnusedMetric:
+    things = [{label: group[label] for label in known.labels if group.get(label)} for group in groups]
+    things = [thing for thing in things if thing]
+    if not things:
+        return UnusedMetric(known, f"its series have no label {_listed(known.labels)}", known.repair)
+    thing = min(things, key=_example_order)
+    unselectable = {label: value for label, value in thing.items() if label_value_problem(value) is not None}
+    selector = {label: value for label, value in thing.items() if label not in unselectable}
+    return RecognisedMetric(known, None, None, selector, unselectable)
+
+
+def _example_order(thing: Mapping[str, str]) -> tuple[int, bool, list[str]]:
+    """Order what can be selected first, and what a broker keeps for itself last (`__consumer_offsets`)."""
+    unselectable = sum(label_value_problem(value) is not None for value in thing.values())
+    return unselectable, any(value.startswith("_") for value in thing.values()), list(thing.values())
+
+
+def _names_object(group: Mapping[str, str], namespace_label: str, object_label: str) -> bool:
+    return is_namespace_name(group.get(namespace_label, "")) and is_object_name(group.get(object_label, ""))
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return " or ".join(f"`{label}`" for label in labels)

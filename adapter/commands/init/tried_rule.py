@@ -1,0 +1,24 @@
+"""A rule that `init` has tried on Prometheus: what it returned, and what `check` found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.commands.init.recognition import ObjectKey, RecognisedMetric
+
+
+@dataclass(frozen=True, slots=True)
+class TriedRule:
+    """A rule with the answer to its query at this moment."""
+
+    metric: RecognisedMetric
+    values: Mapping[ObjectKey, float]
+    """Value of each object; empty for external metrics."""
+    value: float | None = None
+    """Value of an external metric; None if there was none."""
+    notes: tuple[str, ...] = ()
+    """Warnings of `check`, and why there is no value."""

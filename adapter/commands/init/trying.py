@@ -1,0 +1,126 @@
+"""Tries the rules that `init` is about to write: each through `check`, and its query once."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from adapter.commands.init.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
+from adapter.commands.init.known_metrics import MetricSubject, SeriesType
+from adapter.commands.init.recognition import ObjectKey, UnusedMetric
+from adapter.commands.init.rules_text import RATE_WINDOW, rules_text
+from adapter.commands.init.tried_rule import TriedRule
+from adapter.commands.trials.served import served_by
+from adapter.foundation.documents.load import load_documents
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
+from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusUnreachableError,
+)
+from adapter.metrics.rulebook.discover import static_metrics
+from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.model import Severity
+from adapter.metrics.rulebook.parsing.parse import parse_rulebook
+from adapter.metrics.rulebook.rendering import RenderError, exact_query, wide_query
+from adapter.metrics.rulebook.report import rulebook_report
+from adapter.metrics.rulebook.requests import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adapter.commands.init.recognition import RecognisedMetric
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.rulebook.model import Finding, Metric, Rule
+
+_MAX_AGE_SECONDS: Final = 300.0
+"""Prometheus's look-back: series whose newest sample is older have no value."""
+# Why there is no value is said by the answer to the query.
+_NOT_NOTED: Final = frozenset({Code.NO_SERIES.value})
+
+
+def try_rules(
+    client: Prometheus, found: Sequence[RecognisedMetric], timeout_seconds: float
+) -> tuple[list[TriedRule], list[UnusedMetric]]:
+    """Return the rules that work, with their values, and what `check` refuses.
+
+    Raises PrometheusError if Prometheus is away or refuses the credentials.
+    """
+    resolve = partial(find_resource, BUILT_IN)
+    # The order in which the text has them.
+    ordered = sorted(found, key=lambda metric: metric.known.subject is MetricSubject.EXTERNAL)
+    document = load_documents(rules_text((), [TriedRule(metric, {}) for metric in ordered], ()), "rules.yaml")
+    rulebook = parse_rulebook((document,), resolve)
+    served = served_by(
+        rulebook.rules, client, resolve, max_age_seconds=_MAX_AGE_SECONDS, timeout_seconds=timeout_seconds
+    )
+    report = rulebook_report((document,), rulebook, resolve, served)
+    rules = {rule.id: rule for rule in rulebook.rules}
+    tried: list[TriedRule] = []
+    refused: list[UnusedMetric] = []
+    for checked, metric in zip(report.rules, ordered, strict=True):
+        wrong = [finding for finding in checked.findings if finding.severity is Severity.ERROR]
+        if wrong:
+            refused.append(UnusedMetric(metric.known, wrong[0].message, wrong[0].fix))
+            continue
+        answer = _asked_once(client, metric, rules[checked.id], resolve, timeout_seconds)
+        if isinstance(answer, UnusedMetric):
+            refused.append(answer)
+        else:
+            tried.append(with_notes(answer, checked.findings))
+    return tried, refused
+
+
+def with_notes(rule: TriedRule, findings: Sequence[Finding]) -> TriedRule:
+    """Return the rule with what `check` doubts, and with the reason if there is no value."""
+    doubts = [f"{finding.message}: {finding.fix}" for finding in findings if finding.code not in _NOT_NOTED]
+    has_value = bool(rule.values) or rule.value is not None
+    if not has_value and rule.metric.known.type is SeriesType.COUNTER:
+        doubts.append(f"A rate has a value once there are two samples within {RATE_WINDOW}: ask again in a while.")
+    return TriedRule(rule.metric, rule.values, rule.value, tuple(doubts))
+
+
+def _asked_once(
+    client: Prometheus, metric: RecognisedMetric, rule: Rule, resolve: ResolveResource, timeout_seconds: float
+) -> TriedRule | UnusedMetric:
+    subject = metric.known.subject
+    (served,) = (
+        each
+        for each in static_metrics(rule, resolve)
+        if subject is MetricSubject.EXTERNAL or (each.resource is not None and each.resource.qualified == subject)
+    )
+    try:
+        samples = samples_of(client, _query(metric, served), timeout_seconds)
+    except (PrometheusUnreachableError, AuthenticationRefusedError):
+        raise
+    except (PrometheusError, IncompleteAnswerError, RenderError) as error:
+        return UnusedMetric(metric.known, f"its query has no answer: {error}", ASKING_AGAIN)
+    if subject is MetricSubject.EXTERNAL:
+        values = [sample.value for sample in samples if math.isfinite(sample.value)]
+        return TriedRule(metric, {}, sum(values) if values else None)
+    return TriedRule(metric, values_of(metric, samples))
+
+
+def _query(metric: RecognisedMetric, served: Metric) -> str:
+    """Return the query: for one thing as an HPA selects it, and for all objects otherwise. Raises RenderError."""
+    if metric.known.subject is MetricSubject.EXTERNAL:
+        return exact_query(served, Asked(None, (), _selector(metric.selector)))
+    return wide_query(served, EVERYTHING)
+
+
+def _selector(labels: Mapping[str, str]) -> Selector:
+    return Selector(tuple(Requirement(label, Operator.EQUALS, (value,)) for label, value in labels.items()))
+
+
+def values_of(metric: RecognisedMetric, samples: Sequence[Sample]) -> dict[ObjectKey, float]:
+    """Return the finite values by object."""
+    namespace, name = metric.namespace_label or "", metric.object_label or ""
+    return {
+        ObjectKey(sample.labels.get(namespace, ""), sample.labels.get(name, "")): sample.value
+        for sample in samples
+        if math.isfinite(sample.value)
+    }

@@ -1,0 +1,81 @@
+"""Which workloads the pods with values belong to, by the names that controllers give to pods (pure)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.names import is_namespace_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.commands.init.recognition import ObjectKey
+    from adapter.commands.init.tried_rule import TriedRule
+
+# Suffixes are made from these characters alone (k8s.io/apimachinery/pkg/util/rand).
+_SUFFIX: Final = "[bcdfghjklmnpqrstvwxz2456789]"
+_DEPLOYMENT: Final = re.compile(rf"(.+)-(?!\d+-){_SUFFIX}{{6,10}}-{_SUFFIX}{{5}}")
+_STATEFUL_SET: Final = re.compile(r"(.+)-\d{1,4}")
+
+
+@dataclass(frozen=True, slots=True)
+class LikelyWorkload:
+    """The workload that pods belong to, as their names say."""
+
+    namespace: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScalableWorkload:
+    """A workload, and the metric that an autoscaler of it can read."""
+
+    workload: LikelyWorkload
+    rule: TriedRule
+    pods: int
+    average: float
+    """Mean of the metric over the pods at this moment."""
+
+
+def workload_of(pod: ObjectKey) -> LikelyWorkload | None:
+    """Return the workload of a pod; None if the name of the pod does not tell."""
+    for kind, pattern in (("Deployment", _DEPLOYMENT), ("StatefulSet", _STATEFUL_SET)):
+        found = pattern.fullmatch(pod.name)
+        # A label is anybody's text, and the name becomes that of a file. Names of pods are hardly ever longer.
+        if found is not None and is_namespace_name(found[1]) and is_namespace_name(pod.namespace):
+            return LikelyWorkload(pod.namespace, kind, found[1])
+    return None
+
+
+def scalable_workloads(rules: Sequence[TriedRule]) -> list[ScalableWorkload]:
+    """Return each workload that has values of a metric that follows its load, with the first such metric."""
+    chosen: dict[LikelyWorkload, ScalableWorkload] = {}
+    for rule in rules:
+        if not rule.metric.known.scales:
+            continue
+        by_workload: defaultdict[LikelyWorkload, list[float]] = defaultdict(list)
+        for pod, value in rule.values.items():
+            workload = workload_of(pod)
+            if workload is not None:
+                by_workload[workload].append(value)
+        for workload, values in by_workload.items():
+            found = ScalableWorkload(workload, rule, len(values), sum(values) / len(values))
+            chosen.setdefault(workload, found)
+    return sorted(chosen.values(), key=lambda each: (each.workload.namespace, each.workload.name, each.workload.kind))
+
+
+def file_names(workloads: Iterable[LikelyWorkload]) -> dict[LikelyWorkload, str]:
+    """Return a name of a file for each workload, with the namespace where several have the same name."""
+    listed = list(workloads)
+    names: dict[LikelyWorkload, str] = {}
+    for workload in listed:
+        namesakes = [other for other in listed if other.name == workload.name]
+        name = workload.name if len(namesakes) == 1 else f"{workload.namespace}.{workload.name}"
+        if len({(other.namespace, other.name) for other in namesakes}) < len(namesakes):
+            name = f"{workload.namespace}.{workload.name}.{workload.kind.lower()}"
+        names[workload] = f"hpa-{name}.yaml"
+    return names

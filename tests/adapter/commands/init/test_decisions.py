@@ -1,0 +1,90 @@
+"""What `init` makes of labels, pods and averages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.commands.init.command import KNOWN
+from adapter.commands.init.hpa_text import target_of
+from adapter.commands.init.known_metrics import MetricSubject
+from adapter.commands.init.recognition import ObjectKey, RecognisedMetric, UnusedMetric, recognised
+from adapter.commands.init.workloads import LikelyWorkload, file_names, workload_of
+
+BY_NAME = {known.name: known for known in KNOWN}
+CONNECTIONS = BY_NAME["websocket_connections"]
+RABBITMQ = BY_NAME["rabbitmq_queue_messages"]
+
+
+def test_names_are_served_once() -> None:
+    assert len({(known.subject is MetricSubject.EXTERNAL, known.name) for known in KNOWN}) == len(KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("groups", "labels"),
+    [
+        ([{"namespace": "shop", "pod": "web-0"}], ("namespace", "pod")),
+        ([{"kubernetes_namespace": "shop", "kubernetes_pod_name": "web-0"}], ("kubernetes_namespace",)),
+        ([{"namespace": "shop", "pod": "../x"}, {"namespace": "shop", "pod_name": "w-0"}], ("namespace", "pod_name")),
+    ],
+)
+def test_objects_are_found_by_the_labels_that_name_most(groups: list[dict[str, str]], labels: tuple[str, ...]) -> None:
+    found = recognised(CONNECTIONS, groups)
+
+    assert isinstance(found, RecognisedMetric)
+    assert (found.namespace_label, found.object_label)[: len(labels)] == labels
+
+
+@pytest.mark.parametrize("groups", [[{"pod": "web-0"}], [{"namespace": "shop"}], [{"namespace": "No", "pod": "x"}]])
+def test_series_without_an_object_are_not_served(groups: list[dict[str, str]]) -> None:
+    found = recognised(CONNECTIONS, groups)
+
+    assert isinstance(found, UnusedMetric)
+    assert "namespace" in found.fix
+
+
+def test_a_queue_is_selected_by_what_a_selector_can_contain() -> None:
+    found = recognised(RABBITMQ, [{"queue": "jobs", "vhost": "/"}, {"queue": "a b", "vhost": "/"}])
+
+    assert isinstance(found, RecognisedMetric)
+    assert (found.selector, found.unselectable) == ({"queue": "jobs"}, {"vhost": "/"})
+
+
+@pytest.mark.parametrize(
+    ("pod", "kind", "name"),
+    [
+        ("web-7d9f8b6c5d-x2k4q", "Deployment", "web"),
+        ("my-web-7d9f8b6c5d-x2k4q", "Deployment", "my-web"),
+        ("db-0", "StatefulSet", "db"),
+        ("db-12", "StatefulSet", "db"),
+    ],
+)
+def test_pods_tell_their_workload(pod: str, kind: str, name: str) -> None:
+    assert workload_of(ObjectKey("shop", pod)) == LikelyWorkload("shop", kind, name)
+
+
+@pytest.mark.parametrize(
+    "pod", ["web", "job-x2k4q", "cron-29456872-x2k4q", "../../etc-0", "A-0", "-0", "x/y-7d9f8b6c5d-x2k4q"]
+)
+def test_other_names_tell_nothing(pod: str) -> None:
+    assert workload_of(ObjectKey("shop", pod)) is None
+
+
+def test_files_of_namesakes_have_names_of_their_own() -> None:
+    workloads = [
+        LikelyWorkload("a", "Deployment", "web"),
+        LikelyWorkload("b", "Deployment", "web"),
+        LikelyWorkload("b", "StatefulSet", "db"),
+    ]
+
+    assert list(file_names(workloads).values()) == ["hpa-a.web.yaml", "hpa-b.web.yaml", "hpa-db.yaml"]
+
+
+@given(st.floats(min_value=0.001, max_value=1e12))
+def test_a_target_is_never_below_the_average_and_close_to_it(average: float) -> None:
+    assert average <= target_of(average) <= average * 1.1 + 0.002
+
+
+def test_a_target_without_load_is_one() -> None:
+    assert target_of(0.0) == 1.0
