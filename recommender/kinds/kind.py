@@ -161,6 +161,10 @@ class RecommendationKind(Protocol[S]):
         """Return the settings of a process that runs in this namespace."""
         return settings
 
+    def remarks(self, settings: S) -> Iterable[str]:  # noqa: ARG002 - of use to kinds with defaults that depend on a place
+        """Return what `run --validate` says of settings that are right, but may not be what was meant."""
+        return ()
+
     # Needs
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002

@@ -17,6 +17,7 @@ from recommender.commands.program import PROGRAM
 from recommender.commands.run.flags import RUN
 from recommender.commands.run.run_settings import run_settings
 from recommender.commands.run.worker import follow_file, make_worker
+from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,5 +59,8 @@ def _report(path: Path, configuration: Configuration) -> NoReturn:
     usable = f"{good} of {good + len(configuration.refused)} recommendations can be used"
     # Entries that conflict with each other can be used otherwise, so their number alone would contradict the status.
     left = f"; problems to correct: {len(configuration.problems)}" if configuration.problems else ""
+    for each in configuration.recommendations:
+        for remark in kind_of(each.policy.type).remarks(each.subject):
+            print(f"{path}:{each.line}: recommendation {each.policy.name}: {remark}")  # noqa: T201 - what was asked for
     print(f"{path}: {usable}{left}")  # noqa: T201 - what was asked for
     sys.exit(1 if configuration.problems else 0)

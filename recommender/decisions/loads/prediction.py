@@ -63,6 +63,8 @@ class Prediction:
     not known yet."""
     cost_as_headroom_ratio: float | None = None
     """Plain headroom that costs as much."""
+    timezone: str = "UTC"
+    """By whose clocks days and weeks of the load repeat."""
 
 
 def forecast_of(record: Record) -> Prediction | None:

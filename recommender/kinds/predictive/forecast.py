@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from recommender.kinds.predictive.wall_clock import WallClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +38,8 @@ class ForecastTask:
     budget_ratio: float | None = None
     """Replica-hours above those that the load fills, as a share of these, that `auto` may cost; None: the quantile
     decides."""
+    clock: WallClock = field(default_factory=WallClock)
+    """By which days and weeks repeat."""
 
     def lead_steps(self, step_seconds: float) -> int:
         """Return the lead in whole steps, at least one."""

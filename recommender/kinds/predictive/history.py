@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
 
 DAY_SECONDS = 86_400.0
 WEEK_SECONDS = 7 * DAY_SECONDS
@@ -40,7 +40,11 @@ class LoadHistory:
 
     def times(self) -> FloatArray:
         """Return the time of each step, in seconds since the Unix epoch; shape (steps,)."""
-        return self.start_seconds + self.step_seconds * np.arange(self.steps, dtype=np.float64)
+        return self.times_of(np.arange(self.steps, dtype=np.int64))
+
+    def times_of(self, steps: IntArray) -> FloatArray:
+        """Return the times of steps, which may lie outside of the history, in seconds since the Unix epoch."""
+        return np.asarray(self.start_seconds + self.step_seconds * steps, dtype=np.float64)
 
 
 def of_one_series(start_seconds: float, step_seconds: float, values: FloatArray) -> LoadHistory:

@@ -71,6 +71,11 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
             place = (each.kind, each.namespace_label, each.name_label, query)
             yield ScaleClaim(place, f"each {each.kind} of the same `load`", _SCALED_ONCE)
 
+    def remarks(self, settings: PredictiveSettings) -> Iterator[str]:
+        """Yield by whose clocks days and weeks repeat, if nobody said so."""
+        if not settings.is_timezone_written:
+            yield "days and weeks of its load are those of UTC, since it has no `timezone`"
+
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002 - as RecommendationKind has it
         """Return the load, and the query that freezes the size; `connections.metric` has a series for each pod."""
         settings: PredictiveSettings = recommendation.subject

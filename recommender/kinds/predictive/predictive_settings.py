@@ -159,6 +159,10 @@ class PredictiveSettings:
     budget_ratio: float | None = None
     """Replica-hours above those that the load fills, as a share of these, that `auto` may cost; None: the quantile
     decides."""
+    timezone: str = "UTC"
+    """IANA name: by whose clocks days and weeks repeat."""
+    is_timezone_written: bool = field(default=False, compare=False)
+    """The default is mentioned."""
     scale_down: ScaleDown | None = None
     overshoot_ratio: float | None = None
     """Added while connections are refused or pods are full; None: off."""

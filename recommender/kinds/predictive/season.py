@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recommender.kinds.predictive.history import LoadHistory
+from recommender.kinds.predictive.wall_clock import WallClock
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask
@@ -24,9 +25,10 @@ def stretched_history(history: LoadHistory, stretch: float) -> LoadHistory:
 
 
 def stretched_task(task: ForecastTask, stretch: float) -> ForecastTask:
-    """Return the task with all of its durations multiplied."""
+    """Return the task with all of its durations multiplied; where a season is no day, local clocks say nothing."""
     return replace(
         task,
+        clock=task.clock if stretch == 1 else WallClock(),
         lead_seconds=task.lead_seconds * stretch,
         window_seconds=task.window_seconds * stretch,
         history_seconds=task.history_seconds * stretch,

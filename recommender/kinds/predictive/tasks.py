@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.kinds.predictive.forecast import ForecastTask
+from recommender.kinds.predictive.wall_clock import WallClock
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
@@ -32,4 +33,5 @@ def task_for(
         max_over_history=settings.max_over_history,
         history_seconds=settings.history_seconds,
         budget_ratio=settings.budget_ratio,
+        clock=WallClock(settings.timezone),
     )

@@ -68,6 +68,7 @@ def prediction_of(
         bound,
         None if verdict.bill is None else verdict.bill.above_load_ratio,
         None if verdict.bill is None else verdict.bill.as_headroom_ratio,
+        task.clock.timezone,
     )
 
 

@@ -50,6 +50,7 @@ class LoadNeed:
             settings.max_growth,
             settings.max_over_history,
             settings.budget_ratio,
+            settings.timezone,
         )
 
 

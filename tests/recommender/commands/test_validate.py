@@ -37,3 +37,21 @@ def test_the_last_line_agrees_with_the_status(
         run(["--config", str(path), "--validate"])
     assert end.value.code == status
     assert capsys.readouterr().out == f"{path}: {said}\n"
+
+
+@pytest.mark.parametrize("timezone", ["", "timezone: Europe/Berlin"])
+def test_it_says_by_whose_clocks_a_load_repeats_that_has_no_time_zone(
+    timezone: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(
+        "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\nprometheus: {url: http://prometheus:9090}\n"
+        "recommendations:\n- name: chat\n"
+        f"  predictive: {{load: sum(x), loadPerReplica: 1, horizon: 2m, {timezone}}}\n"
+        "  targets: [{apiVersion: apps/v1, kind: Deployment, namespace: chat, name: gateway}]\n  outputs: [metric]\n"
+    )
+    with pytest.raises(SystemExit) as end:
+        run(["--config", str(path), "--validate"])
+    assert end.value.code == 0
+    said = f"{path}:5: recommendation chat: days and weeks of its load are those of UTC, since it has no `timezone`\n"
+    assert capsys.readouterr().out == ("" if timezone else said) + f"{path}: 1 of 1 recommendations can be used\n"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.kinds.predictive.history import LoadHistory
+    from recommender.kinds.predictive.wall_clock import WallClock
 
 MOST_OFFSETS = 8
 """At so many moments of a target's window, at most, the forecast is looked at."""
@@ -29,6 +30,7 @@ class CoarseGrid:
     steps_per_bin: int
     first_bin: int
     bins_a_day: int
+    step_seconds: float
 
     def phases(self) -> FloatArray:
         """Return by which part of a bin the bins of each phase are late."""
@@ -41,7 +43,7 @@ def coarse_grid(history: LoadHistory, most_bins_a_day: int, most_days: float) ->
     steps_per_bin = max(1, int(np.ceil(steps_a_day / most_bins_a_day - 1e-9)))
     bins_a_day = max(1, round(steps_a_day / steps_per_bin))
     begin = _first_step(history) + max(0, history.steps - round(most_days * steps_a_day))
-    return CoarseGrid(steps_per_bin, -(-begin // steps_per_bin), bins_a_day)
+    return CoarseGrid(steps_per_bin, -(-begin // steps_per_bin), bins_a_day, history.step_seconds)
 
 
 def binned(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
@@ -70,6 +72,27 @@ def whole_bins(history: LoadHistory, grid: CoarseGrid) -> FloatArray:
     """Return the mean load of the bins of phase 0 that are over, shape (series, bins)."""
     bins = (_first_step(history) + history.steps) // grid.steps_per_bin - grid.first_bin
     return binned(history, grid)[: max(0, bins), :, 0].T
+
+
+def wall_clock_bins(grid: CoarseGrid, count: int, clock: WallClock) -> IntArray:
+    """Return which bin of a day or a week each of the first so many bins is by local clocks, counted from the first.
+
+    An hour that clocks leave out is skipped, and one that they show twice counts twice.
+    """
+    seconds = grid.steps_per_bin * grid.step_seconds
+    found = np.arange(count) + clock.moved_steps(grid.first_bin * seconds, seconds, count)
+    return np.asarray(found, dtype=np.int64)
+
+
+def by_wall_clock(values: FloatArray, grid: CoarseGrid, clock: WallClock) -> FloatArray:
+    """Return bins, shape (series, bins), at the places of `wall_clock_bins`; NaN where clocks left an hour out."""
+    places = wall_clock_bins(grid, values.shape[1], clock)
+    if not len(places):
+        return values
+    found = np.full((len(values), int(places.max()) + 1), np.nan)
+    inside = places >= 0
+    found[:, places[inside]] = values[:, inside]
+    return found
 
 
 def at_origins(points: FloatArray, history: LoadHistory, grid: CoarseGrid, origins: IntArray) -> FloatArray:

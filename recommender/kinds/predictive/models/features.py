@@ -17,7 +17,7 @@ import numpy as np
 from recommender.kinds.predictive.history import DAY_SECONDS, WEEK_SECONDS
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
     from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.kinds.predictive.history import LoadHistory
 
@@ -138,8 +138,8 @@ def features(history: LoadHistory, first: int, last: int, task: ForecastTask) ->
     columns += [_quotient(around.deviation(max(w, 3)), size) for w in _unique(DEVIATION_SECONDS, step)]
     columns += [level.log_ratio(around.maximum(w)) for w in _unique(MAXIMUM_SECONDS, step) if w > 1]
     columns += [level.log_ratio(around.mean(w), around.back(w).mean(w)) for w in _unique(SLOPE_SECONDS, step)]
-    columns += _seasons(around, level, step, task)
-    columns += _times(history, first, last)
+    columns += _seasons(history, around, level, task)
+    columns += _times(history, first, last, task)
     # Sums differ in their last bits by where they begin; so that no threshold of a tree lies between, they are rounded.
     found = np.stack([np.broadcast_to(column, level.load.shape) for column in columns], axis=2)
     return np.asarray(np.round(found, FEATURE_DECIMALS), dtype=np.float64)
@@ -149,25 +149,49 @@ def _unique(seconds: tuple[float, ...], step: float) -> list[int]:
     return sorted({in_steps(each, step) for each in seconds})
 
 
-def _seasons(around: StepRange, level: Level, step: float, task: ForecastTask) -> list[FloatArray]:
+@dataclass(frozen=True, slots=True)
+class _Then:
+    """Windows that end at steps of an earlier day, which need not follow each other where clocks were changed."""
+
+    around: StepRange
+    places: IntArray
+    """Where in the range each of the steps lies."""
+
+    def of(self, windows: FloatArray) -> FloatArray:
+        """Return the windows of the steps from those of the whole range."""
+        is_whole = np.array_equal(self.places, np.arange(windows.shape[1]))
+        return windows if is_whole else windows[:, self.places]
+
+
+def _then(history: LoadHistory, steps: IntArray, days: int, latest: IntArray, task: ForecastTask) -> _Then:
+    at = np.minimum(task.clock.same_time(history, steps, days), latest)
+    first = int(at.min())
+    return _Then(StepRange(history.values, first, int(at.max())), at - first)
+
+
+def _seasons(history: LoadHistory, around: StepRange, level: Level, task: ForecastTask) -> list[FloatArray]:
     """Return what this time of the last seven days tells: all of it was over before the origin."""
+    step = history.step_seconds
     day, hour, ahead = in_steps(DAY_SECONDS, step), in_steps(HOUR_SECONDS, step), in_steps(AHEAD_SECONDS, step)
     reach, window = task.lead_steps(step) + task.window_steps(step) - 1, task.window_steps(step)
     if reach + 1 + ahead > day:
         return []
     found, rises, heights = [], [], []
+    origins = np.arange(around.first, around.last + 1)
     for days in range(1, DAYS_BACK + 1):
-        then = around.back(days * day)
-        then_level = then.mean(in_steps(LEVEL_SECONDS, step))
-        target = then.back(-reach).maximum(window)
+        begin = _then(history, origins, days, origins, task)
+        end = _then(history, origins + reach, days, origins - ahead, task)
+        then_level = begin.of(begin.around.mean(in_steps(LEVEL_SECONDS, step)))
+        target = end.of(end.around.maximum(window))
         rises.append(level.log_ratio(target, then_level))
         heights.append(target)
         if days in (1, DAYS_BACK):
+            then_hour = begin.of(begin.around.mean(hour))
             found += [
                 rises[-1],
-                level.log_ratio(then.back(-reach - ahead).maximum(window + ahead), then_level),
-                level.log_ratio(then.back(-reach).mean(reach + 1), then.mean(hour)),
-                level.log_ratio(around.mean(hour), then.mean(hour)),
+                level.log_ratio(end.of(end.around.back(-ahead).maximum(window + ahead)), then_level),
+                level.log_ratio(end.of(end.around.mean(reach + 1)), then_hour),
+                level.log_ratio(around.mean(hour), then_hour),
                 level.log_ratio(target),
             ]
     mean, largest = level.log_ratio(_mean_known(heights)), level.log_ratio(_largest_known(heights))
@@ -186,9 +210,8 @@ def _largest_known(days: list[FloatArray]) -> FloatArray:
     return np.where(np.isinf(largest), np.nan, largest)
 
 
-def _times(history: LoadHistory, first: int, last: int) -> list[FloatArray]:
-    times = history.start_seconds + history.step_seconds * np.arange(first, last + 1, dtype=np.float64)
-    of_day = times % DAY_SECONDS / DAY_SECONDS
-    # 1 January 1970 was a Thursday.
-    of_week = (times / DAY_SECONDS + 3) % 7
-    return [of_day[np.newaxis, :], np.floor(of_week)[np.newaxis, :], (times % HOUR_SECONDS)[np.newaxis, :]]
+def _times(history: LoadHistory, first: int, last: int, task: ForecastTask) -> list[FloatArray]:
+    times = history.times_of(np.arange(first, last + 1))
+    of_day = task.clock.times_of_day(times)
+    weekdays = task.clock.weekdays(times).astype(np.float64)
+    return [(of_day / DAY_SECONDS)[np.newaxis, :], weekdays[np.newaxis, :], (of_day % HOUR_SECONDS)[np.newaxis, :]]

@@ -20,9 +20,11 @@ from recommender.kinds.predictive.models.coarse import (
     at_origins,
     binned,
     bins_ahead,
+    by_wall_clock,
     coarse_grid,
     filled,
     largest_between,
+    wall_clock_bins,
     whole_bins,
 )
 from recommender.kinds.predictive.models.present import limited, limited_points, trend_growth
@@ -71,11 +73,17 @@ class HoltWintersParameters:
 
 
 def smoothed(
-    values: FloatArray, shares: Smoothing, start: InitialState, ahead: FloatArray, phases: FloatArray
+    values: FloatArray,
+    shares: Smoothing,
+    start: InitialState,
+    ahead: FloatArray,
+    phases: FloatArray,
+    slots: IntArray | None = None,
 ) -> FloatArray:
     """Return, after each bin, the largest forecast of the moments ahead; shape (bins, series, phases) as `values`.
 
-    An unknown bin changes nothing but time. `ahead` counts bins, with fractions.
+    An unknown bin changes nothing but time. `ahead` counts bins, with fractions. `slots` are the places of the bins in
+    the season, those ahead of the last one included; None: one after another.
     """
     alpha, beta = shares.level[:, np.newaxis], shares.trend[:, np.newaxis]
     gamma, phi = shares.season[:, np.newaxis], shares.damping[:, np.newaxis]
@@ -85,9 +93,10 @@ def smoothed(
     following = np.roll(start.season, -1, axis=1)
     season = start.season[:, np.newaxis] + phases[:, np.newaxis] * (following - start.season)[:, np.newaxis]
     bins = range(int(ahead.min()), int(ahead.max()) + 2)
+    slots = np.arange(len(values) + bins[-1] + 1) % length if slots is None else slots % length
     found = np.empty(values.shape)
     for index, value in enumerate(values):
-        slot = index % length
+        slot = int(slots[index])
         known = ~np.isnan(value)
         expected = level + phi * trend
         error = np.where(known, value - expected - season[:, :, slot], 0.0)
@@ -95,7 +104,7 @@ def smoothed(
         trend = np.where(known, beta * (risen - level) + (1 - beta) * phi * trend, phi * trend)
         season[:, :, slot] += gamma * error
         level = risen
-        paths = [_path(level, trend, phi, season, slot + steps, steps) for steps in bins]
+        paths = [_path(level, trend, phi, season, int(slots[index + steps]), steps) for steps in bins]
         found[index] = largest_between(paths, ahead - bins[0])
     return found
 
@@ -105,13 +114,13 @@ def _path(
 ) -> FloatArray:
     """Return what the state says so many bins ahead; phi + phi^2 + … is how far a damped trend goes."""
     damped = np.sum([phi**step for step in range(1, bins + 1)], axis=0) if bins else 0.0
-    path: FloatArray = level + damped * trend + season[:, :, slot % season.shape[2]]
+    path: FloatArray = level + damped * trend + season[:, :, slot]
     return path
 
 
-def _fit(history: LoadHistory, _task: ForecastTask) -> HoltWintersParameters:
+def _fit(history: LoadHistory, task: ForecastTask) -> HoltWintersParameters:
     grid = coarse_grid(history, BINS_A_DAY, MOST_DAYS)
-    values = whole_bins(history, grid)
+    values = by_wall_clock(whole_bins(history, grid), grid, task.clock)
     length = grid.bins_a_day * (7 if values.shape[1] >= WEEKLY_DAYS * grid.bins_a_day else 1)
     rows = [_fit_series(row, length, grid.bins_a_day) for row in values]
     numbers = np.array([row[0] for row in rows]).reshape(-1, 6)
@@ -175,7 +184,9 @@ def _forecast(
     growth = trend_growth(task)
     grid = parameters.grid
     ahead = bins_ahead(task, history.step_seconds, grid)
-    largest = smoothed(binned(history, grid), parameters.smoothing, parameters.start, ahead, grid.phases())
+    values = binned(history, grid)
+    slots = wall_clock_bins(grid, len(values) + int(ahead.max()) + 2, task.clock)
+    largest = smoothed(values, parameters.smoothing, parameters.start, ahead, grid.phases(), slots)
 
     def point(steps: IntArray) -> FloatArray:
         return limited_points(at_origins(largest, history, grid, steps), history, steps, growth, task.lead_seconds)

@@ -54,15 +54,18 @@ def _points(
 ) -> FloatArray:
     shape = (len(levels), len(origins))
     peak, level, weight = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    delay = task.lead_steps(history.step_seconds) + task.window_steps(history.step_seconds) - 1
+    lead, window = task.lead_steps(history.step_seconds), task.window_steps(history.step_seconds)
     for days in DAYS_BACK:
-        back = round(days * DAY_SECONDS / history.step_seconds)
+        at = task.clock.same_time(history, origins, days)
+        # Clocks may be changed on the way to the target, today or then.
+        at_peak = task.clock.same_time(history, origins + lead, days) - lead
         # What followed then must be over.
-        if back < delay or back > origins.max():
+        usable = (np.minimum(at, at_peak) >= 0) & (np.maximum(at, at_peak + lead + window - 1) <= origins)
+        if not usable.any():
             continue
-        at = np.maximum(origins - back, 0)
-        peak_then, level_then = np.take(peaks, at, axis=1), np.take(levels, at, axis=1)
-        counts = ~np.isnan(peak_then + level_then) & (origins >= back)
+        peak_then = np.take(peaks, np.where(usable, at_peak, 0), axis=1)
+        level_then = np.take(levels, np.where(usable, at, 0), axis=1)
+        counts = ~np.isnan(peak_then + level_then) & usable
         weights = np.where(counts, _weights(history, origins, days, task), 0.0)
         peak += weights * np.where(counts, peak_then, 0.0)
         level += weights * np.where(counts, level_then, 0.0)
@@ -78,15 +81,14 @@ def _points(
 
 
 def _weights(history: LoadHistory, origins: IntArray, days: int, task: ForecastTask) -> FloatArray:
-    """Return what a day counts at each origin, by whether both are on working days or weekends (UTC)."""
+    """Return what a day counts at each origin, by whether both are on working days or weekends."""
     if days % 7 == 0:
         return np.full(len(origins), SAME_WEEKDAY_WEIGHT)
     same = np.ones(len(origins), dtype=bool)
     # At midnight before a weekend the present and the target are of different kinds, and so must those of then be.
     for seconds in (0.0, task.lead_seconds):
-        # 1970-01-01 was a Thursday.
-        day = (history.start_seconds + origins * history.step_seconds + seconds) // DAY_SECONDS + 3
-        same &= (day % 7 >= 5) == ((day - days) % 7 >= 5)
+        weekday = task.clock.weekdays(history.times_of(origins) + seconds)
+        same &= (weekday >= 5) == ((weekday - days) % 7 >= 5)
     return np.where(same, 1.0, OTHER_KIND_WEIGHT)
 
 

@@ -20,8 +20,10 @@ from recommender.kinds.predictive.models.coarse import (
     at_origins,
     binned,
     bins_ahead,
+    by_wall_clock,
     coarse_grid,
     largest_between,
+    wall_clock_bins,
     whole_bins,
 )
 from recommender.kinds.predictive.models.present import limited, limited_points, trend_growth
@@ -70,29 +72,41 @@ def design() -> FloatArray:
     return row
 
 
-def filtered(values: FloatArray, parameters: StateSpaceParameters, ahead: FloatArray) -> FloatArray:
+def filtered(
+    values: FloatArray, parameters: StateSpaceParameters, ahead: FloatArray, places: IntArray | None = None
+) -> FloatArray:
     """Return, after each bin, the largest forecast of the moments ahead; shape (bins, series, phases) as `values`.
 
-    An unknown bin changes nothing but time. `ahead` counts bins, with fractions.
+    An unknown bin changes nothing but time. `ahead` counts bins, with fractions. `places` are those of the bins by
+    local clocks, those ahead of the last one included; None: one after another.
     """
     day, shown = parameters.grid.bins_a_day, design()
     later = np.stack([transition(day, phase) for phase in parameters.grid.phases()])
     state = np.einsum("pij,sj->spi", later, parameters.start)
-    onward = transition(day).T
     bins = range(int(ahead.min()), int(ahead.max()) + 2)
-    shows = np.stack([shown @ transition(day, steps) for steps in bins])
+    places = np.arange(len(values) + bins[-1] + 1) if places is None else places
+    # Clocks are changed twice a year: nearly always the same few distances.
+    transitions = {int(by): transition(day, int(by)) for by in np.unique(np.concatenate(_distances(places, bins)))}
+    shows = {by: shown @ matrix for by, matrix in transitions.items()}
     found = np.empty(values.shape)
     for index, value in enumerate(values):
         error = np.where(np.isnan(value), 0.0, value - state @ shown)
         state += error[..., np.newaxis] * parameters.gain[:, np.newaxis]
-        found[index] = largest_between(list(np.moveaxis(state @ shows.T, -1, 0)), ahead - bins[0])
-        state = state @ onward
+        paths = [state @ shows[int(places[index + steps] - places[index])] for steps in bins]
+        found[index] = largest_between(paths, ahead - bins[0])
+        state = state @ transitions[int(places[index + 1] - places[index])].T
     return found
 
 
-def _fit(history: LoadHistory, _task: ForecastTask) -> StateSpaceParameters:
+def _distances(places: IntArray, bins: range) -> list[IntArray]:
+    """Return how far clocks go from each place on within one bin, and within each number of bins."""
+    return [places[steps:] - places[: len(places) - steps] for steps in (1, *bins)]
+
+
+def _fit(history: LoadHistory, task: ForecastTask) -> StateSpaceParameters:
     grid = coarse_grid(history, BINS_A_DAY, MOST_DAYS)
-    rows = [_fit_series(row, grid.bins_a_day) for row in whole_bins(history, grid)]
+    values = by_wall_clock(whole_bins(history, grid), grid, task.clock)
+    rows = [_fit_series(row, grid.bins_a_day) for row in values]
     return StateSpaceParameters(
         grid,
         np.array([row[0] for row in rows]).reshape(-1, STATES),
@@ -130,7 +144,8 @@ def _forecast(
 ) -> Forecasts:
     growth = trend_growth(task)
     grid = parameters.grid
-    largest = filtered(binned(history, grid), parameters, bins_ahead(task, history.step_seconds, grid))
+    values, ahead = binned(history, grid), bins_ahead(task, history.step_seconds, grid)
+    largest = filtered(values, parameters, ahead, wall_clock_bins(grid, len(values) + int(ahead.max()) + 2, task.clock))
 
     def point(steps: IntArray) -> FloatArray:
         return limited_points(at_origins(largest, history, grid, steps), history, steps, growth, task.lead_seconds)

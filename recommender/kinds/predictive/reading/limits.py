@@ -23,13 +23,18 @@ def _time(text: str) -> float:
         raise WrongValueError(wrong, "write it as 2026-11-21T06:00:00Z") from None
 
 
+def _schedule(cron: str, duration_seconds: float, min_replicas: int, timezone: str = "") -> Schedule:
+    # Without a zone of its own, that of the recommendation is put here when all of it has been read.
+    return Schedule(cron, timezone, duration_seconds, min_replicas)
+
+
 SCHEDULES: Final = ListOf(
     Section(
         "schedule",
-        Schedule,
+        _schedule,
         (
             Key("cron", CRON, "When it begins, as in crontab(5).", "0 8 * * mon-fri"),
-            Key("timezone", TIMEZONE, "IANA name of the time zone of `cron`.", "Europe/Berlin"),
+            Key("timezone", TIMEZONE, "IANA name of the time zone of `cron`; default: that of the recommendation."),
             Key("duration", duration(60, 31 * 86_400), "How long it lasts.", "2h", into="duration_seconds"),
             Key("minReplicas", REPLICAS, "Fewest replicas for that long.", "10"),
         ),

@@ -13,6 +13,7 @@ from adapter.foundation.objects.durations import format_duration
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName, PredictiveSettings
 from recommender.kinds.predictive.reading.limits import OVERRIDE, REPLICAS, SCHEDULES
 from recommender.kinds.predictive.reading.load import CONNECTIONS, FOR_EACH, SCALE_DOWN
+from recommender.reading.calendar import TIMEZONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,11 +72,14 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
             yield node.problem(message, "lower one, or raise the other")
 
 
-def _settings(overshoot_ratio: float = 0.0, min_replicas: int | None = None, **others: Any) -> PredictiveSettings:  # noqa: ANN401 - those of PredictiveSettings
+def _settings(overshoot_ratio: float = 0.0, **given: Any) -> PredictiveSettings:  # noqa: ANN401 - those of PredictiveSettings
     # An overshoot of 0% is off too.
-    settings = PredictiveSettings(overshoot_ratio=overshoot_ratio or None, **others)
-    return (
-        settings if min_replicas is None else replace(settings, min_replicas=min_replicas, is_min_replicas_written=True)
+    settings = PredictiveSettings(overshoot_ratio=overshoot_ratio or None, **given)
+    return replace(
+        settings,
+        schedules=tuple(replace(each, timezone=each.timezone or settings.timezone) for each in settings.schedules),
+        is_min_replicas_written="min_replicas" in given,
+        is_timezone_written="timezone" in given,
     )
 
 
@@ -97,6 +101,7 @@ PREDICTIVE: Final = Section(
         Key("maxGrowth", number(Bounds(1, 1000, above=True)), "Most times the present load of a forecast."),
         Key("maxOverHistory", number(Bounds(1, 1000)), "Most times the largest load of the history."),
         Key("budget", _PERCENT, "Replica-hours above the load that auto may cost.", into="budget_ratio"),
+        Key("timezone", TIMEZONE, "IANA name: by whose clocks days and weeks of the load repeat."),
         Key("scaleDown", SCALE_DOWN, "How capacity goes down."),
         Key("overshoot", _PERCENT, "Added while connections are refused or pods are full.", into="overshoot_ratio"),
         Key("forEach", FOR_EACH, "Makes each series of `load` a target of its own."),

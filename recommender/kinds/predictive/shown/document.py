@@ -18,6 +18,7 @@ _KEYS = (
     "cost_above_load_ratio",
     "cost_as_headroom_ratio",
     "last_day",
+    "timezone",
 )
 
 
@@ -39,4 +40,5 @@ def prediction_keys(prediction: Prediction | None) -> dict[str, object]:
         "cost_above_load_ratio": prediction.cost_above_load_ratio,
         "cost_as_headroom_ratio": prediction.cost_as_headroom_ratio,
         "last_day": prediction.last_day or None,
+        "timezone": prediction.timezone,
     }

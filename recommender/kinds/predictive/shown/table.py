@@ -39,3 +39,4 @@ def prediction_rows(prediction: Prediction | None) -> Iterator[tuple[str, str]]:
         yield "cost", f"{above:.0f} % above the replica-hours that the load fills{like}"
     if prediction.last_day:
         yield "last day", prediction.last_day
+    yield "clock", f"{prediction.timezone}: days and weeks of the load repeat by it"

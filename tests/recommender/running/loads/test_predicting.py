@@ -143,16 +143,18 @@ def test_all_parts_together_are_bounded_as_each_of_them_is() -> None:
     assert "linear" in found.bound.models
 
 
-def test_what_was_learned_for_another_model_does_not_act() -> None:
+def test_what_was_learned_for_another_model_or_time_zone_does_not_act() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     book = LearnedModels()
     verdict = SeriesVerdict("headroom", "it was best", Blend(0.5))
     book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
     other_size = replace(wanted, settings=replace(wanted.settings, max_replicas=7))
     linear = replace(wanted, settings=replace(wanted.settings, model=ModelName.LINEAR))
+    abroad = replace(wanted, settings=replace(wanted.settings, timezone="Europe/Berlin"))
 
     assert predicted(other_size, book).model_reason == "it was best"
     assert predicted(linear, book).model == "linear"
+    assert "not been compared" in predicted(abroad, book).model_reason
 
 
 def test_of_many_series_the_forecast_of_a_grid_step_stands_until_the_next() -> None:
@@ -256,3 +258,9 @@ def test_forecasts_of_many_targets_are_renewed_a_part_in_each_poll(monkeypatch: 
     made.clear()
     predictor.predictions(wanted, delays, history, dict.fromkeys(targets, 100.0), begin + 180.0)
     assert made == [300], "forecasts that are older than a step are not used"
+
+
+@pytest.mark.parametrize(("season_seconds", "zone"), [(86_400.0, "Europe/Berlin"), (10.0, "UTC"), (604_800.0, "UTC")])
+def test_local_clocks_hold_for_seasons_of_a_day_alone(season_seconds: float, zone: str) -> None:
+    wanted = need("load", model=ModelName.SEASONAL, season_seconds=season_seconds, timezone="Europe/Berlin")
+    assert task_of(wanted, DelayMeter().delays(wanted)).clock.timezone == zone

@@ -103,6 +103,21 @@ GOOD: Final = {
         "{load: null, history: null, model: , schedule: , override: , scaleDown: }",
         PredictiveSettings(),
     ),
+    "a time zone, and that of a schedule without one": (
+        """
+        timezone: America/New_York
+        schedule:
+        - {cron: "0 8 * * *", duration: 2h, minReplicas: 10}
+        - {cron: "0 8 * * *", timezone: UTC, duration: 2h, minReplicas: 10}
+        """,
+        PredictiveSettings(
+            timezone="America/New_York",
+            schedules=(
+                Schedule("0 8 * * *", "America/New_York", 7200.0, 10),
+                Schedule("0 8 * * *", "UTC", 7200.0, 10),
+            ),
+        ),
+    ),
     "no headroom": ("headroom: 0%", PredictiveSettings(headroom_ratio=0.0)),
     "overshoot that is off": (
         "{overshoot: 0%, connections: {limit: 1}}",
@@ -308,7 +323,6 @@ BAD: Final = {
             "4: a list is not a string: write a string",
             "4: 'Europe/Berln' is not a time zone: write its IANA name, such as Europe/Berlin or UTC",
             "5: `schedule.cron` is missing: write cron: 0 8 * * mon-fri",
-            "5: `schedule.timezone` is missing: write timezone: Europe/Berlin",
             "5: `schedule.duration` is missing: write duration: 2h",
             "5: `schedule.minReplicas` is missing: write minReplicas: 10",
             "6: `schedule` is not a mapping: write a mapping with cron, timezone, duration, minReplicas",
