@@ -31,6 +31,7 @@ from recommender.kinds.predictive.simulation.measures import measure
 from recommender.kinds.predictive.simulation.scale_down_limits import way_down
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
 from recommender.kinds.predictive.simulation.session_option import parse_sessions
+from recommender.kinds.predictive.suggested_limit import suggested_max_replicas
 from recommender.kinds.predictive.tasks import task_for
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def replay(
         rival=act(_headroom(load, given.comparison.cost_as_headroom_ratio, fleet)),
         history=history,
         judged=judged,
-        notes=(*_reading_notes(trace), *runs.notes),
+        notes=(*_reading_notes(trace), *_limit_notes(load, options, fleet), *runs.notes),
     )
 
 
@@ -148,6 +149,20 @@ def _trace_facts(trace: RecordedLoad, history: LoadHistory, judged: BoolArray) -
 
 def _reading_notes(trace: RecordedLoad) -> tuple[str, ...]:
     return (f"{trace.repeated:,} rows share their time with another row: their mean is used",) if trace.repeated else ()
+
+
+def _limit_notes(load: FloatArray, options: BacktestOptions, fleet: FleetSettings) -> tuple[str, ...]:
+    """Say which `maxReplicas` the load suggests, as the output scale needs it."""
+    settings, largest = options.settings, float(np.nanmax(load))
+    if settings.max_replicas is not None:
+        return ()
+    most, needed = (
+        suggested_max_replicas(largest, fleet.load_per_replica, ratio, fleet.min_replicas)
+        for ratio in (settings.max_over_history, 1.0)
+    )
+    needs = f"the largest load, {largest:.6g}, needs {needed} replicas, and the most that is forecast"
+    times = f"{settings.max_over_history:g} times as much, {most}: a `maxReplicas` for the output scale"
+    return (f"{needs}, {times}",)
 
 
 def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSettings:

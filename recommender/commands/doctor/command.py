@@ -37,6 +37,7 @@ from recommender.commands.doctor.series import REPLICAS, look_at_metric, look_at
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.run.run_settings import own_namespace
+from recommender.commands.suggested_limits import with_suggested_limits
 from recommender.configuration.rights import rights_of
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.proportional.kind import parameters_of
@@ -103,7 +104,7 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
         client = kubernetes_client(cluster_settings(values), deadlines)
     except (UsageError, KubernetesError) as e:
         exit_for_usage(PROGRAM, str(e))
-    lines = examined(client, configuration, settings)
+    lines = examined(client, with_suggested_limits(configuration, values), settings)
     print(as_json(lines) if values.text("output") == "json" else as_text(lines))  # noqa: T201 - what was asked for
     sys.exit(1 if count(lines, CheckStatus.ERROR) else 0)
 

@@ -33,6 +33,7 @@ from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.load_inputs import QUERY_SECONDS, load_inputs
 from recommender.commands.recommend.what_if import WHAT_IF_FLAGS, what_if_of, with_assumptions
+from recommender.commands.suggested_limits import with_suggested_limits
 from recommender.configuration.needs import needs_of_one, queries_of
 from recommender.decisions.failures import refused_record
 from recommender.decisions.inputs import ConfigMapData, Inputs
@@ -130,6 +131,7 @@ def _recommend(values: FlagValues) -> NoReturn:
     try:
         _, configuration = configuration_or_exit(values)
         configuration = _select_entries(configuration, values.texts("recommendation"))
+        configuration = with_suggested_limits(configuration, values)
         question = what_if_of(values, configuration)
         configuration, inputs = with_assumptions(configuration, _inputs(values, configuration), question)
     except (UsageError, ClusterFilesError, KubernetesError) as error:

@@ -17,6 +17,7 @@ from recommender.kinds.predictive.reading.predictive_reader import FOR_BACKTESTS
 from recommender.kinds.predictive.shown.document import prediction_keys
 from recommender.kinds.predictive.shown.metrics import PREDICTION_FAMILIES, prediction_samples
 from recommender.kinds.predictive.shown.table import prediction_rows
+from recommender.kinds.predictive.suggested_limit import FIND_LIMIT, UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record, TargetReference
     from recommender.kinds.kind import Paint, Recommendation
     from recommender.outputs.metric_text import Samples
-
-_UNLIMITED: Final = "the output scale needs `maxReplicas`: nothing else limits the sizes that are written"
-_FIND_LIMIT: Final = (
-    "write predictive: {maxReplicas: N}, such as twice the most replicas that tidewatch-recommender backtest needs"
-)
 
 _SCALED_ONCE: Final = "remove the output scale from one of them: until then, neither scales them"
 
@@ -57,7 +53,7 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
         """Yield a problem for sizes that are written and that nothing limits."""
         settings = given.get(self.key)
         if settings and not for_backtest and Output.SCALE in outputs and settings.max_replicas is None:
-            yield given.problem("outputs", _UNLIMITED, _FIND_LIMIT)
+            yield given.problem("outputs", UNLIMITED, FIND_LIMIT)
 
     def limits(self, settings: PredictiveSettings) -> tuple[Limit, ...]:
         """Return `minReplicas` and `maxReplicas`."""

@@ -101,7 +101,7 @@ def test_sizes_are_not_written_without_a_largest_one(outputs: str) -> None:
     lines = (f"targets: [{TARGET}]", f"outputs: {outputs}")
     (problem,) = problems_of(whole(entry("a", *lines, kind=kind), top=PROMETHEUS))
     assert problem.startswith("r.yaml:8: the output scale needs `maxReplicas`: nothing else limits the sizes")
-    assert problem.endswith("twice the most replicas that tidewatch-recommender backtest needs")
+    assert problem.endswith("recommend, doctor and backtest say which N the history of the load suggests")
     accepted(entry("a", *lines, kind=kind), for_backtest=True)
     accepted(entry("a", f"targets: [{TARGET}]", kind=kind))
 
