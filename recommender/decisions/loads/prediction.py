@@ -63,6 +63,8 @@ class Prediction:
     not known yet."""
     cost_as_headroom_ratio: float | None = None
     """Plain headroom that costs as much."""
+    budget_ratio: float | None = None
+    """What the operator allows, as a share like `cost_above_load_ratio`; None: the quantile decides."""
     timezone: str = "UTC"
     """By whose clocks days and weeks of the load repeat."""
 

@@ -189,7 +189,7 @@ def _reason(choice: ModelChoice) -> str:
         best = min(choice.records, key=lambda each: each.shortage_versus_headroom, default=None)
         beginning = str(choice.reason)
         if best is None or best.judged_seconds < DEFAULT_OPTIONS.least_seconds:
-            return f"headroom until a model has been judged for {duration_text(DEFAULT_OPTIONS.least_seconds)}"
+            return f"{choice.model} until a model has been judged for {duration_text(DEFAULT_OPTIONS.least_seconds)}"
         return f"{beginning}; the best is {best.name}: {_record_text(best)}; {_bill_text(choice.bill)}"
     shares = {part.model: part.weight for part in choice.blend.parts} | {"headroom": choice.blend.headroom_weight}
     named = [f"{name} {100 * weight:.0f} %" for name, weight in sorted(shares.items(), key=lambda each: -each[1])]

@@ -40,9 +40,12 @@ class ModelName(StrEnum):
     BOOSTED_CONFORMAL = "boosted-conformal"
     LARGEST_HOUR = "largest-hour"
     PERCENTILE = "percentile"
+    TREND = "trend"
 
 
-TREND_MODELS: Final = frozenset({ModelName.LINEAR, ModelName.POLYNOMIAL, ModelName.HOLT_WINTERS, ModelName.STATE_SPACE})
+TREND_MODELS: Final = frozenset(
+    {ModelName.LINEAR, ModelName.POLYNOMIAL, ModelName.TREND, ModelName.HOLT_WINTERS, ModelName.STATE_SPACE}
+)
 """Models that extrapolate a trend."""
 MOST_FITTED_TARGETS: Final = 24
 """Models with parameters for each series are fitted to so many targets of a recommendation; of more targets, models are

@@ -48,7 +48,7 @@ def prediction_of(
     """
     model, reason = verdict.model, verdict.reason
     if verdict.blend.parts and not any(_has_forecast(values) for values in said.values()):
-        model, reason = ModelName.HEADROOM.value, f"{verdict.model} has no forecast from the last samples"
+        model, reason = ModelName.HEADROOM.value, _without_forecast(verdict)
     most = math.inf if limit is None else limit.load
     asked, raw = _blended(verdict, said, load, task, most), _blended(verdict, said, load, task, math.inf)
     upper = min(asked, most)
@@ -68,8 +68,15 @@ def prediction_of(
         bound,
         None if verdict.bill is None else verdict.bill.above_load_ratio,
         None if verdict.bill is None else verdict.bill.as_headroom_ratio,
+        task.budget_ratio,
         task.clock.timezone,
     )
+
+
+def _without_forecast(verdict: SeriesVerdict) -> str:
+    if verdict.model == ModelName.TREND:
+        return f"{verdict.reason}; trend sees no evident rise"
+    return f"{verdict.model} has no forecast from the last samples"
 
 
 def _blended(

@@ -14,10 +14,10 @@ import numpy as np
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.kinds.predictive.bound import forecast_limit
 from recommender.kinds.predictive.calibration import COUNTED_ERRORS, TRAILING_SECONDS
+from recommender.kinds.predictive.choice.options import BEGINNER
 from recommender.kinds.predictive.current import SERIES_AT_ONCE, lacks_history, present_forecasts, with_present
 from recommender.kinds.predictive.forecast import no_fit
 from recommender.kinds.predictive.learning import SeriesVerdict, verdict_on
-from recommender.kinds.predictive.models.headroom import HEADROOM
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.running.loads.blending import ForecastLimit, ModelForecast, prediction_of
@@ -182,7 +182,9 @@ def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> SeriesVe
         return found
     if settings.model is ModelName.AUTO:
         reason = "auto: the models have not been compared on this load yet"
-        return verdict_on(HEADROOM.name, reason, settings.headroom_ratio)
+        # What follows a rise has no bill, so that no budget would hold.
+        beginner = BEGINNER if settings.budget_ratio is None else ModelName.HEADROOM.value
+        return verdict_on(beginner, reason, settings.headroom_ratio)
     ratio = 0.0 if settings.model is ModelName.REACTIVE else settings.headroom_ratio
     return verdict_on(str(settings.model), "it is configured", ratio)
 

@@ -70,7 +70,6 @@ class PlayedChoices:
         options: ChoiceOptions = DEFAULT_OPTIONS,
     ) -> None:
         """`limits` are `choice_limits` of a longer history, shape (series, steps), where there is one."""
-        self._options = options
         self._limits = choice_limits(history, task) if limits is None else limits
         self._history = history
         self.every = max(1, round(options.decide_seconds / history.step_seconds))
@@ -81,7 +80,7 @@ class PlayedChoices:
         ]
         self.bench = Bench(uppers, scales, task, options)
         self.decided: DecidedWeights = self.bench.decided()
-        self._acting = _acting(self.decided.weights, options.least_weight)
+        self._acting = self.decided.acting
         # Of equal weights headroom's comes first.
         self.leaders: IntArray = np.roll(self._acting, 1, axis=-1).argmax(axis=-1) - 1
         self.leaders %= self._acting.shape[-1]
@@ -122,12 +121,6 @@ class PlayedChoices:
             shares = by_step(self._acting[..., place] * self.decided.sizes[..., place])
             room = room + shares * room_of(load, uppers[name], missing_ratio)
         return np.asarray(np.minimum(load + room, self._limits))
-
-
-def _acting(weights: FloatArray, least: float) -> FloatArray:
-    """Return the weights of what acts: models with less than the least weight do not."""
-    acting = np.where(weights < least, 0.0, weights)
-    return np.asarray(acting / acting.sum(axis=-1, keepdims=True))
 
 
 def choice_limits(history: LoadHistory, task: ForecastTask) -> FloatArray:

@@ -6,12 +6,13 @@ target among thousands has the verdict that it would have alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from recommender.kinds.predictive.choice.experts import SCALES, experts_of, usual_of
+from recommender.kinds.predictive.choice.options import BEGINNER
 from recommender.kinds.predictive.choice.shortage_sums import COST, Family, Period
 from recommender.kinds.predictive.choice.weights import after_losses, shared
 from recommender.kinds.predictive.history import DAY_SECONDS
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _AS_IT_IS: Final = int(np.flatnonzero(SCALES == 1.0)[0])
 _HALF: Final = 0.5
+_MORE: Final = 1 + 1e-9
+"""A model that comes in has its prior but for the rounding of floats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class DecidedWeights:
 
     weights: FloatArray
     """Of each expert, plain headroom last; shape (decisions, series, experts + 1)."""
+    acting: FloatArray
+    """The weights of what acts, of the same shape."""
     sizes: FloatArray
     """The scale of each model's room, shape (decisions, series, experts)."""
     ratios: FloatArray
@@ -69,15 +74,17 @@ class Bench:
         self._sizes = np.zeros((series, experts))
         self._ratio = np.full(series, task.headroom_ratio)
         self._billed = np.zeros(series)
+        self._headroom_shares = np.ones(series)
 
     def decided(self) -> DecidedWeights:
         """Return all decisions, each with what was known then; to be called once."""
-        weights, sizes, ratios = [], [], []
+        weights, acting, sizes, ratios = [], [], [], []
         for number in range(len(self.load)):
             if number:
                 self._learn(number)
             begins = self.begins(number)
-            self._weights = shared(self._weights, self._prior(number, begins), self._share())
+            prior = self._prior(number, begins)
+            self._weights = shared(self._weights, prior, self._share())
             if self._weights[:, :-1].any():
                 experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
                 self._ratio = self._bill_ratio(number, experts, rival)
@@ -86,9 +93,12 @@ class Bench:
             else:
                 self._ratio = self._first_ratio(number)
             weights.append(self._weights)
+            acting.append(self._acting(prior))
             sizes.append(self._sizes)
             ratios.append(self._ratio)
-        return DecidedWeights(np.stack(weights), np.stack(sizes), np.stack(ratios))
+            self._headroom_shares = acting[-1][:, -1]
+        found = DecidedWeights(np.stack(weights), np.stack(acting), np.stack(sizes), np.stack(ratios))
+        return found if self._task.budget_ratio is not None else _with_beginner(found, self.experts.names)
 
     def begin(self, number: int) -> int:
         """Return from after which decision on things are judged at a decision."""
@@ -149,17 +159,56 @@ class Bench:
         own = rival.at_cost(experts.sums[:, :, _AS_IT_IS, COST])
         is_asked: BoolArray = np.asarray(weights.any(axis=1))
         asked = np.clip(_weighted_medians(own, np.where(is_asked[:, np.newaxis], weights, 1.0)), least, most)
-        self._billed += is_asked
+        moves: BoolArray = is_asked & ~self._stays(number, asked)
+        most_decisions = self._most_bill_decisions(number)
+        billed = self._billed + 1
+        if number < self._judged:
+            billed = np.minimum(billed, np.floor(most_decisions))
+        self._billed = np.where(moves, billed, self._billed)
+        moved = self._ratio + (asked - self._ratio) / np.minimum(billed, most_decisions)
+        return np.where(moves, moved, np.where(is_asked, self._ratio, least))
+
+    def _stays(self, number: int, asked: FloatArray) -> BoolArray:
+        """Whether bills stay: headroom leads, a week is known, and what is asked for has not changed by much."""
+        far = self._options.far_ratio
+        is_near = (self._ratio / far <= asked) & (asked <= self._ratio * far)
+        return np.asarray((number >= self._judged) & (self._headroom_shares > self._options.leading_share) & is_near)
+
+    def _most_bill_decisions(self, number: int) -> FloatArray:
+        """Return over how many decisions the bill of each series is a running mean, at most.
+
+        Models with few errors ask for much: what they ask for in the first week is remembered for a day at most.
+        """
         slow, fast = self._options.bill_days_of_headroom, self._options.bill_days
-        days = fast + (slow - fast) * self._weights[:, -1]
-        decisions = np.maximum(1.0, days * DAY_SECONDS / self.seconds_between)
-        ratio = self._ratio + (asked - self._ratio) / np.minimum(np.maximum(self._billed, 1.0), decisions)
-        return np.where(is_asked, ratio, least)
+        slowness = np.zeros(len(self._ratio)) if number < self._judged else self._headroom_shares
+        return np.maximum(1.0, (fast + (slow - fast) * slowness) * DAY_SECONDS / self.seconds_between)
+
+    def _acting(self, prior: FloatArray) -> FloatArray:
+        """Return the weights of what acts: of headroom, and of models that have earned more than their prior.
+
+        A model that has gained nothing since nothing was known of it has no evidence for itself.
+        """
+        earned = self._weights > np.fmax(prior * _MORE, self._options.least_weight)
+        earned[:, -1] = True
+        found = np.where(earned, self._weights, 0.0)
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def _headroom_of_each(self, begins: IntArray, number: int) -> Period:
         """Return what headroom cost over the stretch of each expert; sums of shape (series, experts, numbers, 1)."""
         before = self._headroom_costs[begins, np.arange(len(begins))[:, np.newaxis]]
         return Period(self.headroom.numbers, self._headroom_costs[number][:, np.newaxis] - before)
+
+
+def _with_beginner(decided: DecidedWeights, names: Sequence[str]) -> DecidedWeights:
+    """Return the decisions with the model that proves its forecasts, as it is, where no model has been judged."""
+    if BEGINNER not in names:
+        return decided
+    place = names.index(BEGINNER)
+    begins = ~decided.weights[..., :-1].any(axis=-1)
+    acting, sizes = decided.acting.copy(), decided.sizes.copy()
+    acting[begins] = np.arange(acting.shape[-1]) == place
+    sizes[begins, place] = 1.0
+    return replace(decided, acting=acting, sizes=sizes)
 
 
 def _weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:

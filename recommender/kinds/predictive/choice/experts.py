@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recommender.kinds.predictive.choice.blend import room_of
+from recommender.kinds.predictive.choice.options import BEGINNER
 from recommender.kinds.predictive.choice.shortage_sums import COST, TAU, THETA, Family, Period
 from recommender.kinds.predictive.history import DAY_SECONDS
 
@@ -44,7 +45,8 @@ class Experts:
 
 def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: Sequence[ShortageScales]) -> Experts:
     """Return models by their upper forecasts, each of shape (series, steps), and the scales of each series."""
-    names = tuple(name for name, upper in uppers.items() if not np.isnan(upper).all())
+    # The beginner acts where it has no forecast, too: as plain headroom.
+    names = tuple(name for name, upper in uppers.items() if name == BEGINNER or not np.isnan(upper).all())
     count = len(scales[0].load[:: scales[0].every])
     shape = (len(scales), len(names))
     begins = np.full(shape, _NEVER, dtype=np.int64)

@@ -38,8 +38,10 @@ def choice_at(bench: Bench, decided: DecidedWeights, moment: ChoiceMoment) -> Mo
         _record(bench, decided, moment, place) for place, begin in enumerate(begins.tolist()) if moment.number > begin
     )
     reason = ChoiceReason.BETTER
-    if moment.blend.leader == ModelName.HEADROOM:
-        reason = ChoiceReason.NOT_BETTER if moment.blend.parts else ChoiceReason.NOTHING_KNOWN
+    if not decided.weights[moment.number, moment.series, :-1].any():
+        reason = ChoiceReason.NOTHING_KNOWN
+    elif moment.blend.leader == ModelName.HEADROOM:
+        reason = ChoiceReason.NOT_BETTER
     return ModelChoice(moment.step, moment.blend, _bill(bench, moment), reason, records)
 
 

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.predictive_settings import ModelName
+
+BEGINNER: Final = ModelName.TREND.value
+"""What acts before any model has been judged: it has a forecast only where the last steps prove a rise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,10 @@ class ChoiceOptions:
     less than one that stays."""
     bill_days_of_headroom: float = 14.0
     """Likewise while headroom leads: what others ask for is no reason to change then."""
+    leading_share: float = 0.5
+    """With a larger share of what acts, headroom leads, and the bill stays after the first week."""
+    far_ratio: float = 2.0
+    """It moves all the same where the experts ask for so many times as much, or as little."""
     most_bound_ratio: float = 0.05
     """A model has lost if a larger share of its forecasts stood at their bound."""
     least_weight: float = 0.02

@@ -18,6 +18,7 @@ from recommender.kinds.predictive.models.quantile import QUANTILE
 from recommender.kinds.predictive.models.reactive import REACTIVE
 from recommender.kinds.predictive.models.seasonal import SEASONAL
 from recommender.kinds.predictive.models.state_space import STATE_SPACE
+from recommender.kinds.predictive.models.trend import TREND
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import Model
@@ -31,6 +32,7 @@ MODELS: tuple[Model, ...] = (
     PERCENTILE,
     LINEAR,
     POLYNOMIAL,
+    TREND,
     SEASONAL,
     HOLT_WINTERS,
     STATE_SPACE,

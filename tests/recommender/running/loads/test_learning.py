@@ -184,7 +184,7 @@ def test_before_two_days_only_the_light_models_are_tried() -> None:
     world = World(daily(AUTO, 1.5))
     world.learner.step()
 
-    assert world.ran == ["largest-hour", "conformal", "percentile", "linear", "polynomial", "choice"]
+    assert world.ran == ["largest-hour", "conformal", "percentile", "linear", "polynomial", "trend", "choice"]
 
 
 def test_a_model_that_has_not_been_judged_for_hours_is_on_trial() -> None:
@@ -193,8 +193,8 @@ def test_a_model_that_has_not_been_judged_for_hours_is_on_trial() -> None:
 
     learned = world.book.get(AUTO)
     assert learned is not None
-    assert learned.verdicts[None].model == "headroom"
-    assert "headroom until a model has been judged for 3 h" in learned.verdicts[None].reason
+    assert learned.verdicts[None].model == "trend"
+    assert "trend until a model has been judged for 3 h" in learned.verdicts[None].reason
 
 
 MANY = replace(AUTO, settings=replace(AUTO.settings, for_each=FOR_EACH))

@@ -83,11 +83,45 @@ def test_a_load_without_history_has_headroom_and_a_reason() -> None:
     assert found.model_reason == "polynomial has no forecast from the last samples"
 
 
-def test_auto_has_headroom_until_models_have_been_compared() -> None:
-    found = predicted(need("load", model=ModelName.AUTO, history_seconds=3600.0))
+def test_auto_follows_an_evident_rise_until_models_have_been_compared() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
+    found, task = predicted(wanted), task_of(wanted, DelayMeter().delays(wanted))
+
+    assert found.model == "trend"
+    assert "not been compared" in found.model_reason
+    assert found.load.predicted is not None
+    assert found.load.predicted >= 2800 + task.lead_seconds
+
+
+def test_auto_with_a_budget_has_headroom_until_models_have_been_compared() -> None:
+    found = predicted(need("load", model=ModelName.AUTO, history_seconds=3600.0, budget_ratio=0.05))
 
     assert found.model == "headroom"
     assert "not been compared" in found.model_reason
+
+
+def test_auto_follows_a_rise_of_ten_minutes_on_the_grid_of_two_weeks() -> None:
+    wanted = need("load", model=ModelName.AUTO)
+    history, now = rising(wanted, minutes=10)
+    delays = DelayMeter().delays(wanted)
+    found = Predictor(LearnedModels()).predictions(wanted, delays, history, {None: 1600.0}, now)[None]
+
+    assert found.model == "trend"
+    assert found.load.predicted is not None
+    assert found.load.predicted > 1.1 * 1600
+
+
+def test_auto_has_headroom_where_nothing_rises_and_nothing_has_been_compared() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
+    history = TargetHistory(wanted, 1)
+    for poll in range(180):
+        history.note({None: 1000.0}, START + poll * STEP)
+    delays = DelayMeter().delays(wanted)
+    found = Predictor(LearnedModels()).predictions(wanted, delays, history, {None: 1000.0}, START + 1800.0)[None]
+
+    assert found.model == "headroom"
+    assert found.load.predicted == pytest.approx(1100.0)
+    assert found.model_reason.endswith("not been compared on this load yet; trend sees no evident rise")
 
 
 def test_what_auto_has_learned_acts() -> None:
@@ -174,6 +208,22 @@ def test_of_many_series_the_forecast_of_a_grid_step_stands_until_the_next() -> N
     assert uppers[0] == uppers[1] != uppers[2]
     assert second[targets[0]].load.now == 2700.0
     assert all(upper is not None and math.isfinite(upper) for upper in uppers)
+
+
+def test_each_of_many_targets_follows_its_own_evident_rise_until_models_have_been_compared() -> None:
+    wanted = need("load", model=ModelName.AUTO, for_each=FOR_EACH, history_seconds=3600.0)
+    targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each}"}, FOR_EACH) for each in range(201))
+    history, level = TargetHistory(wanted, len(targets)), dict.fromkeys(targets[1:], 1000.0)
+    for poll in range(180):
+        history.note({targets[0]: 1000.0 + poll * STEP, **level}, START + poll * STEP)
+    loads = {targets[0]: 2800.0, **level}
+    delays = DelayMeter().delays(wanted)
+    found = Predictor(LearnedModels()).predictions(wanted, delays, history, loads, START + 1800.0)
+
+    assert [found[target].model for target in targets] == ["trend"] + ["headroom"] * 200
+    rising_load = found[targets[0]].load.predicted
+    assert rising_load is not None
+    assert rising_load > 1.1 * 2800
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 1.0])

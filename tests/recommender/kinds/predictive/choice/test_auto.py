@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from recommender.kinds.predictive.choice.auto import choice_limits, run_auto
+from recommender.kinds.predictive.choice.auto import PlayedChoices, choice_limits, run_auto
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.choice.records import ChoiceReason
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
@@ -215,3 +215,81 @@ def test_on_a_random_walk_auto_is_no_worse_than_headroom_at_equal_cost() -> None
     versus = versus_headroom(run_auto(history, forecasts, TASK, FLEET).capacity, history, 5)
     assert (versus.tau_under_versus_headroom or 0.0) <= 1.05
     assert (versus.theta_under_versus_headroom or 0.0) <= 1.05
+
+
+def test_the_bill_stays_after_a_week_while_headroom_leads() -> None:
+    """What models ask for changes by a third from day to day, and none of them is worth anything."""
+    history = random_walk(14)
+    rooms = 1.3 + 0.1 * np.sin(np.arange(history.steps) / DAY_STEPS * 2.1)
+    noise = np.random.default_rng(3).lognormal(0.0, 0.15, history.values.shape)
+    forecasts = Forecasts(history.values, history.values * rooms * noise)
+    bills = {
+        round(run(history_until, forecasts_until).decisions[-1].blend.headroom_ratio, 6)
+        for day in (8, 10, 12, 14)
+        for history_until, forecasts_until in (_until(history, forecasts, day * DAY_STEPS),)
+    }
+    assert len(bills) == 1
+
+
+def test_a_model_that_has_gained_nothing_does_not_act() -> None:
+    history = random_walk(10)
+    noise = np.random.default_rng(3).lognormal(0.0, 0.15, history.values.shape)
+    found = run(history, Forecasts(history.values, history.values * 1.3 * noise))
+    last = found.decisions[-1]
+    record = last.record("seasonal")
+    assert record is not None
+    assert record.weight > 0
+    assert last.blend.parts == ()
+    assert last.reason is ChoiceReason.NOT_BETTER
+
+
+def test_before_anything_is_judged_a_proven_rise_acts() -> None:
+    history = random_walk(1)
+    upper = np.full_like(history.values, np.nan)
+    upper[:, 5:10] = history.values[:, 5:10] * 1.4
+    found = run_auto(history, {"trend": Forecasts(upper, upper)}, TASK, FLEET)
+    load, acted = history.values[0], found.capacity
+    np.testing.assert_allclose(acted[5:10], load[5:10] * 1.4)
+    np.testing.assert_allclose(acted[:5], load[:5] * (1 + HEADROOM_RATIO))
+    assert set(found.in_use[:5]) == {"trend"}
+    assert found.decisions[0].reason is ChoiceReason.NOTHING_KNOWN
+
+
+@pytest.mark.parametrize("budget", [None, 0.3])
+def test_series_that_are_decided_together_have_the_bills_that_each_would_have_alone(budget: float | None) -> None:
+    cycle, walk, young = bursts_every_day(10), random_walk(10), random_walk(10, 2)
+    young.values[:, : -DAY_STEPS // 10] = np.nan
+    rows = [each.values for each in (cycle, walk, young)]
+    together = LoadHistory(walk.start_seconds, STEP_SECONDS, np.concatenate(rows))
+    noise = np.random.default_rng(3).lognormal(0.0, 0.15, together.values.shape)
+    rise = np.where(noise > 1.2, together.values * 1.4, np.nan)
+    rise[1] = np.nan
+    uppers = {"trend": rise, "linear": together.values * 1.3 * noise, "seasonal": of_yesterday(together).upper}
+    task = replace(TASK, budget_ratio=budget)
+    played = PlayedChoices(together, {name: Forecasts(each, each) for name, each in uppers.items()}, task, FLEET)
+    for series in range(len(rows)):
+        one = LoadHistory(walk.start_seconds, STEP_SECONDS, together.values[[series]])
+        forecasts = {name: Forecasts(each[[series]], each[[series]]) for name, each in uppers.items()}
+        alone = run_auto(one, forecasts, task, FLEET)
+        np.testing.assert_allclose(played.capacity[series], alone.capacity)
+        last = played.last_choice(series)
+        assert (last.model, last.reason) == (alone.decisions[-1].model, alone.decisions[-1].reason)
+        assert last.blend.headroom_ratio == pytest.approx(alone.decisions[-1].blend.headroom_ratio)
+    assert last.model == ("headroom" if budget else "trend"), "nothing is known of the young one"
+
+
+def test_a_model_that_comes_in_with_its_prior_does_not_act_by_the_rounding_of_its_weight() -> None:
+    history = random_walk(5)
+    forecasts = {}
+    for place, name in enumerate(("linear", "percentile", "seasonal", "boosted", "conformal", "quantile")):
+        upper = history.values * np.random.default_rng(place).lognormal(0.2, 0.1, history.values.shape)
+        upper[:, : place * DAY_STEPS // 2] = np.nan
+        forecasts[name] = Forecasts(upper, upper)
+    decided = PlayedChoices(history, forecasts, TASK, FLEET).decided
+    comes = (decided.weights[:-1, 0, :-1] == 0) & (decided.weights[1:, 0, :-1] > 0)
+    assert comes.sum(axis=0).tolist() == [1] * len(forecasts)
+    assert not decided.acting[1:, 0, :-1][comes].any()
+
+
+def _until(history: LoadHistory, forecasts: Forecasts, steps: int) -> tuple[LoadHistory, Forecasts]:
+    return history.until(steps), Forecasts(forecasts.median[:, :steps], forecasts.upper[:, :steps])

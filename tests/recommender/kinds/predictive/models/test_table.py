@@ -13,6 +13,7 @@ from recommender.kinds.predictive.history import LoadHistory
 from recommender.kinds.predictive.models.boosted import BOOSTED, BOOSTED_CONFORMAL
 from recommender.kinds.predictive.models.quantile import QUANTILE
 from recommender.kinds.predictive.models.table import MODELS, model_named
+from recommender.kinds.predictive.models.trend import TREND
 from recommender.kinds.predictive.predictive_settings import ModelName
 from tests.support.load import TASK, daily_load, history_of
 
@@ -59,7 +60,7 @@ def test_what_comes_after_the_origin_changes_nothing(model: Model) -> None:
     origin = history.steps - 60
     origins = np.arange(origin - 20, origin + 1)
     clean = upper_and_median(model.forecast(fitted_to_noise(model), history, origins, TASK))
-    assert np.isfinite(clean).all()
+    assert np.isfinite(clean).all() or model is TREND
     for poison in (np.nan, 1e9, 0.0):
         values = history.values.copy()
         values[:, origin + 1 :] = poison
@@ -85,6 +86,10 @@ def test_all_series_and_origins_at_once_or_one_by_one_give_the_same(model: Model
 def test_constant_load_is_forecast_as_it_is(model: Model, level: float) -> None:
     history = history_of(np.full(int(16 * 86400 / STEP_SECONDS), level), STEP_SECONDS)
     found = model.forecast(fitted(model, history, history.steps), history, np.arange(720, history.steps), TASK)
+    if model is TREND:
+        # Nothing rises.
+        assert np.isnan(found.upper).all()
+        return
     if level == 0 and (model in POOLED or model.name in {"conformal", "largest-hour"}):
         # They measure errors by the load or by how it moves, and there is neither.
         assert np.isnan(found.upper).all()
@@ -138,5 +143,5 @@ def test_a_growth_limit_of_the_user_bounds_both_forecasts(model: Model) -> None:
     found = model.forecast(fitted_to_noise(model), history, origins, task)
     present = history.values[:, origins]
     level = (1.05 if model.name != "reactive" else 1.0) * present * (1 + 1e-9)
-    assert (found.median <= level).all()
-    assert (found.upper <= level).all()
+    assert not (found.median > level).any()
+    assert not (found.upper > level).any()
