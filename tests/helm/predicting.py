@@ -49,6 +49,7 @@ class PredictionsAtWork:
         self._loads.covered("chat", Coverage(1000, 1, 14 * 86_400.0 - lacking, lacking))
         self._loads.series_left_out("chat", number // 50)
         self._loads.downloaded("chat", "timeout" if number % 3 == 0 else "ok")
+        self._loads.forecast_bounded("chat", "linear")
         if number % 3 == 0:
             model = "seasonal" if number % 6 else "quantile"
             self._children.run(model, math.sqrt, (float(number),), ChildLimits(seconds=30.0))
@@ -78,6 +79,8 @@ def _record(now: float, number: int) -> Record:
             model,
             "made up",
             {"quantile": 1.2 * math.exp(-number / 100), "linear": 1.4},
+            cost_above_load_ratio=0.2 + 0.05 * math.sin(number / 10),
+            budget_ratio=0.25,
         ),
     )
 

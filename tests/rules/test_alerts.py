@@ -90,6 +90,11 @@ def active(model: str) -> str:
     return f'tidewatch_model_active{{{POD},recommendation="chat",model="{model}"}}'
 
 
+COST = f'tidewatch_forecast_cost_ratio{{{POD},recommendation="chat"}}'
+BUDGET = f'tidewatch_forecast_budget_ratio{{{POD},recommendation="chat"}}'
+BOUNDED = f'tidewatch_forecast_bounded_total{{{POD},recommendation="chat",model="linear"}}'
+
+
 def trials(result: str) -> str:
     return f'tidewatch_recommender_load_model_trials_total{{{POD},{SEASONAL},result="{result}"}}'
 
@@ -217,6 +222,13 @@ CASES = (
         1450,
         fires=False,
     ),
+    case("TidewatchForecastOverBudget", {COST: "0.3x150", BUDGET: "0.2x150"}, 1450, fires=True, recommendation="chat"),
+    case("TidewatchForecastOverBudget", {COST: "0.24x150", BUDGET: "0.2x150"}, 1450, fires=False),
+    case("TidewatchForecastOverBudget", {COST: "3x150"}, 1450, fires=False),
+    case("TidewatchForecastOverBudget", {COST: "0.3x70 0.2x80", BUDGET: "0.2x150"}, 1450, fires=False),
+    case("TidewatchForecastBounded", {BOUNDED: "0+6x500"}, 450, fires=True, recommendation="chat", model="linear"),
+    case("TidewatchForecastBounded", {BOUNDED: "5x500"}, 450, fires=False),
+    case("TidewatchForecastBounded", {BOUNDED: "0+6x100 600x400"}, 450, fires=False),
     case(
         "TidewatchLoadHistoryMissing", {LACKING: "86400x200", LEADER: "1x200"}, 130, fires=True, recommendation="chat"
     ),

@@ -11,6 +11,8 @@ _CHOSEN: Final = f'{SCRAPED},recommendation=~"$recommendation"'
 _TARGET: Final = "recommendation, target_namespace, target_kind, target_name"
 _LOAD: Final = "tidewatch_recommender_load"
 _CHILD: Final = "tidewatch_recommender_child"
+_SHORTAGE: Final = "tidewatch_model_shortage_versus_headroom"
+_BUDGET: Final = "tidewatch_forecast_budget_ratio"
 _HORIZONS: Final = ("2m", "1m", "3m", "5m", "10m", "15m", "30m", "1h", "2h")
 
 
@@ -76,7 +78,7 @@ def _models() -> Row:
                 "The recent shortage of each model, divided by that of plain headroom at the same cost. "
                 "Below 1 a model does better.",
                 (
-                    gauge("tidewatch_model_shortage_versus_headroom", "recommendation, model", matchers=_CHOSEN),
+                    gauge(_SHORTAGE, "recommendation, model", matchers=_CHOSEN),
                     Query("vector(1)", "as plain headroom"),
                 ),
             ),
@@ -87,8 +89,36 @@ def _models() -> Row:
                 kind="state-timeline",
                 names={1: "in use"},
             ),
+            Panel(
+                "Cost above the load",
+                "Replica-hours of the last week above those that the load filled, and the budget where there is one.",
+                (
+                    gauge("tidewatch_forecast_cost_ratio", "recommendation", matchers=_CHOSEN),
+                    Query(f"max by (recommendation) ({_BUDGET}{{{_CHOSEN}}})", "budget {{recommendation}}"),
+                ),
+                "percentunit",
+            ),
+            Panel(
+                "Regret",
+                "The shortage of the model in use above that of the best one, both divided by that of plain headroom "
+                "at the same cost. 0 is the best choice in hindsight.",
+                (Query(_regret(), "{{recommendation}}"),),
+            ),
+            Panel(
+                "Bounded forecasts",
+                "Forecasts that were cut to `maxOverHistory` times the largest load of the history, by model.",
+                (increase("tidewatch_forecast_bounded_total", "recommendation, model", _CHOSEN),),
+            ),
         ),
     )
+
+
+def _regret() -> str:
+    """Return PromQL of the shortage of the model in use above the least one; that of plain headroom is 1."""
+    shortage, active = f"{_SHORTAGE}{{{_CHOSEN}}}", f"tidewatch_model_active{{{_CHOSEN}"
+    in_use = f"{shortage} and on (namespace, job, instance, recommendation, model) {active}}} > 0"
+    headroom = f'({active},model="headroom"}} > 0) ^ 0'
+    return f"clamp_min(max by (recommendation) ({in_use} or {headroom}) - min by (recommendation) ({shortage}), 0)"
 
 
 def _history() -> Row:

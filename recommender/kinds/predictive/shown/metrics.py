@@ -27,6 +27,7 @@ PREDICTION_FAMILIES: Final = {
     "the same cost; the mean over the targets.",
     "tidewatch_forecast_cost_ratio": "Replica-hours of the last week above those that the load filled, as a share of "
     "these; the mean over the targets.",
+    "tidewatch_forecast_budget_ratio": "What `budget` allows of it; absent without a budget.",
 }
 """Help by name."""
 
@@ -42,6 +43,7 @@ def prediction_samples(records: Iterable[Record]) -> dict[str, Samples]:
         "tidewatch_model_active": {f"{label('model', model)},{name}": float(n) for (name, model), n in active.items()},
         "tidewatch_model_shortage_versus_headroom": _finite(_shortages(found)),
         "tidewatch_forecast_cost_ratio": _finite(_costs(found)),
+        "tidewatch_forecast_budget_ratio": _finite(_budgets(found)),
     }
 
 
@@ -78,3 +80,11 @@ def _costs(found: Iterable[tuple[Record, Prediction]]) -> Samples:
         if prediction.cost_above_load_ratio is not None:
             ratios[record.name].append(prediction.cost_above_load_ratio)
     return {label("recommendation", name): fmean(values) for name, values in ratios.items()}
+
+
+def _budgets(found: Iterable[tuple[Record, Prediction]]) -> Samples:
+    return {
+        of_recommendation(record): prediction.budget_ratio
+        for record, prediction in found
+        if prediction.budget_ratio is not None
+    }
