@@ -15,7 +15,9 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from adapter.nodes.model.day import DAY_RESOURCES
 from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.queries.day_queries import past_expression
 from adapter.nodes.queries.expressions import (
     BUSY,
     IDLE,
@@ -77,6 +79,7 @@ class NodeAnswers:
             for resource in _SERIES_OF_A_NODE
             for interval in (float("nan"), float(SCRAPE_SECONDS))
         }
+        self._past = {past_expression(resource, {}, recorded=False): resource for resource in DAY_RESOURCES}
 
     def answer(self, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
         """Return status and body."""
@@ -88,16 +91,21 @@ class NodeAnswers:
             return 200, self._survey_answer(float(parameters.get("time", time.time())))
         if path == "/api/v1/query_range" and query in self._resources:
             self.asked.ranges += 1
-            return 200, self._range_answer(self._resources[query], parameters)
+            return 200, self._range_answer(self._resources[query], parameters, (NEWEST,))
+        if path == "/api/v1/query_range" and query in self._past:
+            self.asked.ranges += 1
+            return 200, self._range_answer(self._past[query], parameters)
         if path == "/api/v1/status/buildinfo":
             return 200, b'{"status":"success","data":{"version":"3.5.0"}}'
         self.asked.refused += 1
         return 400, msgspec.json.encode({"status": "error", "errorType": "bad_data", "error": "not a built-in query"})
 
-    def _range_answer(self, resource: LoadResource, parameters: Mapping[str, str]) -> bytes:
+    def _range_answer(
+        self, resource: LoadResource, parameters: Mapping[str, str], judging: tuple[str, ...] = ()
+    ) -> bytes:
         start, end, step = (float(parameters[name]) for name in ("start", "end", "step"))
         times = [start + place * step for place in range(int((end - start) // step) + 1)]
-        parts = (IDLE, BUSY, NEWEST) if resource is LoadResource.CPU else (RATIO, NEWEST)
+        parts = (*((IDLE, BUSY) if resource is LoadResource.CPU else (RATIO,)), *judging)
         series: list[bytes] = []
         for part in parts if _SERIES_OF_A_NODE[resource] else ():
             points = [_points(part, of_class, times) for of_class in range(CLASSES)]

@@ -284,7 +284,7 @@ complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using readiness' -l l
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using readiness' -l log-format -xka "text json" -d 'Format of log lines'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using readiness' -l log-level -xka "debug info warning error" -d 'Lowest level that is logged (default: info, or as --v says)'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using readiness' -s v -l v -x -d 'Verbosity as in klog; 4 and higher mean the level debug'
-complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using; and test $_shtab_tidewatch_adapter_npos -eq 0' -a schema -d 'print the JSON Schema of the scheduling configuration or of rule files'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using; and test $_shtab_tidewatch_adapter_npos -eq 0' -a schema -d 'print the JSON Schema of configuration or rule files'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using schema' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using schema' -l version -d 'show the program'"'"'s version and exit'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using schema' -l of -xka "scheduling rules" -d 'The file whose schema is printed'

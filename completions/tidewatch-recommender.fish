@@ -117,7 +117,7 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtes
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l log-format -xka "text json" -d 'Format of log lines'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -l log-level -xka "debug info warning error" -d 'Lowest level that is logged (default: info, or as --v says)'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using backtest' -s v -l v -x -d 'Verbosity as in klog; 4 and higher mean the level debug'
-complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a replay -d 'replay recorded nodes and pods: what each node policy would have cost'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a replay -d 'replay recorded nodes and pods: what each policy costs'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l version -d 'show the program'"'"'s version and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using replay' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'The configuration file, with a recommendation with clusterSize'

@@ -81,7 +81,7 @@ COMMANDS: Final = Program(
         "doctor": "check an installation for common faults",
         "nodes": "serve the load of nodes to schedulers and the descheduler",
         "readiness": "answer the readiness probe of a pod with a limit of connections",
-        "schema": "print the JSON Schema of the scheduling configuration or of rule files",
+        "schema": "print the JSON Schema of configuration or rule files",
     },
     load=_load,
 )

@@ -80,7 +80,7 @@ COMMANDS: Final = Program(
         "run": "decide repeatedly, publish recommendations, and scale targets",
         "recommend": "calculate recommendations once, show all steps, write nothing",
         "backtest": "replay recorded load: forecasts beside headroom at equal cost",
-        "replay": "replay recorded nodes and pods: what each node policy would have cost",
+        "replay": "replay recorded nodes and pods: what each policy costs",
         "sizes": "show what each container should request, from what it used",
         "doctor": "check an installation for common faults, and say how to fix each",
         "expander": "answer Cluster Autoscaler which node group is to grow",

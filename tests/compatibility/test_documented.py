@@ -98,7 +98,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "a sample without the container's label": (
         "tests/adapter/metrics/readings/samples/test_object_reading_builder.py::test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other",
-        "tests/adapter/metrics/readings/asking/test_usage_left_out.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
+        "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
     ),
     "a generic rule, such as a default one": (
         "tests/adapter/metrics/rulebook/test_discover.py::test_only_a_rule_that_names_them_serves_series_of_tidewatch",
@@ -161,8 +161,8 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a pod of which CPU or memory": (f"{_CASES}/resources.py::RESOURCES",),
     "a container of which": (
         f"{_CASES}/resources.py::RESOURCES",
-        "tests/adapter/metrics/readings/asking/test_usage_left_out.py::test_a_container_that_has_ended_is_left_out_as_long_as_its_cpu_lingers",
-        "tests/adapter/metrics/readings/asking/test_usage_left_out.py::test_a_container_without_a_sample_of_memory_is_never_taken_for_one_that_has_ended",
+        "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_container_that_has_ended_is_left_out_as_long_as_its_cpu_lingers",
+        "tests/adapter/metrics/readings/answering/test_usage_left_out.py::test_a_container_without_a_sample_of_memory_is_never_taken_for_one_that_has_ended",
     ),
     "NaN and what is below zero": (f"{_USAGE}::test_a_pod_without_a_value_is_not_found_and_never_zero",),
     "where a query fails": (f"{_USAGE}::test_prometheus_killed_ages_answers_and_then_fails_them",),

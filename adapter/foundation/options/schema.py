@@ -35,13 +35,13 @@ def schema_command(program: str, files: Mapping[str, DescribedFile]) -> ProgramC
     """Return the command for these files by name, of which the first is the default; one alone needs no flag."""
     names = tuple(files)
     which = Flag(name="of", kind=one_of(*names), default=names[0], help="The file whose schema is printed.")
-    example = (f"{program} schema --of {names[-1]}",) if len(names) > 1 else ()
+    plain = f"{program} schema --of {names[-1]}" if len(names) > 1 else f"{program} schema"
     command = CommandFlags(
         program=f"{program} schema",
         version=program_version(),
         summary=f"Prints the JSON Schema of the {' or the '.join(file.title for file in files.values())}, by which "
         "editors complete and check keys.",
-        examples=(f"{program} schema", *example, f"{program} schema --out schema.json"),
+        examples=(plain, f"{program} schema --out schema.json"),
         flags=(*((which,) if len(names) > 1 else ()), _OUT, *QUIET_LOG_FLAGS),
     )
 

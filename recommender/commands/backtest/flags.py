@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from adapter.foundation.objects.durations import parse_duration
+from adapter.foundation.objects.durations import format_duration, parse_duration
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import BOOLEAN, NUMBER, PATH, TEXT, CommandFlags, Flag, Kind, one_of
@@ -29,7 +29,11 @@ def _span(text: str) -> float:
     raise ValueError(f"{text!r} is not a duration: write seconds, or numbers with units, such as 90s, 5m or 8d")
 
 
-SPAN: Final = Kind("DURATION", _span, lambda seconds: f"{seconds:g}s")
+def _shown(seconds: object) -> str:
+    return format_duration(seconds) if isinstance(seconds, float | int) else str(seconds)
+
+
+SPAN: Final = Kind("DURATION", _span, _shown)
 
 BACKTEST: Final = CommandFlags(
     program=f"{PROGRAM} backtest",

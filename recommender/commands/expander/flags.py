@@ -16,6 +16,7 @@ EXPANDER = CommandFlags(
         "It needs the packages of tidewatch[grpc]."
     ),
     examples=(
+        f"{PROGRAM} expander --config recommender.yaml --listen 127.0.0.1:7000",
         f"{PROGRAM} expander --config recommender.yaml --listen :7000 --tls-cert-file C --tls-private-key-file K",
     ),
     flags=(
