@@ -95,7 +95,7 @@ class ExporterRegister:
     def counted(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:
         """Return what counts of an answer. Only one whose steps are the newest so far decides who measures a node."""
         if piece.last < self._until:
-            return self._of_the_past(claimants, rows, mapped)
+            return self.counted_of_the_past(claimants, rows, mapped)
         self._until = piece.last
         newest = rows.newest[list(claimants.rows)]
         if claimants is self._steady:
@@ -125,7 +125,7 @@ class ExporterRegister:
                 last_live[source] = at
         self._ownership = replace(self._ownership, owners=owners, last_live=last_live)
 
-    def _of_the_past(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows) -> CountedRows:
+    def counted_of_the_past(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows) -> CountedRows:
         """Return what counts of an answer with older steps: the exporters that measure the nodes now.
 
         An exporter that is gone counts if it is the only one of its node, or had its turn before the present one.

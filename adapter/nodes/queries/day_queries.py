@@ -45,6 +45,8 @@ class DayQuery:
     resource: LoadResource
     piece: QueryPiece
     expression: str
+    is_recorded: bool = False
+    """Whether it reads our recording rule."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,41 +60,81 @@ class DayAnswer:
 
 
 @dataclass(slots=True)
+class _PastProgress:
+    """What has been asked of the past of a resource."""
+
+    answered: set[int] = field(default_factory=set)
+    """Slots that Prometheus has answered from counters, though perhaps with no sample."""
+    answered_by_rule: set[int] = field(default_factory=set)
+    """Likewise from our recording rule, which may be younger than a day."""
+    most_steps: int = SLOTS
+    """Limit that follows from queries that failed."""
+    failures: int = 0
+    """Queries in a row that failed."""
+
+
+@dataclass(slots=True)
 class DayProgress:
     """What has been asked of the past. For one thread at a time."""
 
-    answered: dict[LoadResource, set[int]] = field(default_factory=dict)
-    """Slots that Prometheus has answered, though perhaps with no sample."""
-    most_steps: int = SLOTS
-    """Limit that follows from queries that failed."""
+    resources: dict[LoadResource, _PastProgress] = field(
+        default_factory=lambda: {resource: _PastProgress() for resource in DAY_RESOURCES}
+    )
 
     def next_query(self, day: LoadDay, now: float, settings: SchedulingSettings, survey: Survey) -> DayQuery | None:
-        """Return what to ask next; None if nothing is lacking. Slots that the samples will give are not asked for."""
+        """Return what to ask next; None if nothing is lacking. Slots that the samples will give are not asked for.
+
+        The newest slots come first, but a resource whose queries fail waits for the other one.
+        """
         last = aligned(now - SAMPLE_WINDOWS_SECONDS[0] - MARGIN_SECONDS, SLOT_SECONDS)
         steps = range(aligned(now, SLOT_SECONDS) - (SLOTS - 1) * SLOT_SECONDS, last + 1, SLOT_SECONDS)
-        found: QueryPiece | None = None
-        of: LoadResource | None = None
-        for resource in DAY_RESOURCES:
-            answered = self.answered.setdefault(resource, set())
-            answered.intersection_update(steps)
-            if resource in settings.queries or not survey.series.get(resource):
-                continue
-            most = steps_at_once(survey.series[resource] * _SCRAPES_A_SLOT, survey.answered(resource))
-            piece = newest_lacking(steps, answered | known_slots(day, resource), min(most, self.most_steps))
-            if piece is not None and (found is None or piece.last > found.last):
-                found, of = piece, resource
-        if found is None or of is None:
-            return None
-        return DayQuery(of, found, past_expression(of, settings.matchers, recorded=of in survey.recorded))
+        found = (
+            self._lacking(resource, steps, known_slots(day, resource), settings, survey)
+            for resource in DAY_RESOURCES
+            if resource not in settings.queries and survey.series.get(resource)
+        )
+        queries = [query for query in found if query is not None]
+        return min(
+            queries, key=lambda query: (self.resources[query.resource].failures, -query.piece.last), default=None
+        )
+
+    def _lacking(
+        self, resource: LoadResource, steps: range, known: set[int], settings: SchedulingSettings, survey: Survey
+    ) -> DayQuery | None:
+        """Return the query for the newest slots that a resource lacks: from the rule first, then from counters."""
+        progress = self.resources[resource]
+        progress.answered.intersection_update(steps)
+        progress.answered_by_rule.intersection_update(steps)
+        done = progress.answered | known
+        reads = {False: survey.series[resource]}
+        if resource in survey.recorded:
+            reads = {True: survey.exporters.get(resource, 0), **reads}
+        for recorded, series in reads.items():
+            most = min(steps_at_once(series * _SCRAPES_A_SLOT, survey.answered(resource)), progress.most_steps)
+            piece = newest_lacking(steps, done | progress.answered_by_rule if recorded else done, most)
+            if piece is not None:
+                expression = past_expression(resource, settings.matchers, recorded=recorded)
+                return DayQuery(resource, piece, expression, is_recorded=recorded)
+        return None
 
     def succeeded(self, query: DayQuery) -> None:
         """Take note of an answer: the next query may ask for more."""
-        self.answered.setdefault(query.resource, set()).update(query.piece.times)
-        self.most_steps = min(MOST_POINTS, 2 * self.most_steps)
+        progress = self.resources[query.resource]
+        (progress.answered_by_rule if query.is_recorded else progress.answered).update(query.piece.times)
+        progress.most_steps = min(MOST_POINTS, 2 * progress.most_steps)
+        progress.failures = 0
 
     def failed(self, query: DayQuery) -> None:
         """Ask for less next time, since the query may have been too large."""
-        self.most_steps = max(1, query.piece.columns // 2)
+        progress = self.resources[query.resource]
+        progress.most_steps = max(1, query.piece.columns // 2)
+        progress.failures += 1
+
+    def forget(self) -> None:
+        """Ask for the whole past again, since its answers had other names of nodes."""
+        for progress in self.resources.values():
+            progress.answered.clear()
+            progress.answered_by_rule.clear()
 
 
 def newest_lacking(steps: range, known: Collection[int], most_steps: int) -> QueryPiece | None:
@@ -130,7 +172,7 @@ def past_slots(
     layout = layout_of(answer.names.digest, labels, query.resource)
     rows = rows_of(query.resource, layout, answer.values, query.piece, {})
     mapped = mapped_rows(layout.labels, mapper, nodes)
-    counted = register.counted(claimants_of(mapped, layout.labels, mapper), rows, mapped, query.piece)
+    counted = register.counted_of_the_past(claimants_of(mapped, layout.labels, mapper), rows, mapped)
     found = joined(query.resource, None, counted.rows, query.piece, counted.mapped)
     impossible = out_of_range(found.values)
     return replace(found, values=np.where(impossible, np.nan, np.clip(found.values, 0.0, 1.0)))

@@ -130,10 +130,10 @@ class SampleRefresher:
         """
         began = self._monotonic()
         deadline = began + max(_LEAST_SECONDS, min(_MOST_SECONDS, _TIME_SHARE * self._refresh_seconds))
-        allowed = max(1, queries_allowed(self._refresh_seconds) - kept_queries)
+        allowed = max(0, queries_allowed(self._refresh_seconds) - kept_queries)
         grids = self._begin(now, samples, nodes)
         asked = 0
-        if began >= self._survey_due:
+        if allowed and began >= self._survey_due:
             asked += 1
             self._ask_survey(now, min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4))
         mapper = self._mapper_of(nodes)
@@ -231,6 +231,7 @@ class SampleRefresher:
             # The names of the nodes change as a whole, so all steps are asked for under the new ones.
             for progress in self._progress.values():
                 progress.covered.clear()
+            self._day.forget()
         self._knew_nodes = knows_nodes
         for resource in LoadResource:
             grid = grids.get(resource)

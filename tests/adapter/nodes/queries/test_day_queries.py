@@ -19,6 +19,7 @@ from adapter.nodes.queries.day_queries import DayProgress, newest_lacking
 from adapter.nodes.queries.refresher import SampleRefresher
 from adapter.nodes.queries.survey import Survey
 from adapter.nodes.windows.day import complete_slots, day_after, known_slots
+from tests.adapter.nodes.placement.objects import a_node
 from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def test_a_query_that_fails_is_asked_again_in_smaller_parts() -> None:
         assert query is not None
         columns.append(query.piece.columns)
         progress.failed(query)
-    assert columns == [284, 142, 71, 35]
+    # CPU and memory in turn.
+    assert columns == [284, 284, 142, 142]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,31 @@ def test_a_query_that_fails_is_asked_again_in_smaller_parts() -> None:
 )
 def test_nothing_is_asked_for_that_cannot_be_answered(survey: Survey, settings: SchedulingSettings) -> None:
     assert DayProgress().next_query(LoadDay(), AT + 10.0, settings, survey) is None
+
+
+def test_a_resource_whose_queries_fail_does_not_hold_up_the_other() -> None:
+    progress, asked = DayProgress(), list[LoadResource]()
+    while len(asked) < 20 and (query := progress.next_query(LoadDay(), AT + 10.0, SETTINGS, SURVEY)) is not None:
+        asked.append(query.resource)
+        if query.resource is CPU:
+            progress.failed(query)
+        else:
+            assert query.piece.columns == 284
+            progress.succeeded(query)
+    assert asked[:2] == [CPU, MEMORY]
+    assert set(asked[2:]) == {CPU}
+
+
+def test_what_a_young_rule_lacks_is_asked_of_the_counters() -> None:
+    survey = Survey({CPU: 640_000}, {CPU: 5_000}, recorded=frozenset({CPU}))
+    progress, rule, counters = DayProgress(), list[int](), list[int]()
+    while (query := progress.next_query(LoadDay(), AT + 10.0, SETTINGS, survey)) is not None:
+        (rule if query.is_recorded else counters).append(query.piece.columns)
+        assert (":" in query.expression) == query.is_recorded
+        progress.succeeded(query)
+    # A rule has one series for each exporter, so a few queries are enough.
+    assert (sum(rule), sum(counters)) == (284, 284)
+    assert len(rule) <= 6 < len(counters)
 
 
 @pytest.fixture(scope="module", name="client")
@@ -108,6 +135,35 @@ def test_the_past_of_a_real_prometheus_becomes_the_day(client: PrometheusClient)
     assert 10 <= np.count_nonzero(~np.isnan(late)) <= 13
     assert len(known_slots(day, MEMORY)) >= 22
     assert day.means[MEMORY][day.nodes.index("plain")][~np.isnan(row)] == pytest.approx(0.6, abs=0.01)
+
+
+def test_the_past_is_asked_for_again_once_the_names_of_nodes_are_known(client: PrometheusClient) -> None:
+    refresher = SampleRefresher(client, SETTINGS)
+    filled(refresher, refresher.refresh(AT, None, None))
+    nodes = (
+        a_node("worker-1", {"kubernetes.io/hostname": "plain"}),
+        a_node("worker-2", {"kubernetes.io/hostname": "late"}),
+    )
+    result = refresher.refresh(AT, None, nodes)
+    day = day_after(LoadDay(), complete_slots(result.samples, AT).values(), AT, ("worker-1", "worker-2"))
+    answer = refresher.fill_day(AT, day, nodes, 10.0)
+    assert [grid.nodes for grid in answer.slots] == [("worker-1", "worker-2")]
+    assert np.count_nonzero(~np.isnan(answer.slots[0].values[0])) >= 18
+
+
+def test_a_query_that_is_kept_for_the_past_is_not_asked_by_a_short_refresh(client: PrometheusClient) -> None:
+    refresher = SampleRefresher(client, SETTINGS, refresh_seconds=5.0)
+    assert refresher.refresh(AT, None, None, kept_queries=1).queries == 0
+    assert refresher.refresh(AT, None, None).queries == 1
+
+
+def test_an_answer_about_the_past_never_decides_who_measures_a_node(client: PrometheusClient) -> None:
+    refresher = SampleRefresher(client, SETTINGS)
+    before = refresher.refresh(AT - 3600, None, None).measured_by
+    # Since then the queries for the newest samples have failed, and those for the past have not.
+    for _ in range(3):
+        assert refresher.fill_day(AT, LoadDay(), None, 10.0).failure == ""
+    assert refresher.refresh(AT - 3600, None, None).measured_by == before
 
 
 def test_a_prometheus_that_is_away_costs_nothing_but_the_past() -> None:
