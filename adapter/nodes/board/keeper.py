@@ -112,7 +112,8 @@ class BoardKeeper:
         if samples is None:
             return
         self._samples = samples
-        self._publish(samples, self._parts.facts(), RefreshFacts(self._parts.clock.wall(), self._parts.refresh_seconds))
+        refreshed = RefreshFacts(self._parts.clock.wall(), self._parts.refresh_seconds)
+        self._publish(samples, self._parts.facts(), refreshed, self._generation)
 
     def refresh(self) -> None:
         """Ask Prometheus for the newest samples, and publish what follows from them."""
@@ -170,7 +171,7 @@ class BoardKeeper:
             measured_by=result.measured_by,
             query_failures=self._reports.failures(result),
         )
-        self._publish(result.samples, facts, refreshed)
+        self._publish(result.samples, facts, refreshed, generation)
         with self._lock:
             problems = (*facts.problems, *self._builder.problems)
         self._reports.objects(problems)
@@ -183,13 +184,15 @@ class BoardKeeper:
         # After all that a reader waits for.
         day.fill(refresher, result, facts.nodes)
 
-    def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts) -> None:
-        """Assemble everything from the samples, and publish it together.
+    def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts, generation: int) -> None:
+        """Assemble everything from the samples, and publish it together, unless the queries have changed since.
 
         `asked_with` is what was known when Prometheus was asked. Pods that were bound since then count, too.
         """
         with self._lock:
-            settings, generation = self._settings, self._generation
+            if generation != self._generation:
+                return
+            settings = self._settings
             facts = self._present(asked_with)
             loads = self._with_estimates(facts, self._assemble_snapshot(samples, facts, refresh))
             # Estimates stand in for samples of minutes; what was measured over a day is what it is.

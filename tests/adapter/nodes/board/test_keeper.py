@@ -55,6 +55,7 @@ class Script:
         self.asked_with: list[SampleSet | None] = []
         self.fails: Exception | None = None
         self.meanwhile: Callable[[], None] = lambda: None
+        self.when_time_is_read: Callable[[], None] = lambda: None
 
     def refresh(self, _now: float, samples: SampleSet | None, _nodes: object, *, kept_queries: int) -> RefreshResult:
         assert kept_queries in {0, 1}
@@ -63,6 +64,11 @@ class Script:
         if self.fails:
             raise self.fails
         return self.result
+
+    def wall(self) -> float:
+        run, self.when_time_is_read = self.when_time_is_read, lambda: None
+        run()
+        return self.now
 
     def fill_day(self, *_of: object) -> DayAnswer:
         return DayAnswer()
@@ -87,7 +93,7 @@ class Script:
             metrics=BoardMetrics(self.registry, "p"),
             refresh_seconds=30.0,
             node_metrics=(CPU,),
-            clock=Clock(lambda: self.now, lambda: self.now),
+            clock=Clock(lambda: self.now, self.wall),
         )
         return BoardKeeper(parts, settings or SchedulingSettings())
 
@@ -252,6 +258,19 @@ def test_a_configuration_that_asks_otherwise_drops_the_answer_that_is_under_way(
     keeper.refresh()
     assert keeper.published.board.loads is None
     assert script.offered == []
+
+
+def test_a_configuration_that_asks_otherwise_drops_an_answer_that_is_being_published(script: Script) -> None:
+    keeper = script.keeper()
+
+    def answered() -> None:
+        # The time is read next when the answer is added to the day.
+        script.when_time_is_read = lambda: keeper.use(SchedulingSettings(matchers={"cluster": "east"}))
+
+    script.meanwhile = answered
+    keeper.refresh()
+    assert len(script.made) == 2
+    assert keeper.published.board.loads is None
 
 
 def test_a_new_node_has_no_load_before_the_next_refresh(script: Script) -> None:
