@@ -15,7 +15,7 @@ from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
 from adapter.foundation.web.tagged import unless_current
 from adapter.nodes.model.answers import error_answer
-from adapter.nodes.model.loads import VERDICTS, WINDOW_NAMES, WINDOWS_SECONDS, LoadResource
+from adapter.nodes.model.loads import SLOT_WINDOWS_SECONDS, VERDICTS, WINDOW_NAMES, WINDOWS_SECONDS, LoadResource
 from adapter.nodes.watcher.prepared import DEFAULT_WINDOW
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class _Handlers:
         if age > WINDOWS_SECONDS[0]:
             return error_answer(503, f"the newest samples are {age:.0f} s old: see the log for the reason")
         if not prepared.windows[window].hosts:
-            return error_answer(503, _none_served(prepared.snapshot))
+            return error_answer(503, _none_served(prepared.snapshot, window))
         return prepared, window
 
     @staticmethod
@@ -97,12 +97,12 @@ class _Handlers:
         prepared: PreparedWatcher,
         window: int,
         host: str,
-        unknown: Callable[[str, LoadSnapshot], Response],
+        unknown: Callable[[str, LoadSnapshot, int], Response],
     ) -> Response:
         number = prepared.snapshot.index.get(host)
         found = None if number is None else prepared.windows[window].of_host(number)
         if found is None:
-            return unknown(host, prepared.snapshot)
+            return unknown(host, prepared.snapshot, window)
         return _response_for(found, request)
 
 
@@ -124,12 +124,12 @@ def _response_for(prepared: Response, request: Request) -> Response:
     return replace(response, body=prepared.gzipped, headers=(*varied, ("Content-Encoding", "gzip")), gzipped=None)
 
 
-def _unknown_as_go(host: str, _snapshot: LoadSnapshot) -> Response:
+def _unknown_as_go(host: str, _snapshot: LoadSnapshot, _window: int) -> Response:
     """Return the refusal in load-watcher's words."""
     return Response(404, f"No metrics found for host {host}".encode(errors="replace"), TEXT)
 
 
-def _unknown(host: str, snapshot: LoadSnapshot) -> Response:
+def _unknown(host: str, snapshot: LoadSnapshot, window: int) -> Response:
     number = snapshot.index.get(host)
     if number is None:
         return error_answer(
@@ -141,14 +141,22 @@ def _unknown(host: str, snapshot: LoadSnapshot) -> Response:
     elif cpu.is_estimated[number]:
         reason = f"only an estimate of its CPU (samples: {VERDICTS[cpu.verdicts[number]]})"
     else:
-        reason = f"no usable CPU metrics (samples: {VERDICTS[cpu.verdicts[number]]})"
+        reason = f"no usable CPU metrics{_long_window_text(window)} (samples: {VERDICTS[cpu.verdicts[number]]})"
     return error_answer(404, f"node {host!r} has {reason}")
 
 
-def _none_served(snapshot: LoadSnapshot) -> str:
+def _none_served(snapshot: LoadSnapshot, window: int) -> str:
     failures = "; ".join(f"{resource}: {why}" for resource, why in snapshot.query_failures.items())
     found = f"{len(snapshot.nodes)} nodes are known, {len(snapshot.unmapped)} series have no node (see /nodes/unmapped)"
-    return f"no node has usable CPU metrics: {found}" + (f"; failed queries: {failures}" if failures else "")
+    return f"no node has usable CPU metrics{_long_window_text(window)}: {found}" + (
+        f"; failed queries: {failures}" if failures else ""
+    )
+
+
+def _long_window_text(window: int) -> str:
+    """Return which window is meant if it is a long one: a node without it may well have metrics of minutes."""
+    is_long = WINDOWS_SECONDS[window] in SLOT_WINDOWS_SECONDS
+    return f" over {WINDOW_NAMES[window]}, of which 80 % must be known" if is_long else ""
 
 
 def _parameters(request: Request) -> dict[str, str]:

@@ -51,10 +51,12 @@ def load_of(resource: LoadResource, found: Sequence[Measured]) -> ResourceLoad:
     stats[:, AVG] = [each.average for each in found]
     stats[:, STD] = [each.deviation for each in found]
     stats[:, P95] = stats[:, MAX] = [each.average for each in found]
+    taken_from = np.array([each.taken_from for each in found], dtype=np.int8).reshape(-1, 3).T
+    long = [np.where(taken_from[0] < 0, -1, window) for window in range(3, len(WINDOWS_SECONDS))]
     return ResourceLoad(
         resource=resource,
         stats=stats,
-        taken_from=np.array([each.taken_from for each in found], dtype=np.int8).reshape(-1, 3).T,
+        taken_from=np.vstack([taken_from, *long]).astype(np.int8),
         verdicts=np.array([VERDICTS.index(each.verdict) for each in found], dtype=np.int8),
         sampled_at=np.array([each.sampled_at for each in found], dtype=np.float64),
         is_estimated=np.array([each.is_estimated for each in found], dtype=np.bool_),
