@@ -59,7 +59,7 @@ def recognised(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> Recog
     if known.subject is MetricSubject.EXTERNAL:
         return _external(known, groups)
     pairs = [(namespace, name) for namespace in known.namespace_labels for name in known.object_labels]
-    counts = [sum(_names_object(group, namespace, name) for group in groups) for namespace, name in pairs]
+    counts = [sum(names_object(group, namespace, name) for group in groups) for namespace, name in pairs]
     most = max(counts)
     if not most:
         labels = f"{_listed(known.namespace_labels)} and {_listed(known.object_labels)}"
@@ -87,7 +87,8 @@ def _example_order(thing: Mapping[str, str]) -> tuple[int, bool, list[str]]:
     return unselectable, any(value.startswith("_") for value in thing.values()), list(thing.values())
 
 
-def _names_object(group: Mapping[str, str], namespace_label: str, object_label: str) -> bool:
+def names_object(group: Mapping[str, str], namespace_label: str, object_label: str) -> bool:
+    """Return whether these labels hold names that an object of Kubernetes can have."""
     return is_namespace_name(group.get(namespace_label, "")) and is_object_name(group.get(object_label, ""))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.commands.init.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
 from adapter.commands.init.known_metrics import MetricSubject, SeriesType
-from adapter.commands.init.recognition import ObjectKey, UnusedMetric
+from adapter.commands.init.recognition import ObjectKey, UnusedMetric, names_object
 from adapter.commands.init.rules_text import RATE_WINDOW, rules_text
 from adapter.commands.init.tried_rule import TriedRule
 from adapter.commands.trials.served import served_by
@@ -117,10 +117,10 @@ def _selector(labels: Mapping[str, str]) -> Selector:
 
 
 def values_of(metric: RecognisedMetric, samples: Sequence[Sample]) -> dict[ObjectKey, float]:
-    """Return the finite values by object."""
+    """Return the finite values by object, without labels that no object can have as names: nobody can ask for them."""
     namespace, name = metric.namespace_label or "", metric.object_label or ""
     return {
         ObjectKey(sample.labels.get(namespace, ""), sample.labels.get(name, "")): sample.value
         for sample in samples
-        if math.isfinite(sample.value)
+        if math.isfinite(sample.value) and names_object(sample.labels, namespace, name)
     }

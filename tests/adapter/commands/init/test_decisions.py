@@ -10,11 +10,20 @@ from adapter.commands.init.command import KNOWN
 from adapter.commands.init.hpa_text import target_of
 from adapter.commands.init.known_metrics import MetricSubject
 from adapter.commands.init.recognition import ObjectKey, RecognisedMetric, UnusedMetric, recognised
+from adapter.commands.init.trying import values_of
 from adapter.commands.init.workloads import LikelyWorkload, file_names, workload_of
+from adapter.foundation.sources.prometheus.decoding import Sample
 
 BY_NAME = {known.name: known for known in KNOWN}
 CONNECTIONS = BY_NAME["websocket_connections"]
 RABBITMQ = BY_NAME["rabbitmq_queue_messages"]
+
+
+def test_values_of_what_no_object_can_be_called_do_not_count() -> None:
+    metric = RecognisedMetric(CONNECTIONS, "namespace", "pod", {}, {})
+    values = {("shop", "web-0"): 3.0, ("Shop", "web-1"): 9.0, ("shop", "a/b"): 9.0, ("shop", "web-2"): float("nan")}
+    samples = [Sample({"namespace": place, "pod": pod}, value, 0.0) for (place, pod), value in values.items()]
+    assert values_of(metric, samples) == {ObjectKey("shop", "web-0"): 3.0}
 
 
 def test_names_are_served_once() -> None:
