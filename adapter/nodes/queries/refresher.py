@@ -222,7 +222,10 @@ class SampleRefresher:
     ) -> dict[LoadResource, SampleGrid]:
         """Return the grids to start from, and learn from them which steps are there."""
         grids = {} if samples is None else {r: not_after(grid, now) for r, grid in samples.grids.items()}
-        grids = {resource: grid for resource, grid in grids.items() if grid.step_seconds == STEP_SECONDS}
+        # Samples on other steps, as a file of another version may have them, cannot be joined with those that follow.
+        grids = {
+            r: grid for r, grid in grids.items() if grid.step_seconds == STEP_SECONDS and not grid.end % STEP_SECONDS
+        }
         knows_nodes = nodes is not None
         if nodes is not None:
             names = tuple(sorted(node.name for node in nodes))

@@ -54,7 +54,7 @@ def complete_slots(samples: SampleSet, now: float) -> dict[LoadResource, SampleG
 
 def _slots_of(grid: SampleGrid, now: float) -> SampleGrid | None:
     step = grid.step_seconds
-    if SLOT_SECONDS % step:
+    if SLOT_SECONDS % step or grid.end % step:
         return None
     columns = SLOT_SECONDS // step
     newest = aligned(min(float(grid.end), now) - SETTLED_SECONDS, SLOT_SECONDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.nodes.model.day import SLOT_SECONDS, LoadDay
 from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.queries.day_queries import DayProgress, newest_lacking
 from adapter.nodes.queries.refresher import SampleRefresher
@@ -155,6 +157,14 @@ def test_a_query_that_is_kept_for_the_past_is_not_asked_by_a_short_refresh(clien
     refresher = SampleRefresher(client, SETTINGS, refresh_seconds=5.0)
     assert refresher.refresh(AT, None, None, kept_queries=1).queries == 0
     assert refresher.refresh(AT, None, None).queries == 1
+
+
+def test_samples_of_a_file_on_other_steps_are_not_used(client: PrometheusClient) -> None:
+    saved = SampleRefresher(client, SETTINGS).refresh(AT - 60, None, None).samples
+    shifted = {resource: replace(grid, end=grid.end + 7) for resource, grid in saved.grids.items()}
+    result = SampleRefresher(client, SETTINGS).refresh(AT, SampleSet(shifted, from_file=True), None)
+    assert result.failures == {}
+    assert {grid.end for grid in result.samples.grids.values()} == {AT}
 
 
 def test_an_answer_about_the_past_never_decides_who_measures_a_node(client: PrometheusClient) -> None:

@@ -67,6 +67,12 @@ def test_a_slot_without_enough_samples_has_no_mean(lacking: int, expected: float
     assert slots_of(values).values[0, -1] == pytest.approx(expected, nan_ok=True)
 
 
+@pytest.mark.parametrize(("step", "late"), [(STEP, 7), (7, 0), (600, 0)])
+def test_samples_on_other_steps_give_no_slots_and_no_error(step: int, late: int) -> None:
+    grid = grid_of(np.full((1, COLUMNS), 0.5), nodes=("a",), end=END + late)
+    assert complete_slots(SampleSet({CPU: replace(grid, step_seconds=step)}), END + 600.0) == {}
+
+
 def test_samples_out_of_range_do_not_count() -> None:
     values = np.full((1, COLUMNS), 0.5)
     values[0, -10] = 40.0
