@@ -45,7 +45,7 @@ class Alive(msgspec.Struct, frozen=True, array_like=True, tag="t"):
 class TermForm(msgspec.Struct, frozen=True, array_like=True):
     """A term of required node affinity."""
 
-    labels: tuple[tuple[str, str, tuple[str, ...]], ...]
+    labels: tuple[tuple[str, Operator, tuple[str, ...]], ...]
     name_in: tuple[str, ...] | None
     name_not_in: tuple[str, ...]
 
@@ -65,7 +65,7 @@ class PodKindForm(msgspec.Struct, frozen=True, array_like=True, tag="k"):
     tolerations: tuple[tuple[str, str, str, str], ...]
     annotations: dict[str, str]
     restart_policy: str
-    local_volumes: tuple[tuple[str, str], ...]
+    local_volumes: tuple[tuple[str, LocalVolume], ...]
     problem: str
     looks_at_others: bool
     """Whether claims, ports, spread constraints or affinity to other pods are left out."""
@@ -144,14 +144,14 @@ def pod_kind_form(number: int, pod: ClusterPod) -> PodKindForm:
         tuple((one.key, one.operator, one.value, one.effect) for one in of.tolerations),
         {} if facts is None else dict(facts.annotations),
         "Always" if facts is None else facts.restart_policy,
-        tuple((name, kind.value) for name, kind in of.local_volumes),
+        of.local_volumes,
         "" if facts is None else facts.owner_problem or facts.problem,
         bool(of.affinity or of.anti_affinity or of.spread or of.host_ports or of.claims),
     )
 
 
 def _term_form(term: NodeSelectorTerm) -> TermForm:
-    labels = tuple((one.key, one.operator.value, one.values) for one in term.labels)
+    labels = tuple((one.key, one.operator, one.values) for one in term.labels)
     return TermForm(labels, term.name_in, term.name_not_in)
 
 
@@ -165,7 +165,7 @@ def pod_of(form: PodKindForm) -> ClusterPod:
         node_selector=tuple(sorted(form.node_selector.items())),
         node_terms=None if form.terms is None else tuple(map(_term, form.terms)),
         tolerations=tuple(Toleration(*each) for each in form.tolerations),
-        local_volumes=tuple((name, LocalVolume(kind)) for name, kind in form.local_volumes),
+        local_volumes=form.local_volumes,
     )
     return ClusterPod(
         namespace=form.namespace,
@@ -187,7 +187,7 @@ def pod_of(form: PodKindForm) -> ClusterPod:
 
 
 def _term(form: TermForm) -> NodeSelectorTerm:
-    labels = tuple(Requirement(key, Operator(operator), values) for key, operator, values in form.labels)
+    labels = tuple(Requirement(*each) for each in form.labels)
     return NodeSelectorTerm(labels, form.name_in, form.name_not_in)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from adapter.foundation.files.file_contents import opened_regular
 from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.recording.event_log import files_of
 from recommender.recording.forms import (
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 GAP_SECONDS: Final = 300.0
 """Without a sign of life, from which nothing is known of the time."""
+_LONGEST_SECONDS: Final = 3 * 366 * 86_400.0
+"""Nobody records for longer: one of the times is from a clock that was wrong."""
 
 
 def read_recording(path: Path, last_seconds: float | None = None, end: float | None = None) -> Recording:
@@ -49,10 +52,16 @@ def read_recording(path: Path, last_seconds: float | None = None, end: float | N
             f"--recording {path}: there is no recording: `run` writes one into the folder `recording` of its `state` "
             "with `record: 30d` in its configuration"
         )
-    reader = _Reader()
+    reader, problems = _Reader(), list[RecordingError]()
     for file in files:
-        reader.read(file)
-    return _within(reader.recording(str(path)), last_seconds, end)
+        try:
+            reader.read(file)
+        except RecordingError as error:
+            problems.append(error)
+    if len(problems) == len(files):
+        raise problems[0]
+    notes = tuple(f"A file is left out: {error}." for error in problems)
+    return _within(reader.recording(str(path), notes), last_seconds, end)
 
 
 @dataclass(slots=True)
@@ -100,6 +109,11 @@ class _Reader:
                 self._live(known, event.time)
             elif isinstance(event, PodKindForm):
                 known.kinds[event.number] = self._kind(event)
+            elif isinstance(event, PodCame) and event.kind not in known.kinds:
+                self._notes.append(
+                    f"{path.name}: a pod has a kind that the file does not state; the rest of the file is left out."
+                )
+                return
             elif isinstance(event, NodeCame | NodeGone):
                 self._node(known, event)
             else:
@@ -107,13 +121,13 @@ class _Reader:
 
     def _events(self, path: Path) -> Iterator[RecordedEvent]:
         try:
-            with path.open("rb") as stream:
+            with opened_regular(path) as stream:
                 for number, line in enumerate(stream, 1):
                     try:
                         event = EVENTS.decode(line)
                     except msgspec.MsgspecError as error:
                         if number == 1:
-                            raise RecordingError(f"{path}: it is no recording of `run`: {error}") from error
+                            raise RecordingError(f"{path} is not a recording of `run`: {error}") from error
                         if line.endswith(b"\n"):
                             self._notes.append(
                                 f"{path.name}, line {number}: {error}; the rest of the file is left out."
@@ -121,7 +135,10 @@ class _Reader:
                         return
                     yield event
         except OSError as error:
-            raise RecordingError(f"--recording {path} cannot be read: {error.strerror or error}") from error
+            raise RecordingError(
+                f"--recording {path} cannot be read: {error.strerror or error}: name a file of a recording, or "
+                "their folder"
+            ) from error
 
     def _begin(self, path: Path, event: Begin) -> None:
         if event.version != VERSION:
@@ -184,7 +201,7 @@ class _Reader:
             bound = event.bound if event.node != NO_NODE else None
             life = self._pods.get(event.uid)
             if life is None:
-                self._pods[event.uid] = _Life(known.kinds.get(event.kind, 0), event.created, bound, node)
+                self._pods[event.uid] = _Life(known.kinds[event.kind], event.created, bound, node)
             elif life.bound is None:
                 life.bound, life.node = bound, node
             return
@@ -196,13 +213,13 @@ class _Reader:
         else:
             life.gone = event.time
 
-    def recording(self, source: str) -> Recording:
+    def recording(self, source: str, further_notes: tuple[str, ...]) -> Recording:
         """Return what has been read. Raises RecordingError."""
         if self._start is None or self._alive <= self._start:
             raise RecordingError(f"{source}: it covers no time yet: let `run` record for longer")
         pods = [RecordedPod(one.kind, one.created, one.bound, one.gone, one.node) for one in self._pods.values()]
         others = sum(self._others[pod.kind] for pod in pods)
-        notes = list(self._notes)
+        notes = [*further_notes, *self._notes]
         if others:
             notes.append(
                 f"Claims, host ports, spread constraints and affinity to other pods, which {count_of(others, 'pod')} "
@@ -226,6 +243,11 @@ def _within(recording: Recording, last_seconds: float | None, end: float | None)
     start = recording.start if last_seconds is None else max(recording.start, until - last_seconds)
     if start >= until:
         raise RecordingError(f"{recording.source}: it has nothing of this time: correct --last and --end")
+    if until - start > _LONGEST_SECONDS:
+        raise RecordingError(
+            f"{recording.source}: it spans {(until - start) / 86_400:,.0f} days, so a clock was wrong when one of its "
+            "files was written: choose the time with --last and --end"
+        )
     return replace(
         recording,
         start=start,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from recommender.replay.report import ReplayReport
 
 _LONGEST_STARTUP_SECONDS: Final = 86_400.0
+_PICTURES: Final = (".png", ".svg")
 
 
 def replay(arguments: Sequence[str]) -> NoReturn:
@@ -59,7 +60,11 @@ def _check_flags(values: FlagValues) -> None:
     if values.path("config") is None:
         raise UsageError("--config is missing: write the configuration file whose clusterSize is replayed")
     path = values.path("plot")
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+    if path is None:
+        return
+    if path.suffix.lower() not in _PICTURES:
+        raise UsageError(f"--plot: {path} cannot be written: its name must end with {' or '.join(_PICTURES)}")
+    if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"--plot: {path} cannot be written: name a file in a folder that exists")
 
 

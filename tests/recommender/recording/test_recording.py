@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+    from recommender.recording.recording import Recording
 
 START = 1_790_812_800.0
 HOUR = 3600.0
@@ -122,13 +125,90 @@ def test_old_files_are_dropped_by_age_and_by_size(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "covers no time"), (b"no json\n", "is no recording"), (b'["s",9,1.0]\n', "version 9")],
+    [(b"", "covers no time"), (b"no json\n", "is not a recording"), (b'["s",9,1.0]\n', "version 9")],
 )
 def test_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "recording-1.jsonl"
     file.write_bytes(content)
     with pytest.raises(RecordingError, match=message):
         read_recording(file)
+
+
+def test_fifo_in_place_of_a_recording_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "recording-1.jsonl"
+    os.mkfifo(path)
+    with pytest.raises(RecordingError, match=r"recording-1\.jsonl cannot be read: it is not a regular file: name"):
+        read_recording(path)
+
+
+def damaged(folder: Path, old: bytes, new: bytes) -> Recording:
+    """Read a recording of which the first of two files has another text in place of one."""
+    for start in (START, START + HOUR):
+        limited = pod("web", node="n1", scheduling=PodScheduling(local_volumes=(("cache", LocalVolume.EMPTY_DIR),)))
+        write(folder, [(start, [node("n1")], [limited]), (start + 60, [node("n1")], [limited])])
+    first = files_of(folder)[0]
+    content = first.read_bytes()
+    assert old in content
+    first.write_bytes(content.replace(old, new, 1))
+    return read_recording(folder)
+
+
+def test_file_whose_first_line_is_damaged_costs_no_other_file(tmp_path: Path) -> None:
+    found = damaged(tmp_path, b'["s"', b"[")
+    assert (found.start, found.end, len(found.pods)) == (START + HOUR, START + HOUR + 60, 1)
+    (note,) = found.notes
+    assert note.startswith("A file is left out: ")
+    assert "is not a recording" in note
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b'"emptyDir"', b'"tmpfs"', "tmpfs"),
+        (b'["k",0,', b'["k",5,', "a pod has a kind that the file does not state"),
+    ],
+    ids=["unknown kind of volume", "unknown kind of pod"],
+)
+def test_line_that_says_what_cannot_be_ends_its_file_and_no_other(
+    tmp_path: Path, old: bytes, new: bytes, message: str
+) -> None:
+    found = damaged(tmp_path, old, new)
+    assert (found.end, len(found.pods)) == (START + HOUR + 60, 1)
+    (note,) = found.notes
+    assert message in note
+    assert note.endswith("; the rest of the file is left out.")
+
+
+def test_recording_of_a_clock_that_was_wrong_is_replayed_in_part_or_not_at_all(tmp_path: Path) -> None:
+    for start in (60.0, START):
+        write(tmp_path, [(start, [node("n1")], []), (start + 60, [node("n1")], [])])
+    with pytest.raises(RecordingError, match="a clock was wrong .*: choose the time with --last and --end"):
+        read_recording(tmp_path)
+    assert read_recording(tmp_path, last_seconds=60.0).start == START
+
+
+def test_full_disk_is_not_filled_with_files_that_hold_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = [START]
+    many = tuple(pod(f"web-{number}", controller=f"w{number}") for number in range(200))
+
+    def known() -> ClusterState:
+        return ClusterState(nodes=Observed((node("n1"),), times[0]), pods=Observed(many, times[0]))
+
+    def full(_file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    recorder = ClusterRecorder(known, tmp_path, UNPACED, Clock(wall=lambda: times[0]))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", full)
+        for _ in range(3):
+            recorder.record(24 * HOUR)
+            times[0] += 10
+    assert list(tmp_path.iterdir()) == []
+    for _ in range(2):
+        recorder.record(24 * HOUR)
+        times[0] += 10
+    recorder.close()
+    assert len(read_recording(tmp_path).pods) == 200
 
 
 def test_part_of_a_recording_is_selected_by_time(tmp_path: Path) -> None:

@@ -160,13 +160,17 @@ def test_unrecorded_time_gives_no_verdict(capsys: pytest.CaptureFixture[str], co
         (("--config", "CONFIG", "--recording", "FOLDER"), "there is no recording"),
         (("--config", "CONFIG", "--recording", "x", "--prometheus-url", "http://x"), "cannot be combined"),
         (("--config", "CONFIG", "--recommendation", "node", "--recording", "x"), "did you mean nodes?"),
-        (("--config", "CONFIG", "--recording", "CONFIG"), "is no recording"),
+        (("--config", "CONFIG", "--recording", "CONFIG"), "is not a recording"),
+        (
+            ("--config", "CONFIG", "--recording", "x", "--plot", "FOLDER/x.txt"),
+            "x.txt cannot be written: its name must end with .png or .svg",
+        ),
     ],
 )
 def test_flags_that_cannot_be_followed_are_refused(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    named = {"CONFIG": str(config), "FOLDER": str(tmp_path)}
-    status, out, err = run(capsys, *(named.get(each, each) for each in arguments))
+    written = (each.replace("FOLDER", str(tmp_path)).replace("CONFIG", str(config)) for each in arguments)
+    status, out, err = run(capsys, *written)
     assert (status, out) == (2, "")
     assert message in err
