@@ -30,6 +30,8 @@ class EventLog:
         self._keep_seconds = keep_seconds
         self._most_bytes = most_bytes
         self._stream: BinaryIO | None = None
+        self._unused: Path | None = None
+        """The file that was begun, while nothing is in it."""
         self._began = 0.0
         self._size = 0
 
@@ -49,10 +51,13 @@ class EventLog:
         path = self._folder / f"{PREFIX}{int(time * 1000):015d}{SUFFIX}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         self._stream = os.fdopen(os.open(path, flags, 0o640), "ab")
-        self._began, self._size = time, 0
+        self._began, self._size, self._unused = time, 0, path
 
     def append(self, lines: Iterable[bytes]) -> None:
-        """Append whole lines, which survive the end of this process, and a loss of power once this has returned."""
+        """Append whole lines, which survive the end of this process, and a loss of power once this has returned.
+
+        If the first lines of a file cannot be written, it is deleted: a disk that is full gets no file for each attempt.
+        """
         stream = self._stream
         assert stream is not None, "a file has been begun"
         try:
@@ -62,8 +67,13 @@ class EventLog:
             stream.flush()
             os.fdatasync(stream.fileno())
         except OSError:
-            self.close()
+            try:
+                self.close()
+            finally:
+                if self._unused is not None:
+                    self._unused.unlink(missing_ok=True)
             raise
+        self._unused = None
 
     def close(self) -> None:
         """End the file."""

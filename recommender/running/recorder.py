@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
@@ -78,9 +79,10 @@ class ClusterRecorder:
         time = min(time, max(state.nodes.time, state.pods.time))
         if self._log is None:
             self._log = EventLog(self._folder, keep_seconds)
+        first: tuple[bytes, ...] = ()
         if self._log.is_due(time):
             self._log.begin(time)
             self._changes = Changes()
-            self._log.append((self._changes.begun(time),))
+            first = (self._changes.begun(time),)
         lines = self._changes.lines(state.nodes.value, state.pods.value, time)
-        self._log.append(line for part in self._pace.timed(lines) for line in part)
+        self._log.append(chain(first, (line for part in self._pace.timed(lines) for line in part)))
