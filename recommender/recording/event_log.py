@@ -56,7 +56,7 @@ class EventLog:
     def append(self, lines: Iterable[bytes]) -> None:
         """Append whole lines, which survive the end of this process, and a loss of power once this has returned.
 
-        If the first lines of a file cannot be written, it is deleted: a disk that is full gets no file for each attempt.
+        If the first lines of a file cannot be written, it is deleted: a full disk gets no file for each attempt.
         """
         stream = self._stream
         assert stream is not None, "a file has been begun"

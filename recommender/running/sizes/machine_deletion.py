@@ -70,14 +70,19 @@ class MachineDeletion:
                 mark.recommendation, mark.provider, mark.group, lambda group: group.delete_nodes((machine,))
             )
         except OutcomeUnknownError as error:
+            self._expect_one_less(mark)
             return DeletionProblem(str(error), waits=True)
         except (PluginError, ProviderUnreachableError) as error:
             return DeletionProblem(str(error))
+        self._expect_one_less(mark)
+        return DeletionProblem()
+
+    def _expect_one_less(self, mark: RemovalMark) -> None:
+        """Note that the group may have a node less than its provider shows, so that its minimum holds."""
         key = _key(mark)
         if key in self._expected:
             size, _ = self._expected[key]
             self._expected[key] = size - 1, self._monotonic() + _UNCERTAIN_SECONDS
-        return DeletionProblem()
 
     def is_under_way(self, node: Mapping[str, Any], mark: RemovalMark) -> bool:
         """Whether the provider deletes the machine, or has deleted it."""

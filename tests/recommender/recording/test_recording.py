@@ -182,7 +182,7 @@ def test_line_that_says_what_cannot_be_ends_its_file_and_no_other(
 def test_recording_of_a_clock_that_was_wrong_is_replayed_in_part_or_not_at_all(tmp_path: Path) -> None:
     for start in (60.0, START):
         write(tmp_path, [(start, [node("n1")], []), (start + 60, [node("n1")], [])])
-    with pytest.raises(RecordingError, match="a clock was wrong .*: choose the time with --last and --end"):
+    with pytest.raises(RecordingError, match=r"a clock was wrong .*: choose the time with --last and --end"):
         read_recording(tmp_path)
     assert read_recording(tmp_path, last_seconds=60.0).start == START
 

@@ -188,6 +188,21 @@ def test_two_nodes_go_no_further_than_the_minimum_though_the_size_is_shown_late(
     assert world.is_usable("n1") or world.is_usable("n2")
 
 
+def test_a_deletion_whose_end_is_not_known_counts_towards_the_minimum() -> None:
+    world = ProviderWorld()
+    world.group.answers |= {"min_size": 1, "target_size": 2}
+
+    def unanswered() -> None:
+        raise OutcomeUnknownError("no answer")
+
+    world.group.on_change = unanswered
+    world.resize(1, "n1", known=2)
+    world.resize(1, "n2", known=2)
+    world.later(60)
+    assert len(world.group.changes) == 1
+    assert world.is_usable("n1") or world.is_usable("n2")
+
+
 def test_a_node_that_was_cordoned_before_stays_cordoned() -> None:
     world = ProviderWorld()
     world.api.add_node("n2", "x:///2", unschedulable=True)
