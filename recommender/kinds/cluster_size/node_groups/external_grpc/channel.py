@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
 import grpc
 
 from adapter.foundation.sources.kubernetes.errors import trimmed
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +27,12 @@ _OPTIONS: Final = (
 _UNKNOWN_OUTCOMES: Final = frozenset(
     {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
 )
+_UNKNOWN_EFFECTS: Final = _UNKNOWN_OUTCOMES | {
+    grpc.StatusCode.INTERNAL,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.DATA_LOSS,
+}
+"""The same for a change: these are also stated below this program, of an answer that came and cannot be read."""
 _AT_ONCE: Final = 8
 """Calls under way at the same time."""
 
@@ -51,12 +58,14 @@ A = TypeVar("A", bound=WireAnswer)
 A_co = TypeVar("A_co", covariant=True)
 
 
-class CallError(Exception):
+class CallError(PluginError):
     """A call failed; the message names it and what the provider states."""
 
-    def __init__(self, method: str, code: grpc.StatusCode, details: str) -> None:
+    def __init__(self, method: str, code: grpc.StatusCode, details: str, address: str) -> None:
         """`details` are the provider's words, which are cut."""
-        super().__init__(f"{method}: {code.name}: {trimmed(details) or 'no message'}")
+        message = f"{method}: {code.name}: {trimmed(details) or 'no message'}"
+        hint = f": check that the provider at {address} runs and answers" if code in _UNKNOWN_OUTCOMES else ""
+        super().__init__(message + hint)
         self.code = code
 
     @property
@@ -69,11 +78,16 @@ class CallError(Exception):
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether the provider has not answered, so that the call may have had an effect."""
+        """Whether the provider has not answered."""
         return self.code in _UNKNOWN_OUTCOMES
 
+    @property
+    def may_have_had_an_effect(self) -> bool:
+        """Whether a change may have been made although its call has failed."""
+        return self.code in _UNKNOWN_EFFECTS
 
-class CertificateFilesError(Exception):
+
+class CertificateFilesError(PluginError):
     """A certificate or a key cannot be read."""
 
 
@@ -124,7 +138,7 @@ class ProviderChannel:
         while waiting:
             now, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
             running = [call.future(each, timeout=max(seconds, 0.001)) for each in now]
-            found += [_answer_of(method, each) for each in running]
+            found += [_answer_of(method, each, self._settings.address) for each in running]
         return found
 
     def close(self) -> None:
@@ -142,13 +156,13 @@ class _Running(Protocol[A_co]):
     def details(self) -> str | None: ...
 
 
-def _answer_of(method: str, running: _Running[A]) -> A | CallError:
+def _answer_of(method: str, running: _Running[A], address: str) -> A | CallError:
     try:
         return running.result()
     except grpc.FutureCancelledError:
-        return CallError(method, grpc.StatusCode.CANCELLED, "the connection was closed")
+        return CallError(method, grpc.StatusCode.CANCELLED, "the connection was closed", address)
     except grpc.RpcError:
-        return CallError(method, running.code(), running.details() or "")
+        return CallError(method, running.code(), running.details() or "", address)
 
 
 def _content(path: Path | None) -> bytes | None:
@@ -157,4 +171,6 @@ def _content(path: Path | None) -> bytes | None:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise CertificateFilesError(f"{path} cannot be read: {error.strerror}") from error
+        raise CertificateFilesError(
+            f"{path} cannot be read: {error.strerror}: correct caFile, certFile and keyFile of externalGRPC"
+        ) from error

@@ -86,10 +86,10 @@ class ExternalGroup:
             raise PluginError(str(self._facts.machines))
         return instances_of(self._facts.machines.instances)
 
-    def has_machine(self, provider_id: str) -> bool:
-        """Whether a machine has this provider id."""
+    def provider_ids(self) -> tuple[str, ...]:
+        """Return the provider ids of the machines; none if they are not known."""
         machines = self._facts.machines
-        return not isinstance(machines, CallError) and any(each.id == provider_id for each in machines.instances)
+        return () if isinstance(machines, CallError) else tuple(each.id for each in machines.instances)
 
     def template(self) -> Mapping[str, object] | None:
         """Return a new Node as its JSON."""
@@ -124,6 +124,6 @@ class ExternalGroup:
         try:
             self._channel.ask(method, request, Empty, self._settings.timeout_seconds)
         except CallError as error:
-            if error.is_unanswered:
+            if error.may_have_had_an_effect:
                 raise OutcomeUnknownError(str(error)) from error
             raise

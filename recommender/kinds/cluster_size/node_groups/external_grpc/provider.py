@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.service.runtime.logs import StateLog
 from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError, ProviderChannel
 from recommender.kinds.cluster_size.node_groups.external_grpc.group import ExternalGroup, GroupFacts
 from recommender.kinds.cluster_size.node_groups.external_grpc.messages import node_message
@@ -36,6 +37,8 @@ _REFRESH_SECONDS: Final = 8.0
 """For all calls of a refresh together, so that a group that hangs leaves time for a decision."""
 _OWNER_SECONDS: Final = 300.0
 """How long it is believed which group a node belongs to."""
+_OUTSIDE_SECONDS: Final = 60.0
+"""The same for a node outside of all groups, whose machine none of them lists."""
 _MOST_OWNERS: Final = 100_000
 
 
@@ -60,7 +63,10 @@ class ExternalGrpcProvider:
         self._clock = clock
         self._slow = SlowFacts(settings, self._channel, clock)
         self._groups: dict[str, ExternalGroup] = {}
+        self._machines: dict[str, str] = {}
+        """Group by provider id."""
         self._owners: dict[tuple[str, str], _Owner] = {}
+        self._states = StateLog(_log)
         self._until = clock() + _REFRESH_SECONDS
         self._gpu_label: str | None = None
 
@@ -75,7 +81,10 @@ class ExternalGrpcProvider:
         listed = self._channel.ask("NodeGroups", Empty(), NodeGroupsResponse, self._seconds()).nodeGroups
         times = Counter(each.id for each in listed)
         if times[""]:
-            _log.warning("the provider of externalGRPC lists a group without an id, which is left out")
+            message = "the provider of externalGRPC lists a group without an id, which is left out"
+            self._states.failed("id", message, level=logging.WARNING)
+        else:
+            self._states.recovered("id", "all groups of the provider of externalGRPC have an id again")
         groups = {each.id: each for each in listed if each.id}
         requests = [GroupRequest(id=name) for name in groups]
         sizes = self._channel.ask_each("NodeGroupTargetSize", requests, NodeGroupTargetSizeResponse, self._seconds())
@@ -86,6 +95,7 @@ class ExternalGrpcProvider:
             name: self._group(group, GroupFacts(size, nodes, label, is_twice=times[name] > 1))
             for (name, group), size, nodes in zip(groups.items(), sizes, machines, strict=True)
         }
+        self._machines = {each: name for name, group in self._groups.items() for each in group.provider_ids()}
 
     def _group(self, stated: NodeGroup, facts: GroupFacts) -> ExternalGroup:
         slow = self._slow.of(stated.id, self._seconds())
@@ -109,15 +119,19 @@ class ExternalGrpcProvider:
         """Return the group of a node. It is asked for once in a while, for each node. Raises CallError."""
         key = (node.name, node.provider_id)
         known, now = self._owners.get(key), self._clock()
-        if known is not None and now < known.until and known.group in self._groups:
-            return self._groups[known.group]
+        if known is not None and now < known.until and self._is_still_right(known.group, node):
+            return self._groups.get(known.group)
         name = self._owner(node)
-        if name in self._groups:
-            if len(self._owners) >= _MOST_OWNERS:
-                self._owners.clear()
-            # Spread, so that not all of them are asked for at once again.
-            self._owners[key] = _Owner(name, now + _OWNER_SECONDS * (0.5 + hash(key) % 1000 / 2000))
+        if len(self._owners) >= _MOST_OWNERS:
+            self._owners.clear()
+        # Spread, so that not all of them are asked for at once again.
+        seconds = (_OWNER_SECONDS if name in self._groups else _OUTSIDE_SECONDS) * (0.5 + hash(key) % 1000 / 2000)
+        self._owners[key] = _Owner(name, now + seconds)
         return self._groups.get(name)
+
+    def _is_still_right(self, group: str, node: ProviderNode) -> bool:
+        """Whether nothing that is known speaks against the group of a node; without one, it is no group's machine."""
+        return group in self._groups if group else node.provider_id not in self._machines
 
     def _owner(self, node: ProviderNode) -> str:
         request = NodeGroupForNodeRequest(node=node_message(node))
@@ -127,9 +141,8 @@ class ExternalGrpcProvider:
             if error.is_unanswered:
                 raise
             # As the machines say: of a node that is outside of its group, the group would appear too small.
-            machines = (name for name, group in self._groups.items() if group.has_machine(node.provider_id))
-            return next(machines, "")
-        return found.nodeGroup.id
+            return self._machines.get(node.provider_id, "")
+        return found.nodeGroup.id if found.nodeGroup.id in self._groups else ""
 
     def close(self) -> None:
         """End the connection. The provider's own `Cleanup` is for a process that owns it, so it is not called."""

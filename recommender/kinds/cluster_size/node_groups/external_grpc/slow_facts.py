@@ -82,12 +82,12 @@ class SlowFacts:
             if known is not None and found.options is None and not found.problem:
                 # Options that are not stated any more may come back: until then they hold.
                 found = replace(found, options=known.options)
-        except PluginError as error:
-            found = SlowFact(now + _RETRY_SECONDS, problem=str(error))
         except CallError as error:
             # Where nothing is known yet, a decision without the options could let nodes go too early.
             last = known or SlowFact(0.0, problem=str(error))
             found = SlowFact(now + _RETRY_SECONDS, last.template, last.options, last.price, last.problem)
+        except PluginError as error:
+            found = SlowFact(now + _RETRY_SECONDS, problem=str(error))
         self._known[group] = found
         return found
 

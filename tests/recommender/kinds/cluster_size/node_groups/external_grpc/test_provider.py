@@ -15,6 +15,8 @@ from recommender.kinds.cluster_size.model.groups import ProviderReference
 from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError
 from recommender.kinds.cluster_size.node_groups.external_grpc.provider import ExternalGrpcProvider
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
+from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError
 from recommender.kinds.cluster_size.wire import external_grpc_pb2 as wire
 from tests.recommender.kinds.cluster_size.node_groups.external_grpc.worlds import (
     NODES,
@@ -161,15 +163,17 @@ def test_a_group_that_is_listed_twice_or_without_an_id_harms_no_other(caplog: py
     listed = [wire.NodeGroup(id=name, maxSize=3) for name in ("a", "b", "b", "")]
     provider.instead = {"NodeGroups": lambda _: wire.NodeGroupsResponse(nodeGroups=listed)}
     with served(provider) as host:
-        a, b = host.read(NODES).groups
+        for _ in range(3):
+            a, b = host.read(NODES).groups
     assert (a.problem, b.problem) == ("", "NodeGroups lists the id twice")
-    assert "without an id" in caplog.text
+    assert caplog.text.count("without an id") == 1
 
 
 def test_a_provider_that_goes_away_keeps_its_groups_for_a_minute_and_then_has_none() -> None:
     now = 0.0
     provider = GrpcProvider(*two_groups())
-    host = PluginHost(settings(provider.start()), seconds=30.0, clock=lambda: now)
+    address = provider.start()
+    host = PluginHost(settings(address), seconds=30.0, clock=lambda: now)
     assert len(host.read(NODES).groups) == 2
     provider.stop()
     now = 59.0
@@ -181,7 +185,8 @@ def test_a_provider_that_goes_away_keeps_its_groups_for_a_minute_and_then_has_no
     gone = groups_of(host.read(NODES))
     host.close()
     assert gone.groups == ()
-    assert gone.problems[0].startswith("the node groups of externalGRPC are left out: CallError: Refresh: UNAVAILABLE")
+    assert gone.problems[0].startswith("the node groups of externalGRPC are left out: Refresh: UNAVAILABLE: ")
+    assert gone.problems[0].endswith(f": check that the provider at {address} runs and answers")
 
 
 def test_a_provider_that_hangs_is_waited_for_once() -> None:
@@ -211,6 +216,38 @@ def test_which_group_a_node_belongs_to_is_asked_once_in_a_while() -> None:
             host.read(NODES[:2])
     assert len(provider.made("NodeGroupForNode")) == 2
     assert len(provider.made("Refresh")) == 3
+
+
+def test_nodes_outside_of_all_groups_are_not_asked_for_each_time_either() -> None:
+    group = CloudGroup("small", 0, 5, ["x:///1"])
+    provider = GrpcProvider(group)
+    with served(provider) as host:
+        for _ in range(3):
+            assert host.read(NODES).group_of == {"n1": "small"}
+        assert len(provider.made("NodeGroupForNode")) == 3
+        group.machines.append("x:///2")
+        assert host.read(NODES).group_of == {"n1": "small", "n2": "small"}, "its machine is listed now"
+
+
+@pytest.mark.parametrize(
+    ("code", "raised"),
+    [
+        (grpc.StatusCode.UNAVAILABLE, OutcomeUnknownError),
+        (grpc.StatusCode.INTERNAL, OutcomeUnknownError),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, OutcomeUnknownError),
+        (grpc.StatusCode.FAILED_PRECONDITION, PluginError),
+        (grpc.StatusCode.UNKNOWN, PluginError),
+    ],
+)
+def test_a_change_whose_call_failed_below_the_provider_may_have_been_made(
+    code: grpc.StatusCode, raised: type[Exception]
+) -> None:
+    provider = GrpcProvider(*two_groups())
+    provider.instead = {"NodeGroupIncreaseSize": _fail(code)}
+    with served(provider) as host:
+        host.read(NODES)
+        with pytest.raises(raised, match=code.name):
+            host.change("small", lambda group: group.increase_size(1))
 
 
 def test_a_node_whose_group_cannot_be_had_belongs_to_the_group_of_its_machine() -> None:
