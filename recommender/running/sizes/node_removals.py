@@ -38,6 +38,7 @@ from recommender.running.sizes.removal_marks import (
     mark_of,
     marked,
     unmarked,
+    without_future,
 )
 
 if TYPE_CHECKING:
@@ -177,13 +178,17 @@ class NodeRemovals:
             if REMOVAL in (node["metadata"].get("annotations") or {}):
                 self._roll_back(node, f"its annotation {REMOVAL} cannot be read")
             return
+        now = self._parts.clock.wall()
+        stored, mark = mark, without_future(mark, now)
+        if mark != stored:
+            node = self._parts.writes.replace(_path(name), marked(node, mark), self._parts.fence)
         if mark.deleting_since is not None:
             self._follow(node, mark)
             return
         pods = self._pods(name)
         obstacle = self._parts.stopped(mark) or obstacle_to(pods)
         left = pods_to_evict(pods)
-        waited = self._parts.clock.wall() - mark.since
+        waited = now - mark.since
         if obstacle:
             self._roll_back(node, obstacle)
         elif left:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 REMOVAL: Final = "tidewatch.io/removal"
 """The annotation that holds the mark, as JSON."""
+_CLOCK_SECONDS: Final = 60.0
+"""By so much the clocks of two processes may differ."""
 
 
 class RemovalMark(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -46,6 +48,14 @@ def mark_of(node: Mapping[str, Any]) -> RemovalMark | None:
         return _MARKS.decode(text) if text else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+def without_future(mark: RemovalMark, now: float) -> RemovalMark:
+    """Return the mark with the present in place of times of the future, after which a removal would wait for long."""
+    if max(mark.since, mark.deleting_since or 0.0) <= now + _CLOCK_SECONDS:
+        return mark
+    deleting_since = None if mark.deleting_since is None else min(mark.deleting_since, now)
+    return msgspec.structs.replace(mark, since=min(mark.since, now), deleting_since=deleting_since)
 
 
 def marked(node: dict[str, Any], mark: RemovalMark) -> dict[str, Any]:

@@ -188,6 +188,18 @@ def test_two_nodes_go_no_further_than_the_minimum_though_the_size_is_shown_late(
     assert world.is_usable("n1") or world.is_usable("n2")
 
 
+@pytest.mark.parametrize("after_seconds", [2, 60], ids=["while it is drained", "while it is deleted"])
+def test_a_clock_that_is_set_back_stops_no_removal(after_seconds: int) -> None:
+    world = ProviderWorld(now=100_000.0)
+    world.group.answers["nodes"] = [ProviderInstance("x:///1"), ProviderInstance("x:///2")]
+    world.resize(1, "n2")
+    world.later(after_seconds)
+    world.now -= 50_000
+    world.later(1000)
+    assert world.group.changes == [("delete", ["n2"])]
+    assert world.is_usable("n2"), "its machine did not go"
+
+
 def test_a_deletion_whose_end_is_not_known_counts_towards_the_minimum() -> None:
     world = ProviderWorld()
     world.group.answers |= {"min_size": 1, "target_size": 2}
