@@ -153,7 +153,7 @@ def test_the_sections_of_cluster_sizes_stand_for_their_summary_and_their_notes()
         "a",
         "  what if: x",
         "  CHANGES",
-        "    there are no node groups",
+        "    no node group is known",
         "  NOTES",
         "    1 node stays: NotUnderutilized (--explain says more)",
         "    one note",

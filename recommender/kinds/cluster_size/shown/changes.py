@@ -37,7 +37,7 @@ def change_lines(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
         sizes = f"{group.current} to {group.after_removals}"
         yield from lines_of(f"{group.name.ljust(names)}  {sizes}{f'  {why}' if why else ''}", width, 2)
     if not answer.groups:
-        yield from lines_of("there are no node groups", width, 2)
+        yield from lines_of("no node group is known", width, 2)
     yield from _removal_lines(answer, width)
     same = [group for group in answer.groups if not _changes(group) and not group.is_left_out]
     if same:

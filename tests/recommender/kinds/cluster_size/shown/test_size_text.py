@@ -190,7 +190,7 @@ def places(
             ],
             id="a brake",
         ),
-        pytest.param(ClusterSizeAnswer(), ["  CHANGES", "    there are no node groups"], id="nothing"),
+        pytest.param(ClusterSizeAnswer(), ["  CHANGES", "    no node group is known"], id="nothing"),
     ],
 )
 def test_an_answer_reads_like_this(answer: ClusterSizeAnswer, lines: list[str]) -> None:
@@ -203,7 +203,7 @@ def test_many_nodes_are_named_by_reason() -> None:
     found = text_of(ClusterSizeAnswer(removals=waiting, kept=kept, notes=("one note", "another")))
     assert found == [
         "  CHANGES",
-        "    there are no node groups",
+        "    no node group is known",
         "  REMOVABLE LATER",
         "    n0, n1, n2, n3, n4, n5, n6, n7 and 52 more: ScaleUpNeeded: pods wait",
         "  NOTES",
