@@ -66,7 +66,7 @@ def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknow
         )
     if whole < LEAST_DAYS:
         days = f"{whole} whole day{'' if whole == 1 else 's'}"
-        return _unsaid(f"the recording has {days}, and a verdict needs {LEAST_DAYS}: record for longer")
+        return _unsaid(f"there are {days}, and a verdict needs {LEAST_DAYS}: replay or record a longer time")
     costs = [one.cost for one in outcomes]
     if any(cost is None for cost in costs):
         return _unsaid("not all node groups have a price, so costs cannot be compared: write `price` for each")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -152,14 +153,19 @@ class _Slice:
     def largest(self, metric: str, labels: tuple[str, ...], where: str = "") -> list[Element]:
         """Return the largest value that a metric has had, by labels."""
         selected = f"max_over_time({metric}{{{where}}}[{self.seconds}s])"
-        return vector(self.client, f"max by ({', '.join(labels)}) ({selected})", self.end, labels)
+        return _possible(vector(self.client, f"max by ({', '.join(labels)}) ({selected})", self.end, labels))
 
     def requests(self) -> list[Element]:
         """Return what the containers of each pod request together; a label of the node must not count it twice."""
         selected = f"max_over_time(kube_pod_container_resource_requests{{{_HONOURED}}}[{self.seconds}s])"
         labels = (*_POD, "resource")
         by_container = f"max by ({', '.join(labels)}, container) ({selected})"
-        return vector(self.client, f"sum by ({', '.join(labels)}) ({by_container})", self.end, labels)
+        return _possible(vector(self.client, f"sum by ({', '.join(labels)}) ({by_container})", self.end, labels))
+
+
+def _possible(found: Iterable[Element]) -> list[Element]:
+    """Return the samples whose values may be amounts or times."""
+    return [each for each in found if 0 <= each.value < math.inf]
 
 
 def _read_slice(part: _Slice, found: KubeState, steps: set[float]) -> None:
@@ -199,6 +205,8 @@ def _read_nodes(part: _Slice, found: KubeState) -> None:
         found.taints[node].add((key, value, effect))
     query = f"last_over_time(kube_node_labels[{part.seconds}s])"
     answer = part.client.instant(query, timeout_seconds=QUERY_SECONDS, at=part.end)
+    if answer.warnings:
+        raise RecordingError(f"{query}: Prometheus warns that the values may be partial: {answer.warnings[0]}")
     for batch in answer.batches(UNPACED):
         for sample in batch:
             labels = {key: value for key, value in sample.labels.items() if key.startswith("label_")}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -101,7 +102,7 @@ def test_text_begins_with_the_verdict(capsys: pytest.CaptureFixture[str], config
     folder = record(made_past(PastPlan(days=0.1, nodes=3)), tmp_path / "recording")
     status, out, _ = run(capsys, "--config", config, "--recording", folder)
     assert status == 0
-    assert out.startswith("No policy is recommended: the recording has 0 whole days, and a verdict needs 3")
+    assert out.startswith("No policy is recommended: there are 0 whole days, and a verdict needs 3")
     assert [line.split()[0] for line in out.splitlines() if line][2:5] == ["POLICY", "recorded", "configured"]
 
 
@@ -138,6 +139,23 @@ def test_missing_series_are_named_and_nothing_is_replayed(
     assert (status, out) == (2, "")
     assert f"no series {missing}" in err
     assert "kube-state-metrics" in err
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-1"])
+def test_values_that_cannot_be_are_left_out(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, value: str
+) -> None:
+    history = kube_series(made_past(PastPlan(days=0.1, nodes=4)), 300)
+    for series in (
+        'kube_pod_container_resource_requests{[^}]*uid="u0"',
+        "kube_pod_created{[^}]*",
+        "kube_node_created{",
+    ):
+        history = re.sub(rf"^({series}[^}}]*}}) \S+", rf"\1 {value}", history, flags=re.MULTILINE)
+    with scraped_prometheus(tmp_path, history=history) as prometheus:
+        flags = ("--prometheus-url", prometheus.url, "--last", "2h", "--end", "2026-10-01T02:20:00Z")
+        document = replayed(capsys, "--config", config, *flags)
+    assert document["policies"][0]["node_hours"] > 0
 
 
 def test_unrecorded_time_gives_no_verdict(capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path) -> None:
