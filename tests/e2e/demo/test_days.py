@@ -43,7 +43,8 @@ def test_every_value_and_decision_of_a_short_day_is_right_and_the_fleet_follows(
         assert fleet["decisions_checked"] >= 30
         assert fleet["answers_checked"] >= 30 * metrics
         assert fleet["connections_lost"] > 0
-        assert fleet["replicas_max"] >= 3 * fleet["replicas_min"], printed
+        # From two pods and headroom for one more at night.
+        assert fleet["replicas_max"] >= fleet["replicas_min"] + 4, printed
         # On a crowded machine the day takes longer, and forecasts may see the next morning come.
         assert fleet["replicas_last"] <= fleet["replicas_min"] + 1 or not summary["in_step"], printed
     assert summary["predictive"]["rounds_without_a_forecast"] == 0, printed
