@@ -1,4 +1,4 @@
-"""`python -m benchmarks.replay`: how long a replay takes, how well its policies are told apart, and what they cost."""
+"""`python -m benchmarks.replay`: how long a replay takes, and what its policies cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tidewatch-recommender expander`: serves until it is told to end."""
+"""`tidewatch-recommender expander`: serves until it is stopped."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _end(values: FlagValues, now: float) -> float:
 
 
 def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
-    """Yield the labels by which node groups are told apart."""
+    """Yield the labels by which node groups differ."""
     for group in settings.node_groups.static:
         yield from group.selector.keys
         yield from group.labels

@@ -104,7 +104,6 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     )
 
     _show_scale_calls(source.current, parts.telemetry)
-
     at_start = source.current
 
     def replace(configuration: Configuration) -> None:
@@ -125,7 +124,13 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     context.tasks.running("models", lambda stop: loads.learn(stop.event))
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
-    recorder = ClusterRecorder(environment.cluster, source.current.state / "recording", parts.pace, parts.clock)
+    recorder = ClusterRecorder(environment.cluster, at_start.state / "recording", parts.pace, parts.clock)
+    _keep_recording(recorder, plans, context)
+    return _page(settings, context, environment, parts, latest)
+
+
+def _keep_recording(recorder: ClusterRecorder, plans: Plans, context: WorkerContext) -> None:
+    """Start the task that records what replays need, for as long as the configuration says."""
     context.tasks.periodic(
         "recording",
         lambda: recorder.record(plans.current().configuration.record_seconds),
@@ -133,7 +138,6 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         deadline_seconds=60.0,
     )
     context.on_stop(recorder.close)
-    return _page(settings, context, environment, parts, latest)
 
 
 def _sizes(settings: RunSettings, context: WorkerContext, parts: SharedServices) -> SizesInBackground:
