@@ -56,7 +56,7 @@ class Settings:
     """Of the other one, which gets no more pod-seconds than forecasts cost, and so refuses some."""
     largest_delay_ratio: float = 0.08
     """How much longer than the days before it the day may take for forecasts to be compared."""
-    largest_extra_cost_ratio: float = 0.35
+    largest_extra_cost_ratio: float = 0.25
     """How much more pod-seconds than the reactive fleet the predictive one may take."""
 
     @property
