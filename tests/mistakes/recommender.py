@@ -146,6 +146,17 @@ RECOMMENDER: Final = (
         "write RecommenderConfiguration",
         {"r.yaml": HEAD.replace("RecommenderConfiguration", "Deployment") + LINEAR + TARGET},
     ),
+    Mistake(
+        "a ConfigMap's manifest",
+        "run --config r.yaml --validate",
+        "r.yaml:2",
+        "'ConfigMap' is not the kind RecommenderConfiguration",
+        "save the value of its key (recommender.yaml) to a file, and name that file",
+        {
+            "r.yaml": "apiVersion: v1\nkind: ConfigMap\ndata:\n  recommender.yaml: |\n    "
+            + LINEAR.replace("\n", "\n    ")
+        },
+    ),
     _in_file(
         "a tab",
         "recommendations:\n- name: web\n\tproportional: {}\n",

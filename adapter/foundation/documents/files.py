@@ -8,14 +8,20 @@ from adapter.foundation.documents.load import load_documents
 from adapter.foundation.documents.scalars import one_of
 from adapter.foundation.documents.sections import Key
 from adapter.foundation.documents.shapes import read_each
-from adapter.foundation.documents.tree import DocumentError, DocumentProblem, problems_within
+from adapter.foundation.documents.tree import (
+    DocumentError,
+    DocumentProblem,
+    MappingNode,
+    ScalarNode,
+    problems_within,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from adapter.foundation.documents.sections import Section
     from adapter.foundation.documents.shapes import Schema
-    from adapter.foundation.documents.tree import MappingNode
 
 T = TypeVar("T")
 
@@ -48,12 +54,29 @@ def read_file(
         begin = " and ".join(f"{each.key}: {each.example}" for each in section.keys if not each.attribute)
         raise DocumentError(DocumentProblem(file, 1, 1, "the file is empty", f"begin it with {begin}"))
     mapping = section.mapping(root)
+    if (problem := _problem_of_kind(mapping, section)) is not None:
+        # Every key of another kind would be wrong as well: the cause is said once.
+        raise DocumentError(problem)
     values, problems = read_each([(mapping, section, "")])
     problems += broken(mapping)
     if problems:
         raise DocumentError(*problems)
     value: T = values[0]
     return mapping, value
+
+
+def _problem_of_kind(mapping: MappingNode, section: Section[Any]) -> DocumentProblem | None:
+    """Return what is wrong with the file's kind; None if it is the expected one, absent, or not a text."""
+    expected = next((each.example for each in section.keys if each.key == "kind"), None)
+    node = mapping.get("kind")
+    if expected is None or not isinstance(node, ScalarNode) or node.value == expected:
+        return None
+    message = f"{shortened(node.value)!r} is not the kind {expected}"
+    data = mapping.get("data")
+    if node.value != "ConfigMap" or not isinstance(data, MappingNode) or not data.entries:
+        return node.problem(message, f"write {expected}, or name another file")
+    keys = shortened(", ".join(each.name for each in data.entries))
+    return node.problem(message, f"save the value of its key ({keys}) to a file, and name that file")
 
 
 def file_schema(title: str, section: Section[Any]) -> Schema:
