@@ -1,4 +1,4 @@
-"""What more replicas buy: the shortage of auto at several budgets, and that of plain headroom at the same cost."""
+"""The value of more replicas: the shortage of `auto` at several budgets, and of plain headroom at the same cost."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class BudgetPoint:
     """Auto with a budget, beside plain headroom that costs as much as auto then does."""
 
     budget_ratio: float
-    """What it may cost: replica-hours above those that the load fills, as a share of these."""
+    """The permitted cost: replica-hours above those that the load fills, as a share of these."""
     above_load_ratio: float
-    """What it does cost: the budget was kept on what was known, and whole replicas cost more."""
+    """The actual cost: the budget was kept on past data, and whole replicas cost more."""
     measures: Measures
     headroom_ratio: float
     headroom_tau_under_percent: float
@@ -42,7 +42,7 @@ class BudgetPoint:
 
 @dataclass(frozen=True, slots=True)
 class Choosing:
-    """What the choice among models sees of a replay. Its times are those of the models."""
+    """The part of a replay that the choice among models sees. Its times are those of the models."""
 
     history: LoadHistory
     forecasts: Mapping[str, Forecasts]

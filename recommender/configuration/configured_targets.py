@@ -23,7 +23,7 @@ _SHORT_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TargetIdentity:
-    """What an object is, in whichever version of its API group and whichever case of its kind it is named."""
+    """The identity of an object, in whichever version of its API group and whichever case of its kind it is named."""
 
     group: str
     kind: str

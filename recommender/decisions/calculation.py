@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SettledValue:
-    """What becomes of a value after the brakes."""
+    """The value after the brakes."""
 
     replicas: int | None
     is_remembered: bool
@@ -34,10 +34,10 @@ class SettledValue:
     reasons: tuple[str, ...] = ()
     """The message: what keeps the value, and what the user should know."""
     notes: tuple[str, ...] = ()
-    """What else the user should know, such as objects that are left out."""
+    """Notes for the user, such as objects that are left out."""
     details: Details | None = None
     writes: object = None
-    """What is to be written besides the sizes of targets; the writers of its kind know it."""
+    """The writes besides the sizes of targets; the writers of its kind know them."""
     decide_again: float | None = None
     """When time alone can lead to another value, in seconds since the Unix epoch; None: not before the next poll."""
 
@@ -63,7 +63,7 @@ class Calculation:
     confirmed: float
     """The time of the oldest input, in seconds since the Unix epoch."""
     own: KindMemory | None = None
-    """What this kind remembers, brought up to date."""
+    """The memory of this kind, brought up to date."""
     inputs: Mapping[str, float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     binding: str | None = None
@@ -75,7 +75,7 @@ class Calculation:
     """Why the value is a held one, such as a query that freezes it; empty otherwise."""
     details: Details | None = None
     known: Mapping[str, int] | None = None
-    """What is known of the cluster now (`Memory.known`); None: the same as before."""
+    """The known facts of the cluster (`Memory.known`); None if they have not changed."""
 
     @property
     def replicas(self) -> int | None:
@@ -100,7 +100,7 @@ class KeptValue:
 
     details: Details
     sentence: str
-    """What is kept, with its verb: `the last sizes are kept`."""
+    """The values that are kept, with their verb: `the last sizes are kept`."""
     ending: str = ""
     """What else holds until then, after a comma."""
     decided: str = ""

@@ -82,7 +82,7 @@ class TargetOutcome:
 
 
 class Details(Protocol):
-    """What only one kind's records hold. That kind knows how they are shown (`decisions/kind.py`)."""
+    """The part of a record that only one kind has. That kind knows how it is shown (`kinds/kind.py`)."""
 
     @property
     def has_value(self) -> bool:
@@ -110,7 +110,7 @@ class Record:
     """The last step that changed the value; of several drivers with the largest value, the first."""
     targets: tuple[TargetOutcome, ...] = ()
     details: Details | None = None
-    """What records of its kind hold beside the rest."""
+    """The part that only records of its kind have."""
     each: TargetReference | None = None
     """With `forEach`: the target that this record is about. Several records then have this name."""
 

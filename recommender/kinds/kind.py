@@ -1,4 +1,4 @@
-"""What a kind of recommendation is: everything that the rest of the program asks of it.
+"""A kind of recommendation: everything that the rest of the program asks of it.
 
 A kind reads its part of the configuration, says what it needs, calculates a value, remembers, and shows its records.
 The loop, the brakes, the memory and the supervisor are the same for all kinds (`recommender/decisions`). A kind is a
@@ -38,14 +38,14 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class ScaleClaim:
-    """What the output scale of a recommendation writes, so that no two of a file write the same."""
+    """The objects that the output scale of a recommendation writes, so that no two entries of a file write the same."""
 
     place: Hashable
     """The same for all who may write it."""
     shown: str
     """For messages."""
     fix: str
-    """What to do if another recommendation has the same claim."""
+    """The repair if another recommendation has the same claim."""
     part: str = ""
     """Of the place; empty for all of it."""
 
@@ -81,7 +81,7 @@ class SeriesTargets:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a recommendation is decided from, so that nothing else is watched, read or queried."""
+    """The facts that a recommendation is decided from, so that nothing else is watched, read or queried."""
 
     cluster: ClusterNeeds = field(default_factory=ClusterNeeds)
     queries: frozenset[str] = frozenset()
@@ -98,10 +98,10 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """What a log line says of a value that is not a number of replicas."""
+    """The log line of a value that is not a number of replicas."""
 
     facts: tuple[object, ...]
-    """What is worth a line when it changes."""
+    """The part of the value whose change is logged."""
     fields: Mapping[str, object]
 
 

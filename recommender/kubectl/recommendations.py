@@ -45,11 +45,11 @@ RECOMMENDER_FLAG: Final = Flag(
 
 @dataclass(frozen=True, slots=True)
 class Recommendations:
-    """What all recommenders of the cluster decided last."""
+    """The last decisions of all recommenders of the cluster."""
 
     items: tuple[Mapping[str, Any], ...]
     unread: tuple[str, ...] = ()
-    """What could not be read: an installation whose page does not answer."""
+    """The installations that could not be read, because their page does not answer."""
 
     def about(self, namespace: str, kind: str, name: str) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
         """Return the recommendations that have this object as a target, each with its entry of `targets`."""

@@ -47,7 +47,7 @@ class Report:
     answer: str
     sections: tuple[ReportSection, ...] = ()
     missing: tuple[str, ...] = ()
-    """What could not be read, each with the right or the repair that is missing."""
+    """The facts that could not be read, each with the right or the repair that is missing."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """The facts behind the sentences, as keys of the document."""
 

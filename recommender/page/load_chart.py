@@ -44,7 +44,7 @@ class LoadChart:
 @dataclass(frozen=True, slots=True)
 class _Expected:
     time: float
-    """What it is about."""
+    """The subject of the chart."""
     median: float
     upper: float
 

@@ -54,7 +54,7 @@ class TargetSums:
     load: float | None
     """None if no load is known."""
     predicted: float | None
-    """What capacity is for; None unless each target with a load has a forecast."""
+    """The load that the capacity is for; None unless each target with a load has a forecast."""
     models: tuple[tuple[str, int], ...]
     """How many targets use each model, the most used first."""
     changing: int

@@ -1,4 +1,4 @@
-"""What has changed in a cluster since the last look, as events."""
+"""The changes of a cluster since the last look, as events."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class TermForm(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PodKindForm(msgspec.Struct, frozen=True, array_like=True, tag="k"):
-    """What is the same for equal pods."""
+    """The fields that equal pods share."""
 
     number: int
     namespace: str

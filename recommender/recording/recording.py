@@ -1,4 +1,4 @@
-"""What is known of the past of a cluster: which nodes and pods there were, from when to when. Pure values."""
+"""A recording of a cluster: which nodes and pods there were, from when to when. Pure values."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Recording:
     """One for all pods that are alike to every decision; it has neither a name nor a node."""
     gaps: tuple[RecordingGap, ...] = ()
     notes: tuple[str, ...] = ()
-    """What the source does not know, one sentence each."""
+    """The facts that the source lacks, one sentence each."""
 
     @property
     def seconds(self) -> float:

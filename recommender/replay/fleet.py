@@ -37,14 +37,14 @@ class NodeKind:
     daemons: tuple[ClusterPod, ...]
     """Pods that each such node has from the start."""
     offered: Mapping[str, float]
-    """What is allocatable."""
+    """The allocatable resources."""
     reserved: Mapping[str, float]
-    """What the daemons ask for."""
+    """The requests of the daemons."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodNeeds:
-    """What the pods of one kind ask for, and where they may go."""
+    """The requests of the pods of one kind, and the nodes on which they may run."""
 
     amounts: FloatArray
     """By resource, in the order of the fleet."""

@@ -1,4 +1,4 @@
-"""What became of a replayed policy, by day."""
+"""The outcome of a replayed policy, by day."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class ReplayReport:
     start: float
     end: float
     recorded: PolicyOutcome
-    """What really happened. Evictions cannot be told from other ends, and are 0."""
+    """The recorded past. Evictions cannot be told from other ends of pods, and are 0."""
     policies: tuple[PolicyOutcome, ...]
     """The configured one first."""
     verdict: ReplayVerdict

@@ -1,4 +1,4 @@
-"""What all policies of a replay share: the groups, the kinds of nodes and pods, and what happened when. Pure."""
+"""The facts that all policies of a replay share: the groups, the kinds of nodes and pods, and the events. Pure."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _MOST_DESTINATIONS: Final = 40
 
 
 class Happening(IntEnum):
-    """What happens at one moment, in the order in which it does."""
+    """The events of one moment, in their order."""
 
     POD_GONE = auto()
     NODE_GONE = auto()
@@ -108,7 +108,7 @@ class _Simulation:
         self._is_covered = True
         """Whether all pending pods have been decided on."""
         self._low_since: dict[int, float] = {}
-        """By slot: since when its node has been requested as little as one that may go."""
+        """By slot: since when its node has been requested as little as a removable one."""
         self._refused: dict[int, float] = {}
         """By slot: when it could not be emptied; others are looked at first."""
         self._outside: dict[int, int] = {}

@@ -56,7 +56,7 @@ class InputSources:
 
 @dataclass(frozen=True, slots=True)
 class LookUps:
-    """What has to be looked up for a configuration."""
+    """The look-ups that a configuration needs."""
 
     queries: frozenset[str] = frozenset()
     config_maps: frozenset[ConfigMapName] = frozenset()

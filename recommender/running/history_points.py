@@ -26,7 +26,7 @@ SELECT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """What the load was at one time, and what was expected then."""
+    """The load at one time, and its forecast for that time."""
 
     observed: float
     median: float | None
@@ -39,7 +39,7 @@ class LoadPoint:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPoint:
-    """What a recommendation was at one time."""
+    """A recommendation at one time."""
 
     time: float
     """When the decision was made, in seconds since the Unix epoch; for a held value, when it was held."""

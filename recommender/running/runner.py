@@ -71,7 +71,7 @@ GATHER_SECONDS = 8.0
 
 
 class Effects(Protocol):
-    """What happens with decisions outside of this process."""
+    """The effects of decisions outside of this process."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         """Begin to carry out the decisions; returns at once."""
@@ -114,7 +114,7 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class RunnerServices:
-    """What the loop is made of."""
+    """The parts of the loop."""
 
     plan: Callable[[], PollPlan]
     gatherer: Gatherer
@@ -138,7 +138,7 @@ class Runner:
         self._parts = parts
         self._due_targets = DueTargets()
         self._last: dict[str, tuple[object, ...]] = {}
-        """What was logged last of each recommendation."""
+        """The last log line of each recommendation."""
         self._decided = -math.inf
         """When it was last decided, by the monotonic clock."""
         self._again = math.inf

@@ -34,7 +34,7 @@ class Need:
     """Name of the line."""
     right: AccessRight
     lost: str
-    """What fails without the right."""
+    """The function that fails without the right."""
     fix: str
     status: CheckStatus = CheckStatus.ERROR
     """Status of the line if the right is missing."""

@@ -1,4 +1,4 @@
-"""What is known of a metric that an exporter publishes: its type, its meaning, and what an autoscaler reads from it."""
+"""A metric that an exporter publishes: its type, its meaning, and the value that an autoscaler reads from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class SeriesType(StrEnum):
 
 
 class MetricSubject(StrEnum):
-    """What the values describe, and so by which API they are served."""
+    """The objects that the values describe, which decides the API that serves them."""
 
     POD = "pods"
     INGRESS = "ingresses.networking.k8s.io"
@@ -32,7 +32,7 @@ class KnownMetric:
     """Name of the series in Prometheus."""
     type: SeriesType
     meaning: str
-    """What one series counts, as the end of a sentence."""
+    """The thing that one series counts, as the end of a sentence."""
     subject: MetricSubject
     served_as: str = ""
     """Name in the API, where it does not follow from the name of the series."""
@@ -45,7 +45,7 @@ class KnownMetric:
     object_labels: tuple[str, ...] = ()
     """Labels that may hold the object's name, the best first."""
     repair: str = ""
-    """What to change in the exporter if the labels are missing."""
+    """The change in the exporter that supplies missing labels."""
     scales: bool = True
     """Whether the value follows the load, so that an autoscaler can use it."""
 

@@ -1,4 +1,4 @@
-"""What the series of a known metric describe, by the labels that they have (pure)."""
+"""The objects that the series of a known metric describe, told by their labels (pure)."""
 
 from __future__ import annotations
 

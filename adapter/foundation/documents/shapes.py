@@ -96,7 +96,7 @@ class ListOf:
     item: ValueShape
     make: Callable[[list[Any]], Any] = tuple
     empty: tuple[str, str] = ("", "")
-    """What is wrong with an empty list, and what to write; no message where it may be empty."""
+    """The problem of an empty list, and its repair; no message where the list may be empty."""
     unique: Callable[[Any], object] | None = None
     """Returns what no two items may share, and what a message calls them."""
 

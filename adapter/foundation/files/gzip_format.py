@@ -16,7 +16,7 @@ _FORMAT: Final = 16 + zlib.MAX_WBITS
 
 
 class GzipError(ValueError):
-    """What was to be decompressed is damaged, cut off or too large; the message says which."""
+    """The compressed data is damaged, cut off or too large; the message says which."""
 
 
 def gzipped(data: bytes, level: int = FAST) -> bytes:

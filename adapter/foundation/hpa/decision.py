@@ -49,11 +49,11 @@ class HpaDecision:
     current: int
     desired: int
     reason: ActiveReason | AbleReason | LimitReason
-    """What made the number what it is: a limit, else the look-back; or why nothing is done."""
+    """The reason for the number: a limit, else the look-back; or why nothing is done."""
     message: str
     """The same for people, with the metric that asked for most."""
     steps: tuple[HpaStep, ...]
     proposals: tuple[Proposal, ...]
     """One for each metric, in the order of the spec; empty where the metrics were not looked at."""
     history: HpaHistory
-    """What to remember once `desired` stands."""
+    """The history to keep once `desired` is in force."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PastRecommendation:
-    """What the metrics asked for, before anything held it back."""
+    """The number of replicas that the metrics asked for, before any limit."""
 
     replicas: int
     at: float

@@ -29,7 +29,7 @@ class PodPhase(StrEnum):
 
 
 class PodState(StrEnum):
-    """What a pod counts as, for one metric."""
+    """How a pod counts for one metric."""
 
     READY = "ready"
     UNREADY = "unready"

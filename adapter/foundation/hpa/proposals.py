@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PodSamples:
-    """What came for a Pods or Resource metric: samples by the pods' names."""
+    """The answer for a Pods or Resource metric: samples by the pods' names."""
 
     by_pod: Mapping[str, PodSample]
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What came for an Object or External metric: the value of each series, in thousandths, as the answer has them."""
+    """The answer for an Object or External metric: the value of each series in thousandths, in the answer's order."""
 
     series_milli: tuple[int, ...]
 
@@ -65,7 +65,7 @@ class HpaWorkload:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What one metric asks for."""
+    """The number of replicas that one metric asks for."""
 
     metric: MetricSpec
     replicas: int | None

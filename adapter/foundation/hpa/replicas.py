@@ -25,7 +25,7 @@ class UnusableMetricError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PodsProposal:
-    """What a metric with one value a pod asks for."""
+    """The number of replicas that a metric with one value for each pod asks for."""
 
     replicas: int
     average_milli: int

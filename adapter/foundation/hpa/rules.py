@@ -13,7 +13,7 @@ from typing import Final
 
 
 class PolicyType(StrEnum):
-    """What a policy counts in."""
+    """The unit in which a policy counts."""
 
     PODS = "Pods"
     PERCENT = "Percent"
@@ -38,7 +38,7 @@ class ScalingPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ScalingRules:
-    """What holds in one direction."""
+    """The scaling rules of one direction."""
 
     policies: tuple[ScalingPolicy, ...]
     select: SelectPolicy = SelectPolicy.MAX

@@ -100,7 +100,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class HPASpec:
-    """What an HPA may decide, and by which metrics. Raises ValueError for what the API server would refuse."""
+    """The limits and metrics of an HPA. Raises ValueError for a spec that the API server would refuse."""
 
     metrics: tuple[MetricSpec, ...]
     max_replicas: int
@@ -113,7 +113,7 @@ class HPASpec:
             raise ValueError("an HPA needs at least one metric")
         if not 0 <= self.min_replicas <= self.max_replicas or self.max_replicas < 1:
             raise ValueError(
-                f"minReplicas {self.min_replicas} and maxReplicas {self.max_replicas} are no range: "
+                f"minReplicas {self.min_replicas} and maxReplicas {self.max_replicas} are not a range: "
                 "write 0 <= minReplicas <= maxReplicas and maxReplicas >= 1"
             )
         if self.min_replicas == 0 and not any(isinstance(m, ObjectMetric | ExternalMetric) for m in self.metrics):

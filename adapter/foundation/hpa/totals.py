@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AverageProposal:
-    """What a target of type AverageValue asks for, and the average that the HPA's status reports."""
+    """The replicas that a target of type AverageValue asks for, and the average that the HPA's status reports."""
 
     replicas: int
     average_milli: int

@@ -33,7 +33,7 @@ class Line:
     status: CheckStatus
     message: str
     fix: str = ""
-    """What to do; empty if there is nothing to do."""
+    """The repair; empty if nothing has to be done."""
 
 
 def ok(name: str, message: str) -> Line:

@@ -23,7 +23,7 @@ TABLE_VERSIONS = ("v1", "v1beta1")
 
 _PLAIN_JSON = frozenset({"application/json", "application/*", "*/*"})
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-"""What Go's `strconv.ParseBool` accepts as true."""
+"""The texts that Go's `strconv.ParseBool` accepts as true."""
 _FOR_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
 

@@ -44,7 +44,7 @@ class RefreshReports:
         self._failed: dict[LoadResource, tuple[str, int]] = {}
         """Why a resource's newest samples are missing, and where its samples ended when that began."""
         self._logged: dict[LoadResource, str] = {}
-        """What the log says of it."""
+        """The message that is logged."""
 
     def unmapped(self, series: Collection[UnmappedSeries]) -> None:
         """Log instances that no node has, each once."""

@@ -1,4 +1,4 @@
-"""What pods a cluster runs, as far as it decides where GPUs are left."""
+"""The pods that a cluster runs, as far as they decide where GPUs are left."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 
 class GpuPodKind(NamedTuple):
-    """What of a pod decides whether it fits; pods of one shape are one kind."""
+    """The requests of a pod that decide whether it fits; pods of one shape are one kind."""
 
     cpu_milli: int
     gpu_count: int
     gpu_milli: int
-    """What it needs of each of its GPUs: 1000 for whole ones, 0 without GPUs."""
+    """Thousandths of each of its GPUs that it needs: 1000 for whole ones, 0 without GPUs."""

@@ -61,7 +61,7 @@ class DayAnswer:
 
 @dataclass(slots=True)
 class _PastProgress:
-    """What has been asked of the past of a resource."""
+    """The part of a resource's past that has been asked for."""
 
     answered: set[int] = field(default_factory=set)
     """Slots that Prometheus has answered from counters, though perhaps with no sample."""
@@ -75,7 +75,7 @@ class _PastProgress:
 
 @dataclass(slots=True)
 class DayProgress:
-    """What has been asked of the past. For one thread at a time."""
+    """The part of the past that has been asked for, by resource. For one thread at a time."""
 
     resources: dict[LoadResource, _PastProgress] = field(
         default_factory=lambda: {resource: _PastProgress() for resource in DAY_RESOURCES}

@@ -129,7 +129,7 @@ class MatrixReader:
             raise AnswerTooLargeError(self._query, f"the answer has more than {self._limits.max_samples:,} samples")
         numbers = chain.from_iterable(chain.from_iterable(points))
         flat = np.fromiter(numbers, dtype=np.float64, count=2 * count).reshape(count, 2)
-        # What is no number, or far from any step, comes out before the first one.
+        # A value that is not a number, or far from any step, comes out before the first one.
         after = np.rint(flat[:, 0] * 1000) - part.start
         after = np.where((after >= 0) & (after < columns * part.step), after, -1.0)
         steps, beside = np.divmod(after, part.step)

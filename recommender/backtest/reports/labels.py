@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _USUAL_PERCENTILE: Final = 99.0
 _OUTLIER_RATIO: Final = 2.0
-"""What is higher than that many times the usual largest value is cut off."""
+"""Values above that many times the usual largest value are cut off."""
 _LEADER: Final = "#bbbbbb"
 
 

@@ -1,4 +1,4 @@
-"""What became of the sizes that were to be written, and what is remembered of it.
+"""The outcome of requested sizes, and its memory.
 
 A size is in the memory as asked for before its write begins. It counts as written once its write has succeeded or the
 group has it: then nodes are on their way, and the cool-downs begin. So a process that is killed at any moment neither
@@ -81,7 +81,7 @@ def settled_writes(
     """Return the memory with what became of the sizes that were requested; pure.
 
     After a failed write its group backs off, and after a failed removal the cool-down for that begins. An API server
-    that cannot be reached is no group's failure: the same size is requested again, unless only this write has failed
+    that cannot be reached is not the failure of a group: the same size is requested again, unless only this write has failed
     for as long as a decision is valid, while the server answered otherwise. A failed write may have had an effect all
     the same, so it is looked for in the size of the group for as long as a decision can be carried out
     (`valid_seconds`). `confirmed` is the time that the facts are of; None for now.

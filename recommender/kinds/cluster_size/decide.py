@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SizeFacts:
-    """What is gathered for one recommendation alone (`Inputs.own`)."""
+    """The inputs that are gathered for one recommendation alone (`Inputs.own`)."""
 
     waits: bool = False
     """Whether timers and young pods are waited for, as `run` does."""
@@ -43,9 +43,9 @@ class SizeFacts:
     began: float | None = None
     """When this process began to decide, in seconds since the Unix epoch; None where nothing is written."""
     providers: tuple[PluginReading, ...] = ()
-    """What the providers of its node groups state, where it has some."""
+    """The statements of the providers of its node groups, where it has some."""
     writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)
-    """What became of the sizes that were to be written because of earlier decisions."""
+    """The outcome of each write that earlier decisions asked for."""
     last: ClusterSizeAnswer | None = None
     """The last answer of this process that was made from known facts."""
 

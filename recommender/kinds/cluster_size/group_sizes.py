@@ -35,7 +35,7 @@ _MOST_STEPS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class SizeContext:
-    """What the sizes were calculated from."""
+    """The inputs that the sizes were calculated from."""
 
     known: KnownCluster
     situation: ClusterSituation
@@ -52,7 +52,7 @@ class GroupSizes:
     answer: ClusterSizeAnswer
     context: SizeContext
     holds: tuple[str, ...] = ()
-    """What keeps a size or a node, and until when."""
+    """The hold that keeps a size or a node, and its end."""
 
     def kept_text(self, _situation: Situation) -> str:
         """Return what is kept."""

@@ -34,7 +34,7 @@ class BufferSize:
 
 @dataclass(frozen=True, slots=True)
 class SizeWrites:
-    """What is to be written because of a decision."""
+    """The writes that a decision asks for."""
 
     groups: GroupWishes = field(default_factory=GroupWishes)
     buffer: BufferSize | None = None

@@ -77,7 +77,7 @@ class Model:
     fit: Fit
     forecast: Forecast
     is_heavy: bool = False
-    """Whether a fit belongs into a child process."""
+    """Whether a fit runs in a child process."""
 
 
 def no_fit(_history: LoadHistory, _task: ForecastTask) -> None:

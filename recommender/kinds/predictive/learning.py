@@ -59,15 +59,15 @@ class ModelTrial:
 
 @dataclass(frozen=True, slots=True)
 class SeriesVerdict:
-    """What acts for a series, and why."""
+    """The choice that acts for a series, and its reason."""
 
     model: str
     """The one that leads."""
     reason: str
     blend: Blend
-    """What acts."""
+    """The model that acts."""
     bill: Bill | None = None
-    """What it costs; None: not known yet."""
+    """The cost; None while it is not known."""
     shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
     last_day: str = ""
 

@@ -178,7 +178,7 @@ class PredictiveSettings:
 
     @property
     def stretch(self) -> float:
-        """What times are multiplied by, so that a season takes a day."""
+        """The factor of times by which a season takes a day."""
         return _DAY_SECONDS / self.season_seconds
 
 

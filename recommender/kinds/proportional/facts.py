@@ -36,7 +36,7 @@ class Facts:
         self._counts = counts
         self._times: list[float] = []
         self.seen: dict[str, float] = {}
-        """What was looked at, by name."""
+        """The inputs that were read, by name."""
 
     @property
     def confirmed(self) -> float:

@@ -36,7 +36,7 @@ _MEBIBYTE: Final = 2**20
 _UNITS: Final = {CPU: 0.001, MEMORY: 1.0}
 """Of the whole numbers in records, in those of Prometheus: milli of cores and bytes."""
 _STEPS: Final = {CPU: 1, MEMORY: _MEBIBYTE}
-"""What sizes are rounded up to, in the unit of records."""
+"""The steps to which sizes are rounded up, in the unit of records."""
 BYTES_LIKE_A_CORE: Final = 8 * 2**30
 """Memory that counts as much as one core where savings of both are compared."""
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NO_OWNER: Final = "<none>"
-"""What kube-state-metrics writes for a pod, a ReplicaSet or a Job without an owner."""
+"""The owner that kube-state-metrics writes for a pod, a ReplicaSet or a Job without one."""
 _REPLICA_SET: Final = "ReplicaSet"
 _JOB: Final = "Job"
 _POD: Final = "Pod"
@@ -40,7 +40,7 @@ class PodContainer(NamedTuple):
 
 
 class SizedWorkload(NamedTuple):
-    """What creates pods: a Deployment, a StatefulSet, a CronJob, or a pod that nothing creates."""
+    """A workload, which creates pods: a Deployment, a StatefulSet, a CronJob; or a pod that nothing creates."""
 
     namespace: str
     kind: str
@@ -99,7 +99,7 @@ class WorkloadAutoscaler:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What kube-state-metrics says at the end of the history, in cores and bytes."""
+    """The requests and limits that kube-state-metrics states at the end of the history, in cores and bytes."""
 
     owners: ObjectOwners = field(default_factory=ObjectOwners)
     requests: Mapping[str, Mapping[PodContainer, float]] = field(default_factory=dict)

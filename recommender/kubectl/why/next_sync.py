@@ -23,7 +23,7 @@ _LONG_AGO: Final = -1e12
 
 @dataclass(frozen=True, slots=True)
 class NextSync:
-    """What the next sync decides."""
+    """The decision of the next sync."""
 
     free: HpaDecision
     """If nothing of the last minutes holds it back."""
@@ -39,7 +39,7 @@ class NextSync:
 
     @property
     def sentence(self) -> str:
-        """What happens next, in one sentence."""
+        """The next change, in one sentence."""
         current, desired = self.free.current, self.free.desired
         if desired == current:
             return f"It stays at {_replicas(current)}: {_why_unchanged(self.free)}"

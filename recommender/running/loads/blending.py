@@ -26,7 +26,7 @@ class ModelForecast:
 
 @dataclass(frozen=True, slots=True)
 class ForecastLimit:
-    """What no forecast for a target may exceed."""
+    """The bound of every forecast for a target."""
 
     load: float
     largest: float

@@ -21,12 +21,12 @@ _SCRAPE_POLLS: Final = 1.5
 _MEASUREMENTS: Final = 100
 _TENTH: Final = 10
 _LONGEST_SECONDS: Final = 600.0
-"""What takes longer is a pause or an outage."""
+"""A longer delay is a pause or an outage."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What has been seen of one load."""
+    """The delays that have been seen of one load."""
 
     polled: float | None = None
     total: float | None = None

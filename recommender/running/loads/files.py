@@ -56,7 +56,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     version: int
     load: str
-    """What the samples are of: a digest."""
+    """A digest of the load that the samples belong to."""
     step_seconds: _Step
     first: _Number
     steps: _Steps

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What has been learned for one recommendation. It is replaced as a whole."""
+    """The models that have been learned for one recommendation. They are replaced as a whole."""
 
     task: ForecastTask
     targets: tuple[Target, ...] = ()
@@ -45,7 +45,7 @@ class Learned:
 
 
 class LearnedModels:
-    """What has been learned, by recommendation. For any number of threads."""
+    """The learned models, by recommendation. For any number of threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -61,7 +61,7 @@ class _State:
     """When a recommendation learned."""
 
     basis: object
-    """What it learned from; with another one, it learns anew."""
+    """The load that it learned from; with another one, it learns anew."""
     tried: float
     judged: float
     has_problems: bool

@@ -1,4 +1,4 @@
-"""What learning goes by, of few targets and of many: how often, for how long, with which models and which past."""
+"""The rules of learning, for few targets and for many: how often, for how long, with which models and which past."""
 
 from __future__ import annotations
 

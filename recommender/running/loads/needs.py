@@ -35,7 +35,7 @@ class LoadNeed:
 
     @property
     def learned_for(self) -> object:
-        """What models learn from; with another one, what has been learned is of no use."""
+        """The load that models learn from; models that were learned from another one are dropped."""
         settings = self.settings
         return (
             self.source,

@@ -33,7 +33,7 @@ class LoadSeriesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TargetLoads:
-    """What one answer states."""
+    """The content of one answer."""
 
     values: Mapping[Target, float] = field(default_factory=dict)
     times: Mapping[Target, float] = field(default_factory=dict)
@@ -118,7 +118,7 @@ def pods_of(
     """Return the pods by target, ordered by name. Raises LoadSeriesError for a pod that comes twice.
 
     A pod counts as ready unless it has as many connections as the limit, by which its readiness probe answers too. One
-    whose sample is no number counts as full; one without any sample is not known, and so offers no room either.
+    whose sample is not a number counts as full; one without any sample is unknown, and offers no room either.
     """
     found: dict[Target, dict[str, PodConnections]] = defaultdict(dict)
     for sample in samples:

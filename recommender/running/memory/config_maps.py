@@ -86,7 +86,7 @@ class MemoryClient(Protocol):
 
 @dataclass(slots=True)
 class _Stored:
-    """What this process knows of one ConfigMap. Guarded by its lock, which is held during requests.
+    """The state of one ConfigMap as this process knows it. Guarded by its lock, which is held during requests.
 
     `wanted` alone may be replaced without the lock.
     """

@@ -33,7 +33,7 @@ class Memories:
         """How many ConfigMaps those of recommendations with `forEach` take."""
         self._memories: dict[str, Memory] = {}
         self._saved: dict[str, Memory | None] = {}
-        """What was given to the store last; None: it is to be written anew."""
+        """The document that the store received last; None if it must be written anew."""
         self._tried_at: dict[str, float] = {}
         """When each memory was last read, or when that was last tried."""
         self._read_until = math.inf

@@ -43,13 +43,13 @@ class _Shards:
     """Replaced as a whole with each poll."""
     count: int
     handed: ByTarget = field(default_factory=dict)
-    """What was given to the store last."""
+    """The memories that the store received last."""
     handed_at: dict[int, float] = field(default_factory=dict)
     stale: set[int] = field(default_factory=set)
     """Shards to be written whatever has changed."""
     places: dict[TargetReference, int] = field(default_factory=dict)
     urgently: deque[StoredShard] = field(default_factory=deque)
-    """What other threads have given to the store since the last poll."""
+    """The memories that other threads gave to the store since the last poll."""
 
     def number(self, target: TargetReference) -> int:
         """Return the shard of a target."""

@@ -97,10 +97,10 @@ class _Work:
     recommendation: Recommendation
     calculate: Calculate
     memory: Memory
-    """What it started from: a decision by an older memory is dropped."""
+    """The memory that it started from: a decision by an older memory is dropped."""
     done: threading.Event
     writes: Mapping[TargetReference, ScaleOutcome]
-    """What it knows of writes."""
+    """The writes that it knows."""
     decision: Decision | None = None
     seconds: float = 0.0
 
@@ -120,7 +120,7 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class SizingServices:
-    """What decisions in other threads are made with."""
+    """The parts that decisions in other threads use."""
 
     submit: Submit
     """Runs work on another thread."""

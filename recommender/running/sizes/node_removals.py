@@ -99,7 +99,7 @@ class NodeWriter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalParts:
-    """What removals are made with."""
+    """The clients and limits of removals."""
 
     objects: NodeClient
     writes: NodeWriter

@@ -22,10 +22,10 @@ class Observed(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A fact that cannot be stated now."""
+    """A fact that is not known now."""
 
     reason: str
-    """What is missing, and how to supply it."""
+    """The fact that is missing, and how to supply it."""
     is_refused: bool = False
     """Whether its source refuses to state it, so that waiting does not help.
 

@@ -159,7 +159,7 @@ class LeftOut:
     namespace: str
     name: str
     reason: str
-    """What is wrong with it and what to do, in one sentence that names the object."""
+    """The problem and its repair, in one sentence that names the object."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _COUNTED = {
 
 @dataclass(frozen=True, slots=True)
 class WatchPlan:
-    """What to watch, and where each fact comes from."""
+    """The kinds to watch, and the source of each fact."""
 
     nodes: ListWatch | None = None
     autoscalers: Mapping[str, ListWatch] = field(default_factory=dict)

@@ -36,7 +36,7 @@ class Kind:
 
 
 class Repeat(Enum):
-    """What it means to give a flag more than once."""
+    """The meaning of a flag that is given more than once."""
 
     LAST = auto()
     """The last occurrence is used."""

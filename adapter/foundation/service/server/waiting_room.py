@@ -120,7 +120,7 @@ def _expired_connections(members: dict[Connection, None], now: float) -> Iterato
 
 
 class HeldBytes:
-    """What connections hold of one kind, the oldest first."""
+    """The bodies or answers that connections hold, the oldest first."""
 
     def __init__(self, most: int, size_of: Callable[[Connection], int]) -> None:
         self._most = most

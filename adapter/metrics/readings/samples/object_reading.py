@@ -212,7 +212,7 @@ class ObjectReading:
         )
 
     def is_nan(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> bool:
-        """Return whether Prometheus gave an object a value that is no number."""
+        """Return whether Prometheus gave an object a value that is not a number."""
         fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
         return fault is not None and fault.is_nan
 

@@ -80,7 +80,7 @@ class UnschedulablePods:
     reason: str = ""
     """Why no group was asked, such as a missing claim; empty otherwise."""
     missing: str = ""
-    """What is missing, in one sentence: a label or a resource that no group has, or a limit; empty with a reason."""
+    """The label or resource that no group has, or the limit that is reached, in one sentence; empty with a reason."""
 
 
 @dataclass(frozen=True, slots=True)

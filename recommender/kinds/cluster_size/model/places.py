@@ -31,7 +31,7 @@ class PodName:
 
 
 class PlaceKind(Enum):
-    """What holds a pod that has no node."""
+    """The obstacle of a pod that has no node."""
 
     EXISTING = "existing"
     """A node that could run it now."""
@@ -88,7 +88,7 @@ class UnavailableNode:
     """Empty if it belongs to none."""
     state: NodeState
     detail: str = ""
-    """What a starting node waits for; empty for the others."""
+    """The condition that a starting node waits for; empty for other nodes."""
 
 
 @dataclass(frozen=True, slots=True)

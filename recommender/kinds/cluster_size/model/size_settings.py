@@ -93,7 +93,7 @@ class ExternalGrpcGroups:
     delete_nodes: bool = False
     """Whether nodes that can be removed are drained and deleted."""
     defaults: GroupOptions | None = None
-    """What holds for all groups, which the provider is told; None: Cluster Autoscaler's defaults."""
+    """The options of all groups, which are sent to the provider; None for Cluster Autoscaler's defaults."""
 
 
 ProviderSettings: TypeAlias = PluginGroups | ExternalGrpcGroups

@@ -34,7 +34,7 @@ class _Alike:
     tallies: list[tuple[PodTally, tuple[str, ...]]] = field(default_factory=list)
     """With the topology keys for which the tally counts these pods."""
     owners: TermOwners | None = None
-    """What counts these pods as owners of anti-affinity terms; None: they have none."""
+    """The counter of these pods as owners of anti-affinity terms; None if they have no term."""
 
     def connect(self, tally: PodTally) -> None:
         """Let a tally count these pods from now on, if it is one that does, with those that are there already."""

@@ -35,7 +35,7 @@ def demanded(selector: Selector) -> Requirement | None:
 
 
 class SelectorIndex(Generic[T]):
-    """What has a selector of pods in some namespaces. The order is that of adding, place by place."""
+    """An index of items that have a selector of pods in some namespaces, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._places: defaultdict[_IndexKey, list[T]] = defaultdict(list)

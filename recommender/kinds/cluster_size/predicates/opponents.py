@@ -74,7 +74,7 @@ class TermOwners:
 
 @dataclass(slots=True, eq=False)
 class Opponents:
-    """What the terms of other pods refuse to a shape."""
+    """The nodes that the terms of other pods refuse to a shape."""
 
     shape: PodShape
     known: RefusedDomains

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 CORDON_TAINT: Final = Taint("node.kubernetes.io/unschedulable", "", TaintEffect.NO_SCHEDULE)
-"""What a pod must tolerate to run on a cordoned node, whether or not the node has the taint yet."""
+"""The taint that a pod must tolerate to run on a cordoned node, whether or not the node has it yet."""
 
 _CORDONED: Final = (Refusal("NodeUnschedulable", "node(s) were unschedulable"),)
 

@@ -89,7 +89,7 @@ def _settings(
 
 
 def _with_defaults(settings: ClusterSizeSettings) -> NodeGroupSources:
-    """Return the sources, of which the provider behind gRPC is told what holds for all groups."""
+    """Return the sources; the options of all groups are sent to the provider behind gRPC."""
     external, scale_down = settings.node_groups.external_grpc, settings.scale_down
     if external is None:
         return settings.node_groups

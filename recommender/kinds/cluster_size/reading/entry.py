@@ -1,4 +1,4 @@
-"""What belongs to `clusterSize` in its entry: its outputs, and the CapacityBuffer."""
+"""The keys beside `clusterSize` in its entry: the outputs, and the CapacityBuffer."""
 
 from __future__ import annotations
 

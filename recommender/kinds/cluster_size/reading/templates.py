@@ -33,7 +33,7 @@ Taints: TypeAlias = tuple[tuple[str, str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class GroupTemplate:
-    """What a new node of a group has."""
+    """The resources, labels and taints of a new node of a group."""
 
     capacity: Mapping[str, int]
     """CPU in milli, memory and storage in bytes, others as counts."""

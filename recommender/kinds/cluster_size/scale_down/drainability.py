@@ -45,7 +45,7 @@ _REPLICATED: Final = frozenset({"ReplicationController", "ReplicaSet", "Job", "S
 
 
 class DrainOutcome(Enum):
-    """What happens to a pod when its node is removed."""
+    """The fate of a pod when its node is removed."""
 
     SKIP = auto()
     """It is as good as gone, or belongs to the node."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WaitingNodes:
-    """What each removable node waits for."""
+    """The reason for which each removable node waits."""
 
     hold: Waiting | None
     """The reason why all of them wait."""

@@ -63,7 +63,7 @@ class _Offer:
 
 
 class MissingRequirements:
-    """What all groups offer, to be held against what pods require."""
+    """The labels and resources of all groups, for comparison with the requirements of pods."""
 
     def __init__(self, groups: Mapping[str, NodeGroup], snapshot: Snapshot) -> None:
         self._groups = groups

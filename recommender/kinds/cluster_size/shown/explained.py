@@ -1,4 +1,4 @@
-"""What `--explain` adds to the answer: each step, each refusal in the scheduler's words, and each node that stays."""
+"""The part of the answer that `--explain` adds: steps, refusals in the scheduler's words, and nodes that stay."""
 
 from __future__ import annotations
 

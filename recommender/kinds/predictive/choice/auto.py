@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.simulation.serving import FleetSettings
 
 NOT_JUDGED = frozenset({ModelName.AUTO, ModelName.HEADROOM, ModelName.REACTIVE})
-"""What is no model, or the yardstick itself."""
+"""Choices that are not models, and the yardstick itself."""
 
 
 def run_auto(
@@ -58,7 +58,7 @@ def run_auto(
 
 
 class PlayedChoices:
-    """What `auto` would have done on several series, all of which know only their own past."""
+    """The capacity that `auto` would have asked for on several series, each knowing only its own past."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ _MORE: Final = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True)
 class DecidedWeights:
-    """What was decided, at each decision."""
+    """The decisions, in their order."""
 
     weights: FloatArray
     """Of each expert, plain headroom last; shape (decisions, series, experts + 1)."""

@@ -1,4 +1,4 @@
-"""What acts: plain headroom and the room that models ask for above the load, each by its weight."""
+"""The blend that acts: plain headroom and the room that models ask for above the load, each by its weight."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: S
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What plain headroom of the bill usually loses in a day, for each series: the unit of losses."""
+    """The loss of plain headroom of the same bill in a usual day, for each series: the unit of losses."""
 
     tau: FloatArray
     theta: FloatArray

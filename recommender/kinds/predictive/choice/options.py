@@ -9,7 +9,7 @@ from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.predictive_settings import ModelName
 
 BEGINNER: Final = ModelName.TREND.value
-"""What acts before any model has been judged: it has a forecast only where the last steps prove a rise."""
+"""The model that acts before any has been judged: it forecasts only where the last steps prove a rise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ChoiceOptions:
     decide_seconds: float = 600.0
     """Decisions are so far apart, at least one step."""
     judge_seconds: float = 7 * DAY_SECONDS
-    """What things cost, and what headroom usually loses, is that of so much time."""
+    """The time over which costs and the usual loss of headroom are measured."""
     least_seconds: float = DAY_SECONDS / 8
     """A model that has been judged for less time has no weight."""
     headroom_prior: float = 0.5

@@ -30,7 +30,7 @@ class ModelRecord:
     weight: float
     """Its share in what acts."""
     cost_as_headroom_ratio: float
-    """What it asks for by itself costs as much as so much headroom."""
+    """The headroom that costs as much as the capacity that this model asks for by itself."""
     tau_under_versus_headroom: float
     """At the cost of the bill, as the next one."""
     theta_under_versus_headroom: float

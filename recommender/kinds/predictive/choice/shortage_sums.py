@@ -68,7 +68,7 @@ class ShortageScales:
     load: FloatArray
     """Shape (steps,)."""
     limits: FloatArray
-    """What no policy may exceed, shape (steps,)."""
+    """The bound of every policy, shape (steps,)."""
     fleet: FleetSettings
     every: int
     """Decisions are so many steps apart, the first one at step 0."""

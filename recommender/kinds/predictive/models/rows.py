@@ -1,4 +1,4 @@
-"""What models are fitted to: features of past moments, and what came after them."""
+"""The rows that models are fitted to: features of past moments, and the load that came after them."""
 
 from __future__ import annotations
 

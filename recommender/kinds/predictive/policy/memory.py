@@ -1,4 +1,4 @@
-"""What sizes depend on besides the present situation. It survives restarts.
+"""The memory that sizes depend on besides the present situation. It survives restarts.
 
 Times are seconds since the Unix epoch.
 """

@@ -1,4 +1,4 @@
-"""What a policy costs: as much as so much plain headroom, and so much above the load itself."""
+"""The cost of a policy: the plain headroom that costs as much, and its share above the load itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a policy costs."""
+    """The cost of a policy."""
 
     as_headroom_ratio: float
     """As much as so much plain headroom."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What the provider states of a group at one moment, or how the call failed."""
+    """The provider's statements about a group at one moment, or the reason for which the call failed."""
 
     size: NodeGroupTargetSizeResponse | CallError
     machines: NodeGroupNodesResponse | CallError

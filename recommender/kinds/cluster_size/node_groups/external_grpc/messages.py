@@ -1,4 +1,4 @@
-"""What messages of the protocol say, in our words. Both forms are read: with embedded objects, and with bytes. Pure."""
+"""The protocol's messages as values. Both forms are read: with embedded objects, and with bytes. Pure."""
 
 from __future__ import annotations
 

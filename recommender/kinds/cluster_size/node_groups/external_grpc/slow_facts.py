@@ -1,4 +1,4 @@
-"""What seldom changes of a provider's group: its template, its options and its price. Asked for now and then."""
+"""The facts of a provider's group that seldom change, and are seldom asked for: template, options and price."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _HOUR_SECONDS: Final = 3600
 
 @dataclass(frozen=True, slots=True)
 class SlowFact:
-    """What seldom changes of one group."""
+    """The facts of one group that seldom change."""
 
     until: float
     template: Mapping[str, object] | None = None
     options: GroupOptions | None = None
     price: float | None = None
     problem: str = ""
-    """What is wrong with the options or the template, which no decision may then be made from."""
+    """The problem of the options or the template; no decision may use them then."""
 
 
 class SlowFacts:
