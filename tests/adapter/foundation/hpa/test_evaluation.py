@@ -226,9 +226,9 @@ def test_observations_must_fit_their_metrics() -> None:
     ("minimum", "maximum", "metrics", "message"),
     [
         (1, 5, (), "at least one metric"),
-        (6, 5, (QUEUE,), "are no range"),
-        (-1, 5, (QUEUE,), "are no range"),
-        (0, 0, (QUEUE,), "are no range"),
+        (6, 5, (QUEUE,), "are not a range"),
+        (-1, 5, (QUEUE,), "are not a range"),
+        (0, 0, (QUEUE,), "are not a range"),
         (0, 5, (CONNECTIONS,), "minReplicas 0 needs"),
     ],
 )
