@@ -28,7 +28,7 @@ from recommender.kinds.predictive.simulation.connections import (
 )
 from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier, reaching
 from recommender.kinds.predictive.simulation.measures import measure
-from recommender.kinds.predictive.simulation.scale_down_limits import way_down
+from recommender.kinds.predictive.simulation.scale_down_limits import scale_down_limits
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
 from recommender.kinds.predictive.simulation.session_option import parse_sessions
 from recommender.kinds.predictive.suggested_limit import suggested_max_replicas
@@ -102,7 +102,7 @@ def replay(
         auto_policy(auto.capacity, task, fleet),
     ]
     ratios = HEADROOM_RATIOS if options.actuator is Actuator.SCALE else _HPA_RATIOS
-    limits = way_down(options.settings, load, fleet)
+    limits = scale_down_limits(options.settings, load, fleet)
     act = _Shown(
         _act(options.actuator, fleet, limits),
         len(ratios) + len(policies) + len(BUDGET_RATIOS),

@@ -1,8 +1,8 @@
 """How good it is to place a pod on a node with GPUs: `gpu-fragmentation` and its benchmark decide by these points.
 
 Fragmentation gradient descent counts what no pod can use now. It does not see that a share which is cut off a GPU may
-leave a piece that nothing will ever fill: the worth of what is left does. A GPU of worth that is lost beyond what the
-pod is worth itself counts as much as the whole range of the gradient. Of placements with equal points, the one that
+leave a piece that nothing will ever fill: the value of its free part does. A GPU of value that is lost beyond the
+value of the pod itself counts as much as the whole range of the gradient. Of placements with equal points, the one that
 leaves the least CPU and GPUs on the node is the best. Pure.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.nodes.scores.gpu_fragments import FragmentTable, gradient_points, mix_of
-from adapter.nodes.scores.gpu_worth import worth_by_left, worth_gpus
+from adapter.nodes.scores.gpu_value import value_by_free_milli, values_of_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Workload:
     def __init__(self, seen: Mapping[GpuPodKind, float]) -> None:
         """`seen` are pods that request GPUs, by kind. Others would add to all fragments alike."""
         self.mix = mix_of({shape: count**_RARITY for shape, count in seen.items()})
-        self.worth_by_left = worth_by_left(self.mix)
+        self.value_by_free_milli = value_by_free_milli(self.mix)
 
 
 class PointsTable:
@@ -46,7 +46,7 @@ class PointsTable:
     def __init__(self, left_milli: Integers, workload: Workload) -> None:
         """`left_milli` is what is left of each GPU (states, GPUs); 0 stands for one that a node does not have."""
         self.fragments = FragmentTable(left_milli, workload.mix)
-        self._worth_gpus = worth_gpus(left_milli, workload.worth_by_left)
+        self._values_of_gpus = values_of_gpus(left_milli, workload.value_by_free_milli)
 
     def points(
         self, before: NDArray[np.intp], cpu_before: Integers, after: NDArray[np.intp], cpu_after: Integers
@@ -56,7 +56,7 @@ class PointsTable:
             self.fragments.fragments_milli(before, cpu_before), self.fragments.fragments_milli(after, cpu_after)
         )
         steps = np.floor(gradient / _STEP_POINTS) * _STEP_POINTS
-        lost_gpus = self._worth_gpus[before] - self._worth_gpus[after]
+        lost_gpus = self._values_of_gpus[before] - self._values_of_gpus[after]
         # Rounded, so that placements which are equally good are exactly equal.
         return np.asarray(np.round(steps - _POINTS_OF_A_GPU * lost_gpus, 3))
 

@@ -81,9 +81,9 @@ def settled_writes(
     """Return the memory with what became of the sizes that were requested; pure.
 
     After a failed write its group backs off, and after a failed removal the cool-down for that begins. An API server
-    that cannot be reached is not the failure of a group: the same size is requested again, unless only this write has failed
-    for as long as a decision is valid, while the server answered otherwise. A failed write may have had an effect all
-    the same, so it is looked for in the size of the group for as long as a decision can be carried out
+    that cannot be reached is not the failure of a group: the same size is requested again, unless only this write has
+    failed for as long as a decision is valid, while the server answered otherwise. A failed write may have had an
+    effect all the same, so it is looked for in the size of the group for as long as a decision can be carried out
     (`valid_seconds`). `confirmed` is the time that the facts are of; None for now.
     """
     by_name = {group.name: group for group in groups.groups}

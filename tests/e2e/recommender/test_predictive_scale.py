@@ -75,7 +75,7 @@ def test_a_deployment_without_an_hpa_is_scaled_before_the_wave(
     least = needed(BASE, PER_REPLICA)
     cluster.wait_for("what is open", lambda: watched.look() and chat.replicas == least, why_not=watched.look)
     cluster.wait_for("further decisions", watched.decides_more(4))
-    assert way_down_too_fast(watched, begin) == {}
+    assert scale_downs_too_fast(watched, begin) == {}
     assert len(chat.writes()) == chat.changes() == TOO_MANY - least
 
     # The API server refuses to scale while the wave comes.
@@ -122,7 +122,7 @@ def configure_connections(predicting: Predicting, chat: Workload) -> None:
     predicting.configure("chat", settings, f"targets: [{chat.reference}]", "outputs: [scale]")
 
 
-def way_down_too_fast(watched: Watched, begin: float) -> dict[float, int]:
+def scale_downs_too_fast(watched: Watched, begin: float) -> dict[float, int]:
     """Return the sizes below what is left of the first one since the program began; times are whole seconds."""
     return {
         when: item["replicas"]

@@ -87,8 +87,8 @@ class FairQueue(Generic[K]):
     Not thread-safe: its owner locks.
     """
 
-    def __init__(self, ledger: QueryTimes) -> None:
-        self._ledger = ledger
+    def __init__(self, query_times: QueryTimes) -> None:
+        self._query_times = query_times
         self._waiting: dict[Payer, DueQueue[K]] = {}
         self._payers: dict[K, Payer] = {}
         self._turns: list[tuple[float, int, Payer]] = []
@@ -115,7 +115,7 @@ class FairQueue(Generic[K]):
 
     def reorder(self, payer: Payer) -> None:
         """Take in that a payer got seconds back; that it has spent more is seen by itself."""
-        if payer in self._waiting and self._ledger.rank(payer) < self._entered.get(payer, float("inf")):
+        if payer in self._waiting and self._query_times.rank(payer) < self._entered.get(payer, float("inf")):
             self._enter(payer)
 
     def pop(self, admits: Callable[[Payer, K], bool]) -> K | None:
@@ -126,7 +126,7 @@ class FairQueue(Generic[K]):
             rank, _, payer = heapq.heappop(self._turns)
             if self._entered.get(payer) != rank:
                 continue
-            if rank < self._ledger.rank(payer):
+            if rank < self._query_times.rank(payer):
                 self._enter(payer)
                 continue
             key = self._waiting[payer].first()
@@ -145,7 +145,7 @@ class FairQueue(Generic[K]):
         return len(self._payers)
 
     def _enter(self, payer: Payer) -> None:
-        rank = self._entered[payer] = self._ledger.rank(payer)
+        rank = self._entered[payer] = self._query_times.rank(payer)
         heapq.heappush(self._turns, (rank, next(self._order), payer))
 
     def _tidy(self, payer: Payer) -> None:
@@ -170,9 +170,9 @@ class Lanes:
     def __init__(self, settings: ReadingSettings) -> None:
         self._slow_seconds = settings.slow_query_seconds
         self._near_seconds = _NEAR_RATIO * settings.max_answer_age_seconds
-        self._ledger = QueryTimes()
+        self._query_times = QueryTimes()
         self._due: dict[Lane, DueQueue[Query]] = {lane: DueQueue() for lane in Lane}
-        self._waiting: dict[Lane, FairQueue[Query]] = {lane: FairQueue(self._ledger) for lane in Lane}
+        self._waiting: dict[Lane, FairQueue[Query]] = {lane: FairQueue(self._query_times) for lane in Lane}
         self._running: dict[Lane, Counter[Payer]] = {lane: Counter() for lane in Lane}
         self._paying: dict[Query, tuple[Payer, float]] = {}
         """Running queries with their payer and the seconds that are charged already."""
@@ -236,7 +236,7 @@ class Lanes:
         if not running[payer]:
             del running[payer]
         query.seconds = now - query.started_at
-        self._ledger.charge(payer, query.seconds - paid, now)
+        self._query_times.charge(payer, query.seconds - paid, now)
         for waiting in self._waiting.values():
             waiting.reorder(payer)
         query.lane = Lane.SLOW if query.seconds >= self._slow_seconds else Lane.QUICK
@@ -263,7 +263,7 @@ class Lanes:
     def _start(self, query: Query, lane: Lane, now: float) -> None:
         payer = self._payer_of(query)
         paid = _FIRST_SECONDS if query.seconds is None else query.seconds
-        self._ledger.charge(payer, paid, now)
+        self._query_times.charge(payer, paid, now)
         self._paying[query] = payer, paid
         self._running[lane][payer] += 1
         query.started_at = now
@@ -275,4 +275,4 @@ class Lanes:
     def _payer_of(self, query: Query) -> Payer:
         if query.kind is not PlanKind.WIDE and query.key.namespace is not None:
             return query.key.namespace
-        return self._ledger.cheapest(query.askers())
+        return self._query_times.cheapest(query.askers())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from recommender.kinds.cluster_size.future.quotas import QUOTAS, quota_rooms
+from recommender.kinds.cluster_size.future.quotas import QUOTAS, remaining_quotas
 from recommender.kinds.cluster_size.model.answer import SizeStep
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import Autoscaler, ClusterPod, ClusterState
     from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.future.predictions import PredictedReplicas
-    from recommender.kinds.cluster_size.future.quotas import QuotaRoom
+    from recommender.kinds.cluster_size.future.quotas import RemainingQuota
 
 DEFAULT_GROWTH: Final = 2.0
 """Times the pods that are there, where the forecast states no `maxGrowth`."""
@@ -28,7 +28,7 @@ class ForecastBounds:
 
     maxima: Mapping[tuple[str, str, str, str], int] = field(default_factory=dict)
     """Of HPAs, by API group, kind, namespace and name of the target."""
-    quotas: Mapping[str, list[QuotaRoom]] = field(default_factory=dict)
+    quotas: Mapping[str, list[RemainingQuota]] = field(default_factory=dict)
     """By namespace."""
     steps: list[SizeStep] = field(default_factory=list)
     """The cuts made so far."""
@@ -53,15 +53,15 @@ class ForecastBounds:
     def admitted(self, prediction: PredictedReplicas, pod: ClusterPod, present: int, missing: int) -> int:
         """Return how many of the missing pods, which are like the given one, the quotas of the namespace admit."""
         count = missing
-        rooms = self.quotas.get(prediction.target.namespace, ())
-        for room in rooms:
-            fitting = room.fitting(pod, count)
+        remaining = self.quotas.get(prediction.target.namespace, ())
+        for quota in remaining:
+            fitting = quota.fitting(pod, count)
             if fitting < count:
                 count = fitting
-                why = f"the ResourceQuota {room.namespace}/{room.name} allows no more"
+                why = f"the ResourceQuota {quota.namespace}/{quota.name} allows no more"
                 self._cut("resourceQuota", prediction, present + missing, present + count, why)
-        for room in rooms:
-            room.take(pod, count)
+        for quota in remaining:
+            quota.take(pod, count)
         return count
 
     def _cut(self, name: str, prediction: PredictedReplicas, wanted: int, count: int, why: str) -> None:
@@ -75,13 +75,13 @@ def bounds_of(cluster: ClusterState, pods: Iterable[ClusterPod]) -> ForecastBoun
     """Return the bounds that the objects of a cluster state."""
     problems: list[str] = []
     quotas = cluster.objects.get(QUOTAS, Unknown("they are not read"))
-    rooms: dict[str, list[QuotaRoom]] = {}
+    remaining: dict[str, list[RemainingQuota]] = {}
     if isinstance(quotas, Unknown):
         problems.append(
             f"ResourceQuotas are not known, so predicted pods are counted even beyond them: {quotas.reason}"
         )
     else:
-        rooms, unreadable = quota_rooms(quotas.value, tuple(pods))
+        remaining, unreadable = remaining_quotas(quotas.value, tuple(pods))
         problems += unreadable
     maxima: dict[tuple[str, str, str, str], int] = {}
     for found in cluster.autoscalers.values():
@@ -91,7 +91,7 @@ def bounds_of(cluster: ClusterState, pods: Iterable[ClusterPod]) -> ForecastBoun
             problems.append(
                 f"HPAs are not known, so predicted pods are counted even beyond their maxReplicas: {found.reason}"
             )
-    return ForecastBounds(maxima, rooms, problems=tuple(dict.fromkeys(problems)))
+    return ForecastBounds(maxima, remaining, problems=tuple(dict.fromkeys(problems)))
 
 
 def _target_of(one: Autoscaler) -> tuple[str, str, str, str]:

@@ -25,7 +25,7 @@ _JUDGED: Final = frozenset({_BEST_EFFORT, _NOT_BEST_EFFORT, _TERMINATING, _NOT_T
 
 
 @dataclass(slots=True)
-class QuotaRoom:
+class RemainingQuota:
     """The remainder of a ResourceQuota. Pods that are counted use it up."""
 
     namespace: str
@@ -55,32 +55,34 @@ class QuotaRoom:
         return self.scopes <= own
 
 
-def quota_rooms(
+def remaining_quotas(
     quotas: Iterable[JsonObject], pods: Iterable[ClusterPod]
-) -> tuple[dict[str, list[QuotaRoom]], tuple[str, ...]]:
+) -> tuple[dict[str, list[RemainingQuota]], tuple[str, ...]]:
     """Return by namespace what quotas leave, and which amounts cannot be read, one sentence each.
 
     Without `status.used`, as in files, what the pods of the namespace take counts.
     """
-    rooms: dict[str, list[QuotaRoom]] = {}
+    remaining: dict[str, list[RemainingQuota]] = {}
     problems: list[str] = []
     for one in quotas:
-        room = QuotaRoom(text(one, "metadata", "namespace"), text(one, "metadata", "name"), frozenset(_scopes(one)))
+        quota = RemainingQuota(
+            text(one, "metadata", "namespace"), text(one, "metadata", "name"), frozenset(_scopes(one))
+        )
         hard = _amounts(one, problems, "spec", "hard")
         used = _amounts(one, problems, "status", "used")
-        room.left = {key: max(0, amount - used.get(key, 0)) for key, amount in hard.items()}
-        rooms.setdefault(room.namespace, []).append(room)
-        _count_present(room, pods, [key for key in hard if key not in used])
-    return rooms, tuple(problems)
+        quota.left = {key: max(0, amount - used.get(key, 0)) for key, amount in hard.items()}
+        remaining.setdefault(quota.namespace, []).append(quota)
+        _count_present(quota, pods, [key for key in hard if key not in used])
+    return remaining, tuple(problems)
 
 
-def _count_present(room: QuotaRoom, pods: Iterable[ClusterPod], keys: list[str]) -> None:
+def _count_present(quota: RemainingQuota, pods: Iterable[ClusterPod], keys: list[str]) -> None:
     if not keys:
         return
     for pod in pods:
-        if pod.namespace == room.namespace and not pod.has_ended and room.covers(pod):
+        if pod.namespace == quota.namespace and not pod.has_ended and quota.covers(pod):
             for key in keys:
-                room.left[key] = max(0, room.left[key] - _need(pod, key))
+                quota.left[key] = max(0, quota.left[key] - _need(pod, key))
 
 
 def _need(pod: ClusterPod, key: str) -> int:

@@ -49,7 +49,7 @@ class ScaleDownLimits:
         return np.maximum(windowed, np.ceil(capacity - _SLACK))
 
 
-def way_down(settings: PredictiveSettings, load: FloatArray, fleet: FleetSettings) -> ScaleDownLimits | None:
+def scale_down_limits(settings: PredictiveSettings, load: FloatArray, fleet: FleetSettings) -> ScaleDownLimits | None:
     """Return what limits the way down of a load, shape (steps,); None without `scaleDown` and `connections`."""
     scale_down, connections = settings.scale_down, settings.connections
     if scale_down is None and connections is None:

@@ -24,7 +24,7 @@ from adapter.nodes.scores.gpu_fragments import (
     placements,
 )
 from adapter.nodes.scores.gpu_points import left_over
-from adapter.nodes.scores.gpu_worth import worth_by_left
+from adapter.nodes.scores.gpu_value import value_by_free_milli
 from tests.adapter.nodes.scores.builder import Node, columns, listed, pod, rows
 
 if TYPE_CHECKING:
@@ -127,13 +127,13 @@ def test_a_share_does_not_leave_a_piece_that_nothing_fills() -> None:
 def test_what_is_left_of_a_gpu_is_worth_what_still_fits_into_it(
     demand: dict[int, int], expected: dict[int, float]
 ) -> None:
-    worth = worth_by_left(mix_of({GpuPodKind(0, 1, milli): float(count) for milli, count in demand.items()}))
+    worth = value_by_free_milli(mix_of({GpuPodKind(0, 1, milli): float(count) for milli, count in demand.items()}))
     assert {left: worth[left // 10] for left in expected} == pytest.approx(expected, abs=1e-5)
 
 
 @given(st.dictionaries(SHAPES, st.floats(0.01, 1000.0), max_size=20))
 def test_worth_grows_with_what_is_left_up_to_one_gpu(seen: dict[GpuPodKind, float]) -> None:
-    worth = worth_by_left(mix_of(seen))
+    worth = value_by_free_milli(mix_of(seen))
     assert np.isfinite(worth).all()
     assert (np.diff(worth) >= 0).all()
     assert worth[0] == 0

@@ -250,29 +250,29 @@ def test_a_request_that_comes_in_while_the_board_is_swept_is_refreshed_from_then
 
 @pytest.mark.parametrize("payers", [[], ["a", "b"], ["b"]])
 def test_a_query_of_several_is_paid_for_by_who_has_spent_the_least(payers: list[str]) -> None:
-    ledger = QueryTimes()
-    ledger.charge("a", 5.0, 0.0)
-    ledger.charge("b", 4.0, 0.0)
+    query_times = QueryTimes()
+    query_times.charge("a", 5.0, 0.0)
+    query_times.charge("b", 4.0, 0.0)
 
-    assert ledger.cheapest(payers) == ("b" if payers else None)
+    assert query_times.cheapest(payers) == ("b" if payers else None)
 
 
 def test_what_was_spent_halves_each_minute_and_is_forgotten_in_the_end() -> None:
-    ledger = QueryTimes()
-    ledger.charge("a", 8.0, 0.0)
-    ledger.charge("b", 1.0, 3 * HALF_LIFE_SECONDS)
+    query_times = QueryTimes()
+    query_times.charge("a", 8.0, 0.0)
+    query_times.charge("b", 1.0, 3 * HALF_LIFE_SECONDS)
 
-    assert ledger.seconds("a") == pytest.approx(1.0)
-    ledger.charge("b", 1.0, 100 * HALF_LIFE_SECONDS)
-    assert ledger.rank("a") == 0.0
+    assert query_times.seconds("a") == pytest.approx(1.0)
+    query_times.charge("b", 1.0, 100 * HALF_LIFE_SECONDS)
+    assert query_times.rank("a") == 0.0
 
 
 def test_who_has_spent_less_comes_first_and_each_in_the_order_in_which_it_was_due() -> None:
-    ledger = QueryTimes()
-    queue: FairQueue[str] = FairQueue(ledger)
+    query_times = QueryTimes()
+    queue: FairQueue[str] = FairQueue(query_times)
     for key, payer, due in (("a2", "a", 2.0), ("b1", "b", 9.0), ("a1", "a", 1.0)):
         queue.put(key, payer, due)
-    ledger.charge("a", 1.0, 0.0)
+    query_times.charge("a", 1.0, 0.0)
 
     assert [queue.pop(lambda _payer, _key: True) for _ in range(4)] == ["b1", "a1", "a2", None]
 
@@ -294,8 +294,8 @@ steps = st.lists(
 
 @given(steps)
 def test_a_fair_queue_agrees_with_a_plain_list(operations: list[tuple[str, int, int]]) -> None:
-    ledger = QueryTimes()
-    queue: FairQueue[int] = FairQueue(ledger)
+    query_times = QueryTimes()
+    queue: FairQueue[int] = FairQueue(query_times)
     model: dict[int, float] = {}
     for what, key, number in operations:
         payer = str(key % 3)
@@ -306,14 +306,14 @@ def test_a_fair_queue_agrees_with_a_plain_list(operations: list[tuple[str, int, 
             queue.discard(key)
             model.pop(key, None)
         elif what == "charge":
-            ledger.charge(payer, number, 0.0)
+            query_times.charge(payer, number, 0.0)
             queue.reorder(payer)
         else:
             found = queue.pop(lambda _payer, _key: True)
             assert (found is None) == (not model)
             if found is not None:
-                least = min(ledger.rank(str(one % 3)) for one in model)
-                assert ledger.rank(str(found % 3)) == least
+                least = min(query_times.rank(str(one % 3)) for one in model)
+                assert query_times.rank(str(found % 3)) == least
                 assert model[found] == min(due for one, due in model.items() if one % 3 == found % 3)
                 del model[found]
         assert len(queue) == len(model)
@@ -329,8 +329,8 @@ class SimulatedLane:
 
     def longest_wait(self, cost: float, pause: float, rounds: int) -> float:
         """Return the longest wait of a payer who asks one query of this cost with this pause between."""
-        ledger = QueryTimes()
-        queue: FairQueue[str] = FairQueue(ledger)
+        query_times = QueryTimes()
+        queue: FairQueue[str] = FairQueue(query_times)
         now, number, due, waited = 0.0, 0, 0.0, 0.0
         running: list[tuple[float, str]] = []
         served = Counter[str]()
@@ -343,7 +343,7 @@ class SimulatedLane:
             while len(running) < self.places and (key := queue.pop(lambda _payer, _key: True)) is not None:
                 payer = key.partition("/")[0]
                 seconds = cost if payer == "modest" else self.costs[number % len(self.costs)]
-                ledger.charge(payer, seconds, now)
+                query_times.charge(payer, seconds, now)
                 running.append((now + seconds, key))
                 served[payer] += 1
                 if payer == "modest":

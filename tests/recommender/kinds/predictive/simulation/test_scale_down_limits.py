@@ -13,7 +13,7 @@ from recommender.kinds.predictive.policy.load_situation import LoadForecast, Loa
 from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.policy.sizing import size_of
 from recommender.kinds.predictive.predictive_settings import Connections, PredictiveSettings, ScaleDown
-from recommender.kinds.predictive.simulation.scale_down_limits import held_steps, way_down
+from recommender.kinds.predictive.simulation.scale_down_limits import held_steps, scale_down_limits
 from recommender.kinds.predictive.simulation.serving import FleetSettings, desired_replicas, simulate
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def asked_replicas(
     desired: FloatArray, load: FloatArray, settings: PredictiveSettings, fleet: FleetSettings
 ) -> FloatArray:
     """Return the replicas that are asked for, from desired ones and the observed load; all of shape (steps,)."""
-    limits = way_down(settings, load, fleet)
+    limits = scale_down_limits(settings, load, fleet)
     return simulate(desired, fleet).asked if limits is None else limits.ask(desired, fleet)
 
 
@@ -44,7 +44,7 @@ def asked(load: FloatArray, settings: PredictiveSettings, step_seconds: float = 
 
 def test_without_rules_the_simulation_stays_as_it_is() -> None:
     load, settings = np.array([100.0, 50.0, 10.0] * 20), PredictiveSettings(headroom_ratio=0.1)
-    assert way_down(settings, load, fleet()) is None
+    assert scale_down_limits(settings, load, fleet()) is None
     assert asked(load, settings) == simulate(desired_replicas(load, PER_REPLICA), fleet()).asked.tolist()
 
 

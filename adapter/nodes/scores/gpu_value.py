@@ -1,9 +1,10 @@
-"""What is left of a GPU is worth what the workload can still fit into it: prices of a cutting-stock problem.
+"""The value of the free part of a GPU is that of the shares that still fit into it: prices of a cutting-stock problem.
 
 GPUs are bars that the shares of pods are cut from. The fewest GPUs for a workload are a linear program, whose dual
 prices say how much of a GPU each share costs if all are cut well (Gilmore and Gomory, 1961): 0.5 for a share of 470,
-for two of them fill a GPU; 1 for one of 810, beside which nothing else fits. What is left of a GPU is worth the best
-set of shares that fits into it. Whoever places pods so that the worth falls least leaves no GPU that nobody can fill.
+for two of them fill a GPU; 1 for one of 810, beside which nothing else fits. The free part of a GPU has
+the value of the best set of shares that fits into it. Placements that lose the least value leave no GPU that nothing
+can fill.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
 
 _STEP_MILLI: Final = 10
 _STEPS: Final = 1000 // _STEP_MILLI
-"""Shares are rounded up to hundredths of a GPU, and what is left is rounded down."""
+"""Shares are rounded up to hundredths of a GPU, and the free part is rounded down."""
 _MOST_PIVOTS: Final = 400
 _NOTHING: Final = 1e-9
 _FREQUENCIES: Final = 200
 """Frequencies are rounded to a 200th, so that prices are not computed again for each pod."""
 
 
-def worth_by_left(mix: WorkloadMix) -> Floats:
-    """Return what is left of a GPU is worth, as a share of a whole one, for 0, 10, 20 ... 1000 thousandths."""
+def value_by_free_milli(mix: WorkloadMix) -> Floats:
+    """Return the value of the free part of a GPU, as a share of a whole one, for 0, 10, 20 ... 1000 thousandths."""
     demand: dict[int, float] = {}
     for count, milli, share in zip(mix.gpu_count.tolist(), mix.gpu_milli.tolist(), mix.share.tolist(), strict=True):
         if count and milli:
@@ -39,24 +40,24 @@ def worth_by_left(mix: WorkloadMix) -> Floats:
             demand[size] = demand.get(size, 0.0) + count * share
     total = sum(demand.values())
     rounded = {size: round(_FREQUENCIES * amount / total) for size, amount in sorted(demand.items())}
-    return _worth(tuple((size, amount) for size, amount in rounded.items() if amount))
+    return _value(tuple((size, amount) for size, amount in rounded.items() if amount))
 
 
-def worth_gpus(left_milli: Integers, by_left: Floats) -> Floats:
-    """Return the worth of nodes with so much left of each GPU (nodes, GPUs), in GPUs."""
+def values_of_gpus(left_milli: Integers, by_left: Floats) -> Floats:
+    """Return the value of nodes with so much free of each GPU (nodes, GPUs), in GPUs."""
     return np.asarray(by_left[left_milli // _STEP_MILLI].sum(axis=1))
 
 
 @lru_cache(maxsize=64)
-def _worth(demand: tuple[tuple[int, int], ...]) -> Floats:
-    """Return the worth by hundredths that are left, for shares (in hundredths) and how often each is requested."""
+def _value(demand: tuple[tuple[int, int], ...]) -> Floats:
+    """Return the value by free hundredths, for shares (in hundredths) and how often each is requested."""
     if not demand:
         return np.zeros(_STEPS + 1)
     sizes = np.array([size for size, _ in demand])
     prices = _prices(sizes, np.array([amount for _, amount in demand], dtype=np.float64))
-    worth, _ = _knapsack(sizes, prices)
+    value, _ = _knapsack(sizes, prices)
     # Rounded, so that placements which are equally good are exactly equal.
-    found: Floats = np.round(worth, 6)
+    found: Floats = np.round(value, 6)
     found.setflags(write=False)
     return found
 
@@ -86,8 +87,8 @@ def _entering(sizes: Integers, prices: Floats) -> tuple[Floats | None, float]:
     if prices[cheapest] < -_NOTHING:
         column[cheapest] = -1.0
         return column, 0.0
-    worth, last = _knapsack(sizes, prices)
-    if worth[-1] <= 1.0 + _NOTHING:
+    value, last = _knapsack(sizes, prices)
+    if value[-1] <= 1.0 + _NOTHING:
         return None, 0.0
     room = _STEPS
     while room > 0:
