@@ -13,7 +13,6 @@ import msgspec
 from adapter.commands.check.output import as_json, as_text
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_each, rule_files_of
-from adapter.commands.trials.budget import Budgeted
 from adapter.commands.trials.served import served_by
 from adapter.commands.trials.usage import usage_served_by
 from adapter.foundation.documents.load import DocumentError
@@ -33,6 +32,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     KubernetesError,
     NotFoundError,
 )
+from adapter.foundation.sources.prometheus.budget import Budgeted
 from adapter.metrics.rulebook.lint.repairs import repaired
 from adapter.metrics.rulebook.model import Severity
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook

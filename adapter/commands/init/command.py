@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from adapter.commands.doctor.prometheus import judge_prometheus
-from adapter.commands.init.brokers import BROKERS
-from adapter.commands.init.gateways import GATEWAYS
-from adapter.commands.init.held_series import IncompleteAnswerError, has_targets, held_metrics, recognise_each
-from adapter.commands.init.new_files import NewFilesError, refuse_existing, write_new_files
 from adapter.commands.init.proposal import RULES_FILE, proposal
 from adapter.commands.init.rules_text import unused_text
-from adapter.commands.init.runtimes import RUNTIMES
 from adapter.commands.init.trying import try_rules
 from adapter.commands.program import PROGRAM
-from adapter.commands.trials.budget import Budgeted
+from adapter.foundation.exporters.held_series import IncompleteAnswerError, has_targets, held_metrics, recognise_each
+from adapter.foundation.exporters.table import KNOWN
+from adapter.foundation.files.new_files import NewFilesError, refuse_existing, write_new_files
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
 from adapter.foundation.options.version import program_version
@@ -26,6 +23,7 @@ from adapter.foundation.reports.stores import judge_clusters
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
+from adapter.foundation.sources.prometheus.budget import Budgeted
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.clusters import clusters_in
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
@@ -33,16 +31,14 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError, Settin
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.commands.init.known_metrics import KnownMetric
     from adapter.commands.init.proposal import ProposedFiles
-    from adapter.commands.init.recognition import UnusedMetric
+    from adapter.foundation.exporters.recognition import UnusedMetric
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 QUERY_SECONDS: Final = 30.0
 ALL_QUERIES_SECONDS: Final = 60.0
 """Time limit for all queries together; metrics that are left out because of it are named in the rule file."""
-KNOWN: Final[tuple[KnownMetric, ...]] = (*RUNTIMES, *GATEWAYS, *BROKERS)
 
 INIT = CommandFlags(
     program=f"{PROGRAM} init",

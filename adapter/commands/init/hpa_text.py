@@ -6,7 +6,8 @@ import json
 import math
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.init.rules_text import amount, comment
+from adapter.commands.init.rules_text import amount
+from adapter.foundation.reports.comments import comment
 
 if TYPE_CHECKING:
     from adapter.commands.init.workloads import ScalableWorkload

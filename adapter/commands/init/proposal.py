@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.commands.init.hpa_text import hpa_text
-from adapter.commands.init.known_metrics import MetricSubject
 from adapter.commands.init.rules_text import rules_text, unused_text, value_text
 from adapter.commands.init.workloads import file_names, scalable_workloads
 from adapter.commands.program import PROGRAM
+from adapter.foundation.exporters.known_metrics import MetricSubject
 from adapter.foundation.reports.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from adapter.commands.init.recognition import UnusedMetric
     from adapter.commands.init.tried_rule import TriedRule
+    from adapter.foundation.exporters.recognition import UnusedMetric
 
 RULES_FILE: Final = "rules.yaml"
 MOST_EXAMPLES: Final = 50

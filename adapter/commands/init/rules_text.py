@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.init.known_metrics import MetricSubject, SeriesType
+from adapter.foundation.exporters.known_metrics import RATE_WINDOW, MetricSubject, SeriesType
 from adapter.foundation.objects.quantities import quantity_of
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.comments import comment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from adapter.commands.init.recognition import RecognisedMetric, UnusedMetric
     from adapter.commands.init.tried_rule import TriedRule
+    from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric
 
-RATE_WINDOW: Final = "2m"
-"""Range of rates: at least two scrapes of the usual interval of at most a minute."""
-_WIDTH: Final = 110
 _RESOURCES: Final = {
     MetricSubject.POD: "{resource: pod}",
     MetricSubject.SERVICE: "{resource: service}",
@@ -47,13 +43,6 @@ def unused_text(unused: UnusedMetric) -> str:
     """Return why a metric is not served and what to do, in one sentence."""
     known = unused.known
     return f"{known.exporter}: {known.series} ({known.meaning}): {unused.reason}: {unused.fix}"
-
-
-def comment(text: str, indent: str = "") -> list[str]:
-    """Return a text as comments; no character of it can end the comment or act on a terminal."""
-    width = _WIDTH - len(indent)
-    lines = textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False)
-    return [f"{indent}# {line}" for line in lines]
 
 
 def value_text(rule: TriedRule) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.commands.init.recognition import ObjectKey, RecognisedMetric
+    from adapter.foundation.exporters.recognition import ObjectKey, RecognisedMetric
 
 
 @dataclass(frozen=True, slots=True)

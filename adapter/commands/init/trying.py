@@ -6,13 +6,13 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.init.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
-from adapter.commands.init.known_metrics import MetricSubject, SeriesType
-from adapter.commands.init.recognition import ObjectKey, UnusedMetric, names_object
-from adapter.commands.init.rules_text import RATE_WINDOW, rules_text
+from adapter.commands.init.rules_text import rules_text
 from adapter.commands.init.tried_rule import TriedRule
 from adapter.commands.trials.served import served_by
 from adapter.foundation.documents.load import load_documents
+from adapter.foundation.exporters.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
+from adapter.foundation.exporters.known_metrics import RATE_WINDOW, MetricSubject, SeriesType
+from adapter.foundation.exporters.recognition import ObjectKey, UnusedMetric, names_object
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
 from adapter.foundation.sources.prometheus.errors import (
@@ -31,7 +31,7 @@ from adapter.metrics.rulebook.requests import Asked
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.commands.init.recognition import RecognisedMetric
+    from adapter.foundation.exporters.recognition import RecognisedMetric
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.prometheus.decoding import Sample
     from adapter.metrics.readings.prometheus import Prometheus

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from adapter.foundation.objects.names import is_namespace_name
+from adapter.foundation.exporters.pod_names import workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adapter.commands.init.recognition import ObjectKey
     from adapter.commands.init.tried_rule import TriedRule
-
-# Suffixes are made from these characters alone (k8s.io/apimachinery/pkg/util/rand).
-_SUFFIX: Final = "[bcdfghjklmnpqrstvwxz2456789]"
-_DEPLOYMENT: Final = re.compile(rf"(.+)-(?!\d+-){_SUFFIX}{{6,10}}-{_SUFFIX}{{5}}")
-_STATEFUL_SET: Final = re.compile(r"(.+)-\d{1,4}")
-
-
-@dataclass(frozen=True, slots=True)
-class LikelyWorkload:
-    """The workload that pods belong to, as their names say."""
-
-    namespace: str
-    kind: str
-    name: str
+    from adapter.foundation.exporters.pod_names import LikelyWorkload
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +24,6 @@ class ScalableWorkload:
     pods: int
     average: float
     """Mean of the metric over the pods at this moment."""
-
-
-def workload_of(pod: ObjectKey) -> LikelyWorkload | None:
-    """Return the workload of a pod; None if the name of the pod does not tell."""
-    for kind, pattern in (("Deployment", _DEPLOYMENT), ("StatefulSet", _STATEFUL_SET)):
-        found = pattern.fullmatch(pod.name)
-        # A label is anybody's text, and the name becomes that of a file. Names of pods are hardly ever longer.
-        if found is not None and is_namespace_name(found[1]) and is_namespace_name(pod.namespace):
-            return LikelyWorkload(pod.namespace, kind, found[1])
-    return None
 
 
 def scalable_workloads(rules: Sequence[TriedRule]) -> list[ScalableWorkload]:

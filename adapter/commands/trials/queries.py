@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.trials.budget import Budgeted
 from adapter.commands.trials.served import asked_of_nobody
 from adapter.foundation.promql.tree import UnreadableQueryError, parse_query
+from adapter.foundation.sources.prometheus.budget import Budgeted
 from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
 from adapter.metrics.rulebook.lint.examples import example_of
 from adapter.metrics.rulebook.model import ResourceRule

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.commands.init.command import KNOWN
 from adapter.commands.init.hpa_text import target_of
-from adapter.commands.init.known_metrics import MetricSubject
-from adapter.commands.init.recognition import ObjectKey, RecognisedMetric, UnusedMetric, recognised
 from adapter.commands.init.trying import values_of
-from adapter.commands.init.workloads import LikelyWorkload, file_names, workload_of
+from adapter.commands.init.workloads import file_names
+from adapter.foundation.exporters.known_metrics import MetricSubject
+from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
+from adapter.foundation.exporters.recognition import ObjectKey, RecognisedMetric, UnusedMetric, recognised
+from adapter.foundation.exporters.table import KNOWN
 from adapter.foundation.sources.prometheus.decoding import Sample
 
 BY_NAME = {known.name: known for known in KNOWN}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from adapter.commands.init.command import KNOWN
-from adapter.commands.init.known_metrics import KnownMetric, MetricSubject, SeriesType
+from adapter.foundation.exporters.known_metrics import KnownMetric, MetricSubject, SeriesType
+from adapter.foundation.exporters.table import KNOWN
 from tests.support.forked import run
 from tests.support.prometheus import scraped_prometheus
 

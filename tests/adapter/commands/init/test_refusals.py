@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.init.new_files import NewFilesError, write_new_files
+from adapter.foundation.files.new_files import NewFilesError, write_new_files
 from tests.support.forked import run
 from tests.support.prometheus import scraped_prometheus
 from tests.support.raw_server import answering, raw_server
@@ -152,7 +152,7 @@ def test_a_name_that_is_taken_meanwhile_undoes_the_others(
     tmp_path: Path, taken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / taken).write_text("mine")
-    monkeypatch.setattr("adapter.commands.init.new_files.refuse_existing", lambda *_: None)
+    monkeypatch.setattr("adapter.foundation.files.new_files.refuse_existing", lambda *_: None)
     with pytest.raises(NewFilesError, match=taken):
         write_new_files(tmp_path, FILES)
 

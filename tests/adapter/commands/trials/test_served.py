@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.commands.trials.budget import Budgeted
 from adapter.commands.trials.served import served_by
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.sources.prometheus.budget import Budgeted
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
 from tests.support.readings import FakeClock, ScriptedPrometheus, reply, rulebook_of
 

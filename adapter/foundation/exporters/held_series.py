@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.init.recognition import UnusedMetric, labels_to_read, recognised
+from adapter.foundation.exporters.recognition import UnusedMetric, labels_to_read, recognised
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
@@ -16,10 +16,10 @@ from adapter.foundation.time.pace import UNPACED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adapter.commands.init.known_metrics import KnownMetric
-    from adapter.commands.init.recognition import RecognisedMetric
+    from adapter.foundation.exporters.known_metrics import KnownMetric
+    from adapter.foundation.exporters.recognition import RecognisedMetric
+    from adapter.foundation.sources.prometheus.budget import Queries
     from adapter.foundation.sources.prometheus.decoding import Sample
-    from adapter.metrics.readings.prometheus import Prometheus
 
 ANY_TARGET: Final = "count(up)"
 ASKING_AGAIN: Final = "write a rule for it yourself, or try again when Prometheus has less to do"
@@ -29,7 +29,7 @@ class IncompleteAnswerError(Exception):
     """Prometheus says that its answer may lack series; the message says what to do."""
 
 
-def samples_of(client: Prometheus, query: str, timeout_seconds: float) -> list[Sample]:
+def samples_of(client: Queries, query: str, timeout_seconds: float) -> list[Sample]:
     """Return the answer to an instant query; raises PrometheusError, IncompleteAnswerError."""
     answer = client.instant(query, timeout_seconds=timeout_seconds)
     samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
@@ -39,7 +39,7 @@ def samples_of(client: Prometheus, query: str, timeout_seconds: float) -> list[S
     return samples
 
 
-def held_metrics(client: Prometheus, known: Sequence[KnownMetric], timeout_seconds: float) -> list[KnownMetric]:
+def held_metrics(client: Queries, known: Sequence[KnownMetric], timeout_seconds: float) -> list[KnownMetric]:
     """Return those of the metrics that have series, by one query. Raises PrometheusError, IncompleteAnswerError."""
     names = "|".join(sorted({each.series for each in known}))
     found = samples_of(client, f'count by (__name__) ({{__name__=~"{names}"}})', timeout_seconds)
@@ -47,13 +47,13 @@ def held_metrics(client: Prometheus, known: Sequence[KnownMetric], timeout_secon
     return [each for each in known if each.series in held]
 
 
-def has_targets(client: Prometheus, timeout_seconds: float) -> bool:
+def has_targets(client: Queries, timeout_seconds: float) -> bool:
     """Return whether Prometheus scrapes anything; raises PrometheusError, IncompleteAnswerError."""
     return any(sample.value > 0 for sample in samples_of(client, ANY_TARGET, timeout_seconds))
 
 
 def recognise_each(
-    client: Prometheus, held: Iterable[KnownMetric], timeout_seconds: float
+    client: Queries, held: Iterable[KnownMetric], timeout_seconds: float
 ) -> tuple[list[RecognisedMetric], list[UnusedMetric]]:
     """Return what the series of each metric describe, and the metrics of which nothing can be made.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
 
@@ -11,13 +11,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
-    from adapter.metrics.readings.prometheus import Prometheus
+
+
+class Queries(Protocol):
+    """What commands that run once need of a client."""
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        """Evaluate an expression at one moment (Unix seconds). Raises PrometheusError."""
+        ...
+
+    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+        """Look up the label sets of series that had samples since `start` (Unix seconds). Raises PrometheusError."""
+        ...
 
 
 class Budgeted:
     """A client that sends queries for a number of seconds from now, and then fails at once."""
 
-    def __init__(self, prometheus: Prometheus, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, prometheus: Queries, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._prometheus = prometheus
         self._seconds = seconds
         self._monotonic = monotonic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from adapter.commands.init.known_metrics import KnownMetric, SeriesType, pod_metric
+from adapter.foundation.exporters.known_metrics import KnownMetric, SeriesType, pod_metric
 
 
 def _no_load(exporter: str, series: str, kind: SeriesType, meaning: str) -> KnownMetric:

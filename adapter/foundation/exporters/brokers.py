@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from adapter.commands.init.known_metrics import KnownMetric, MetricSubject, SeriesType
+from adapter.foundation.exporters.known_metrics import KnownMetric, MetricSubject, SeriesType
 
 
 def _gauge(exporter: str, series: str, meaning: str, labels: tuple[str, ...], repair: str) -> KnownMetric:

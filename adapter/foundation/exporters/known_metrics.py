@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+RATE_WINDOW: Final = "2m"
+"""Range of rates: at least two scrapes of the usual interval of at most a minute."""
 
 
 class SeriesType(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from adapter.commands.init.known_metrics import KnownMetric, MetricSubject, SeriesType, pod_metric
+from adapter.foundation.exporters.known_metrics import KnownMetric, MetricSubject, SeriesType, pod_metric
 
 _OF_INGRESSES: Final = ("exported_namespace", "namespace")
 _NO_INGRESS: Final = "send requests that match an Ingress: those of the default server name none"

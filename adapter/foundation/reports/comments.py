@@ -1,0 +1,17 @@
+"""Texts as comments of YAML files that a program writes for people."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Final
+
+from adapter.foundation.reports.terminal import printable
+
+_WIDTH: Final = 110
+
+
+def comment(text: str, indent: str = "") -> list[str]:
+    """Return a text as comments; no character of it can end the comment or act on a terminal."""
+    width = _WIDTH - len(indent)
+    lines = textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False)
+    return [f"{indent}# {line}" for line in lines]
