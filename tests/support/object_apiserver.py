@@ -25,6 +25,7 @@ import re
 import threading
 import time
 import urllib.parse
+import urllib.request
 from typing import TYPE_CHECKING
 
 from tests.support.apiserver_http import Asked, Handler, Listener
@@ -81,6 +82,8 @@ class ObjectApiServer(FakeApiServer):
         self.watched: set[Kind] = set()
         self.clock_error = 0.0
         self.slow: dict[str, float] = {}
+        self.proxied: dict[str, str] = {}
+        """Base URLs of what the service proxy leads to, by its path up to `/proxy`."""
 
     def pause(self) -> None:
         """Take requests in and do nothing, as a process that is stopped, until `resume`."""
@@ -123,12 +126,21 @@ class ObjectHandler(Handler):
         self.server.ended.wait(self._fake.slow.get(path, 0.0))
         if path == "/version":
             self._answer(path, lambda: (200, {"major": "1", "minor": "36", "gitVersion": "v1.36.0"}))
+        elif "/proxy/" in path:
+            self._answer(path, lambda: self._proxied(*self.path.split("/proxy", 1)))
         elif path in self._fake.answers:
             self._answer(path, lambda: self._fake.answers[path])
         elif self._is_single(path) and "watch" not in query and "fieldSelector" not in query:
             self._answer(path, lambda: (200, self._read(path, query)))
         else:
             super().do_GET()
+
+    def _proxied(self, service: str, rest: str) -> tuple[int, Json]:
+        if f"{service}/proxy" not in self._fake.proxied:
+            raise RefusedError(503, "ServiceUnavailable", "no endpoints available for service")
+        # The credentials for the API server go no further.
+        with urllib.request.urlopen(f"{self._fake.proxied[f'{service}/proxy']}{rest}", timeout=10) as answer:
+            return answer.status, json.load(answer)
 
     def _query(self) -> dict[str, str]:
         return dict(urllib.parse.parse_qsl(self.path.partition("?")[2], keep_blank_values=True))

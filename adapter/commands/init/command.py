@@ -16,13 +16,18 @@ from adapter.commands.program import PROGRAM
 from adapter.foundation.exporters.held_series import IncompleteAnswerError, has_targets, held_metrics, recognise_each
 from adapter.foundation.exporters.table import KNOWN
 from adapter.foundation.files.new_files import NewFilesError, refuse_existing, write_new_files
+from adapter.foundation.options.clients import kubernetes_client
+from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
+from adapter.foundation.options.found_prometheus import find_prometheus, given_prometheus
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.stores import judge_clusters
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.prometheus.budget import Budgeted
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.clusters import clusters_in
@@ -33,8 +38,8 @@ if TYPE_CHECKING:
 
     from adapter.commands.init.proposal import ProposedFiles
     from adapter.foundation.exporters.recognition import UnusedMetric
+    from adapter.foundation.options.found_prometheus import FoundPrometheus
     from adapter.foundation.service.flags.table import FlagValues
-    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 QUERY_SECONDS: Final = 30.0
 ALL_QUERIES_SECONDS: Final = 60.0
@@ -49,7 +54,7 @@ INIT = CommandFlags(
         "cannot be read or the files cannot be written."
     ),
     examples=(
-        f"{PROGRAM} init --prometheus-url http://prometheus:9090",
+        f"{PROGRAM} init --kubeconfig kubeconfig",
         f"{PROGRAM} init --prometheus-url http://prometheus:9090 --out tidewatch",
     ),
     flags=(
@@ -60,6 +65,7 @@ INIT = CommandFlags(
             help="Folder for the files, which is created if it does not exist (default: the present folder).",
         ),
         *PROMETHEUS_FLAGS,
+        *CLUSTER_FLAGS,
         *LOG_FLAGS,
     ),
 )
@@ -74,10 +80,10 @@ def init(arguments: Sequence[str]) -> NoReturn:
     values = flags_or_exit(INIT, arguments, os.environ)
     configure_logs_by(values)
     try:
-        settings = _settings(values)
-        found = _written(values, settings)
+        prometheus = _prometheus(values)
+        found = _written(values, prometheus)
     except PrometheusError as error:
-        line = judge_prometheus(settings.endpoint.shown, error)
+        line = judge_prometheus(prometheus.url, error)
         exit_for_usage(PROGRAM, f"{line.message}: {line.fix}")
     except (UsageError, SettingsError, IncompleteAnswerError, NewFilesError) as error:
         exit_for_usage(PROGRAM, str(error))
@@ -88,39 +94,44 @@ def init(arguments: Sequence[str]) -> NoReturn:
     sys.exit(0)
 
 
-def _settings(values: FlagValues) -> PrometheusSettings:
-    if "prometheus-url" not in values.given:
-        raise UsageError("--prometheus-url is missing: write the address of Prometheus, such as http://prometheus:9090")
-    return prometheus_settings(values)
+def _prometheus(values: FlagValues) -> FoundPrometheus:
+    """Return the Prometheus that is named, or that is found in the cluster. Raises UsageError."""
+    if "prometheus-url" in values.given:
+        return given_prometheus(values)
+    settings = cluster_settings(values)
+    try:
+        return find_prometheus(kubernetes_client(settings), settings, values, ask_on_terminal)
+    except KubernetesError as error:
+        raise UsageError(f"{error}; or give --prometheus-url to do without a cluster") from error
 
 
-def _written(values: FlagValues, settings: PrometheusSettings) -> ProposedFiles:
+def _written(values: FlagValues, asked: FoundPrometheus) -> ProposedFiles:
     """Write the files, and return what they are. Raises PrometheusError, and the other errors of the command."""
     folder = values.path("out") or Path()
     refuse_existing(folder, (RULES_FILE,))
-    with PrometheusClient(settings) as prometheus:
-        _refuse_several_clusters(settings)
+    with PrometheusClient(asked.settings) as prometheus:
+        _refuse_several_clusters(asked)
         client = Budgeted(prometheus, ALL_QUERIES_SECONDS)
         held = held_metrics(client, KNOWN, QUERY_SECONDS)
         if not held:
-            raise _NothingToServeError(_nothing_held(client, prometheus.address))
+            raise _NothingToServeError(_nothing_held(client, asked.url))
         usable, unlabelled = recognise_each(client, held, QUERY_SECONDS)
         rules, refused = try_rules(client, usable, QUERY_SECONDS)
         unused = (*unlabelled, *refused)
         if not rules:
-            raise _NothingToServeError(_nothing_usable(prometheus.address, unused))
-        found = proposal(folder, prometheus.address, _now(), rules, unused)
+            raise _NothingToServeError(_nothing_usable(asked.url, unused))
+        found = proposal(folder, asked.url, _now(), rules, unused)
     write_new_files(folder, found.files)
     return found
 
 
-def _refuse_several_clusters(settings: PrometheusSettings) -> None:
-    if settings.matchers is not None:
+def _refuse_several_clusters(asked: FoundPrometheus) -> None:
+    if asked.settings.matchers is not None:
         return
-    found = clusters_in(settings, QUERY_SECONDS)
+    found = clusters_in(asked.settings, QUERY_SECONDS)
     if found:
         line = judge_clusters(found, "", "--prometheus-matchers")
-        raise UsageError(f"{settings.endpoint.shown}: {line.message}: {line.fix}")
+        raise UsageError(f"{asked.url}: {line.message}: {line.fix}")
 
 
 def _nothing_held(client: Budgeted, address: str) -> str:

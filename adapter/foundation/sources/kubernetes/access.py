@@ -9,6 +9,7 @@ model classes would take another 80 MiB.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,49 @@ def in_cluster(
         return transport_of(configuration)
 
     return connect
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyTarget:
+    """The API server as a plain HTTP client reaches it, with the credentials of this moment."""
+
+    host: str
+    """`https://HOST[:PORT]`."""
+    ca_file: Path | None
+    cert_file: Path | None
+    key_file: Path | None
+    authorization: str = field(repr=False)
+    """The header; empty without a token."""
+
+
+def proxy_target(kubeconfig: str | None, context: str | None) -> ProxyTarget:
+    """Return how requests reach the proxies of the API server that `access` finds; raises ConfigurationError.
+
+    The certificate of the API server is always verified, by its own name, and no other proxy is used.
+    """
+    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+        try:
+            token = Path(SERVICE_ACCOUNT, "token").read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeError) as error:
+            raise ConfigurationError(f"the token of the service account: {trimmed(str(error))}") from None
+        shown = f"[{host}]" if ":" in host else host
+        return ProxyTarget(f"https://{shown}:{port}", Path(SERVICE_ACCOUNT, "ca.crt"), None, None, f"Bearer {token}")
+    found = packaged(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config", context).configuration
+    if not found.verify_ssl or found.tls_server_name or found.proxy:
+        raise ConfigurationError(
+            "the kubeconfig skips the verification of the API server's certificate, or sets tls-server-name or "
+            "proxy-url: give Prometheus's address with --prometheus-url"
+        )
+    # Versions of the package store the token under different names; this finds both.
+    authorization = found.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
+    return ProxyTarget(
+        str(found.host).rstrip("/"),
+        Path(found.ssl_ca_cert) if found.ssl_ca_cert else None,
+        Path(found.cert_file) if found.cert_file else None,
+        Path(found.key_file) if found.key_file else None,
+        str(authorization),
+    )
 
 
 def _may_use_a_proxy(environ: Mapping[str, str]) -> bool:
