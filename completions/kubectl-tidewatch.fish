@@ -76,7 +76,7 @@ complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using why' -s v -l v 
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using; and test $_shtab_kubectl_tidewatch_npos -eq 0' -a what-if -d 'calculate recommendations as if the cluster were different'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -s h -l help -d 'show this help message and exit'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l version -d 'show the program'"'"'s version and exit'
-complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'The configuration file'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'The configuration file; without one, --workload'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l recommendation -x -d 'Only the recommendation of this name; may be repeated'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -s o -l output -xka "text table json" -d 'How the result is printed; table is another name for text'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l explain -d 'Also print each step to the sizes of node groups, each refusal, and each node that stays'

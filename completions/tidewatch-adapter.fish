@@ -174,6 +174,8 @@ complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l promet
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-matchers -x -d 'Read only series with these labels, in every query: '"'"'cluster="eu-1"'"'"''
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-username -x -d 'User name for basic auth'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-password-file -xka "(__fish_complete_path (commandline -ct))" -d 'File with the password for basic auth'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l kubeconfig -xka "(__fish_complete_path (commandline -ct))" -d 'Kubeconfig of the cluster (default: in a pod, the cluster that the pod runs in)'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l context -x -d 'Context of the kubeconfig to use (default: its current context)'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l log-format -xka "text json" -d 'Format of log lines'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l log-level -xka "debug info warning error" -d 'Lowest level that is logged (default: info, or as --v says)'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -s v -l v -x -d 'Verbosity as in klog; 4 and higher mean the level debug'

@@ -5,10 +5,11 @@
 #    source ~/.local/share/bash_completion/tidewatch-recommender
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_tidewatch_recommender_subparsers=(run recommend backtest replay sizes doctor expander proportional schema)
+_shtab_tidewatch_recommender_subparsers=(init run recommend backtest replay sizes doctor expander proportional schema)
 
+_shtab_tidewatch_recommender_init_option_strings=(-h --help --version --out --cluster --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_run_option_strings=(-h --help --version --config --objects --dry-run --validate --bind-address --port --allowed-hosts --plain-bind-address --shutdown-delay --pin-cpu --kubeconfig --context --log-format --log-level -v --v)
-_shtab_tidewatch_recommender_recommend_option_strings=(-h --help --version --config --cluster --recommendation -o --output --explain --assume --without-node --add-pods --kubeconfig --context --log-format --log-level -v --v)
+_shtab_tidewatch_recommender_recommend_option_strings=(-h --help --version --config --workload --cluster --recommendation -o --output --explain --assume --without-node --add-pods --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_backtest_option_strings=(-h --help --version --config --recommendation --trace --query --prometheus-url --last --start --end --example --actuator --startup-seconds --load-per-replica --warm-up --step --missing --connections -o --output --series --plot --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_replay_option_strings=(-h --help --version --config --recommendation --prometheus-url --last --end --step --recording --startup-seconds -o --output --plot --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_sizes_option_strings=(-h --help --version -n --namespace --workload --last --end --percentile --margin --also-with-hpa -o --output --plot --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --log-format --log-level -v --v)
@@ -18,12 +19,27 @@ _shtab_tidewatch_recommender_proportional_option_strings=(-h --help --version --
 _shtab_tidewatch_recommender_schema_option_strings=(-h --help --version --out --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_option_strings=(-h --help --version)
 
+_shtab_tidewatch_recommender_init___out_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_init___cluster_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_init___prometheus_auth_config_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_init___prometheus_ca_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_init___prometheus_client_tls_cert_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_init___prometheus_client_tls_key_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_init___prometheus_token_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_init___prometheus_password_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_init___kubeconfig_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_run___config_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_run___objects_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_run___kubeconfig_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_recommend___config_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_recommend___cluster_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_recommend___add_pods_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_recommend___prometheus_auth_config_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_recommend___prometheus_ca_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_recommend___prometheus_client_tls_cert_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_recommend___prometheus_client_tls_key_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_recommend___prometheus_token_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_recommend___prometheus_password_file_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_recommend___kubeconfig_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_backtest___config_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_backtest___trace_COMPGEN=_shtab_compgen_files
@@ -54,10 +70,14 @@ _shtab_tidewatch_recommender_expander___client_ca_file_COMPGEN=_shtab_compgen_fi
 _shtab_tidewatch_recommender_proportional___kubeconfig_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_schema___out_COMPGEN=_shtab_compgen_files
 
+_shtab_tidewatch_recommender_init___prometheus_verb_choices=(GET POST)
+_shtab_tidewatch_recommender_init___log_format_choices=(text json)
+_shtab_tidewatch_recommender_init___log_level_choices=(debug info warning error)
 _shtab_tidewatch_recommender_run___log_format_choices=(text json)
 _shtab_tidewatch_recommender_run___log_level_choices=(debug info warning error)
 _shtab_tidewatch_recommender_recommend__o_choices=(text table json)
 _shtab_tidewatch_recommender_recommend___output_choices=(text table json)
+_shtab_tidewatch_recommender_recommend___prometheus_verb_choices=(GET POST)
 _shtab_tidewatch_recommender_recommend___log_format_choices=(text json)
 _shtab_tidewatch_recommender_recommend___log_level_choices=(debug info warning error)
 _shtab_tidewatch_recommender_backtest___actuator_choices=(scale hpa)
@@ -86,8 +106,12 @@ _shtab_tidewatch_recommender_proportional___log_format_choices=(text json)
 _shtab_tidewatch_recommender_proportional___log_level_choices=(debug info warning error)
 _shtab_tidewatch_recommender_schema___log_format_choices=(text json)
 _shtab_tidewatch_recommender_schema___log_level_choices=(debug info warning error)
-_shtab_tidewatch_recommender_pos_0_choices=(run recommend backtest replay sizes doctor expander proportional schema)
+_shtab_tidewatch_recommender_pos_0_choices=(init run recommend backtest replay sizes doctor expander proportional schema)
 
+_shtab_tidewatch_recommender_init__h_nargs=0
+_shtab_tidewatch_recommender_init___help_nargs=0
+_shtab_tidewatch_recommender_init___version_nargs=0
+_shtab_tidewatch_recommender_init___prometheus_auth_incluster_nargs=0
 _shtab_tidewatch_recommender_run__h_nargs=0
 _shtab_tidewatch_recommender_run___help_nargs=0
 _shtab_tidewatch_recommender_run___version_nargs=0
@@ -98,6 +122,7 @@ _shtab_tidewatch_recommender_recommend__h_nargs=0
 _shtab_tidewatch_recommender_recommend___help_nargs=0
 _shtab_tidewatch_recommender_recommend___version_nargs=0
 _shtab_tidewatch_recommender_recommend___explain_nargs=0
+_shtab_tidewatch_recommender_recommend___prometheus_auth_incluster_nargs=0
 _shtab_tidewatch_recommender_backtest__h_nargs=0
 _shtab_tidewatch_recommender_backtest___help_nargs=0
 _shtab_tidewatch_recommender_backtest___version_nargs=0

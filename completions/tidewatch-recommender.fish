@@ -50,7 +50,7 @@ function _shtab_tidewatch_recommender_using
   test "$_shtab_tidewatch_recommender_cmdpath" = "$argv"
 end
 
-set -g _shtab_tidewatch_recommender_commands run recommend backtest replay sizes doctor expander proportional schema
+set -g _shtab_tidewatch_recommender_commands init run recommend backtest replay sizes doctor expander proportional schema
 set -g _shtab_tidewatch_recommender_opts_with_value --actuator --add-pods --allowed-hosts --assume --bind-address --client-ca-file --cluster --config --configmap --connections --context --default-params --end --ignore-taints --kubeconfig --last --listen --load-per-replica --log-format --log-level --margin --max-sync-failures --missing --namespace --nodelabels --objects --out --output --percentile --plain-bind-address --plot --poll-period-seconds --port --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-header --prometheus-matchers --prometheus-password-file --prometheus-token-file --prometheus-url --prometheus-username --prometheus-verb --query --recommendation --recording --series --service-account --shutdown-delay --start --startup-seconds --step --target --tls-cert-file --tls-private-key-file --trace --v --warm-up --without-node --workload -n -o -v
 
 complete -c tidewatch-recommender -e
@@ -58,6 +58,28 @@ complete -c tidewatch-recommender -f
 
 complete -c tidewatch-recommender -n _shtab_tidewatch_recommender_using -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-recommender -n _shtab_tidewatch_recommender_using -l version -d 'show the program'"'"'s version and exit'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a init -d 'write a configuration that works, from what Prometheus holds'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -s h -l help -d 'show this help message and exit'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l version -d 'show the program'"'"'s version and exit'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'Folder for the file, which is created if it does not exist (default: the present folder)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l cluster -xka "(__fish_complete_path (commandline -ct))" -d 'Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-verb -xka "GET POST" -d 'HTTP method of queries (default: POST, and GET if the server refuses POST)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-auth-incluster -d 'Use the pod'"'"'s service account: its token, and its CA unless another CA is set'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-auth-config -xka "(__fish_complete_path (commandline -ct))" -d 'Kubeconfig whose credentials and CA to use'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-ca-file -xka "(__fish_complete_path (commandline -ct))" -d 'CA bundle to verify Prometheus with'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-client-tls-cert-file -xka "(__fish_complete_path (commandline -ct))" -d 'Client certificate'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-client-tls-key-file -xka "(__fish_complete_path (commandline -ct))" -d 'Private key of the client certificate'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-token-file -xka "(__fish_complete_path (commandline -ct))" -d 'File with a bearer token; changes take effect without a restart'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-header -x -d 'Header NAME=VALUE to send with every query; may be repeated'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-matchers -x -d 'Read only series with these labels, in every query: '"'"'cluster="eu-1"'"'"''
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-username -x -d 'User name for basic auth'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-password-file -xka "(__fish_complete_path (commandline -ct))" -d 'File with the password for basic auth'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l kubeconfig -xka "(__fish_complete_path (commandline -ct))" -d 'Kubeconfig of the cluster (default: in a pod, the cluster that the pod runs in)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l context -x -d 'Context of the kubeconfig to use (default: its current context)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l log-format -xka "text json" -d 'Format of log lines'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l log-level -xka "debug info warning error" -d 'Lowest level that is logged (default: warning, or as --v says)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -s v -l v -x -d 'Verbosity as in klog; 4 and higher mean the level debug'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a run -d 'decide repeatedly, publish recommendations, and scale targets'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using run' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using run' -l version -d 'show the program'"'"'s version and exit'
@@ -79,7 +101,8 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using run' -s
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a recommend -d 'calculate recommendations once, show all steps, write nothing'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l version -d 'show the program'"'"'s version and exit'
-complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'The configuration file'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'The configuration file; without one, --workload'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l workload -x -d 'NAMESPACE/NAME of one workload, in place of a file: its recommendation is deduced as `init` does'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l cluster -xka "(__fish_complete_path (commandline -ct))" -d 'Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l recommendation -x -d 'Only the recommendation of this name; may be repeated'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -s o -l output -xka "text table json" -d 'How the result is printed; table is another name for text'
@@ -87,6 +110,18 @@ complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recomme
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l assume -x -d 'NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has that number of pods'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l without-node -x -d 'The node is removed, and its pods need another node'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l add-pods -xka "(__fish_complete_path (commandline -ct))" -d 'Additional pods, or workloads with all of their pods: a file or a folder as for --cluster'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-verb -xka "GET POST" -d 'HTTP method of queries (default: POST, and GET if the server refuses POST)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-auth-incluster -d 'Use the pod'"'"'s service account: its token, and its CA unless another CA is set'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-auth-config -xka "(__fish_complete_path (commandline -ct))" -d 'Kubeconfig whose credentials and CA to use'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-ca-file -xka "(__fish_complete_path (commandline -ct))" -d 'CA bundle to verify Prometheus with'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-client-tls-cert-file -xka "(__fish_complete_path (commandline -ct))" -d 'Client certificate'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-client-tls-key-file -xka "(__fish_complete_path (commandline -ct))" -d 'Private key of the client certificate'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-token-file -xka "(__fish_complete_path (commandline -ct))" -d 'File with a bearer token; changes take effect without a restart'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-header -x -d 'Header NAME=VALUE to send with every query; may be repeated'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-matchers -x -d 'Read only series with these labels, in every query: '"'"'cluster="eu-1"'"'"''
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-username -x -d 'User name for basic auth'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l prometheus-password-file -xka "(__fish_complete_path (commandline -ct))" -d 'File with the password for basic auth'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l kubeconfig -xka "(__fish_complete_path (commandline -ct))" -d 'Kubeconfig of the cluster (default: in a pod, the cluster that the pod runs in)'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l context -x -d 'Context of the kubeconfig to use (default: its current context)'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using recommend' -l log-format -xka "text json" -d 'Format of log lines'

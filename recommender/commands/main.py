@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run_until_interrupted(PROGRAM, partial(run_until_nobody_reads, run))
 
 
-def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
+def _load(name: str) -> ProgramCommand:  # noqa: C901, PLR0911 - one for each command
     """Return a command; only the one that runs is imported."""
     if name == "run":
         from recommender.commands.run.command import run  # noqa: PLC0415 - see above
@@ -45,6 +45,10 @@ def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
         from recommender.commands.expander.flags import EXPANDER  # noqa: PLC0415 - see above
 
         return ProgramCommand(EXPANDER, expander)
+    if name == "init":
+        from recommender.commands.init.command import INIT, init  # noqa: PLC0415 - see above
+
+        return ProgramCommand(INIT, init)
     if name == "proportional":
         from recommender.commands.proportional.command import proportional  # noqa: PLC0415 - see above
         from recommender.commands.proportional.flags import PROPORTIONAL  # noqa: PLC0415 - see above
@@ -77,6 +81,7 @@ COMMANDS: Final = Program(
     version=program_version(),
     summary="How big a Kubernetes cluster and its workloads should be, and why.",
     commands={
+        "init": "write a configuration that works, from what Prometheus holds",
         "run": "decide repeatedly, publish recommendations, and scale targets",
         "recommend": "calculate recommendations once, show all steps, write nothing",
         "backtest": "replay recorded load: forecasts beside headroom at equal cost",

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.service.flags.parsing import flags_or_exit
 from recommender.commands.recommend.command import RECOMMEND, recommend
 from recommender.kubectl.program import PROGRAM
@@ -13,8 +14,8 @@ from recommender.kubectl.program import PROGRAM
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NOT_LIVE: Final = "cluster"
-"""The flag that replaces the cluster by files."""
+_NOT_TAKEN: Final = {"cluster", "workload", *(flag.name for flag in PROMETHEUS_FLAGS)}
+"""Flags that replace the cluster by files, or the configuration file."""
 
 WHAT_IF: Final = replace(
     RECOMMEND,
@@ -27,7 +28,9 @@ WHAT_IF: Final = replace(
         f"{PROGRAM} what-if --config recommender.yaml --assume shop/web:40",
         f"{PROGRAM} what-if --config recommender.yaml --without-node node-7 -o json",
     ),
-    flags=tuple(flag for flag in RECOMMEND.flags if flag.name != _NOT_LIVE),
+    flags=tuple(
+        replace(flag, required=flag.name == "config") for flag in RECOMMEND.flags if flag.name not in _NOT_TAKEN
+    ),
 )
 
 

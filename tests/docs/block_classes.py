@@ -45,7 +45,7 @@ RULES: Final = CHECKOUT / "rules" / "adapter"
 NOT_RUN: Final = {
     "serve": "serves until it is ended, with an API server and Prometheus; tests/adapter/commands/serve runs it",
     "explain": "asks Prometheus or a server; tests/adapter/commands/test_explain.py runs it",
-    "init": "asks Prometheus; tests/adapter/commands/init runs it",
+    "init": "asks Prometheus; tests/adapter/commands/init and tests/recommender/commands/init run it",
     "why": "asks an API server; tests/recommender/kubectl and tests/e2e/hpa run it",
     "what-if": "asks an API server; tests/recommender/kubectl runs it",
     "doctor": "asks an API server and Prometheus; tests/adapter/commands/doctor and test_doctor.py run it",

@@ -6,69 +6,47 @@ import os
 import shutil
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
 
 from adapter.foundation.cluster.files.reading import ClusterFilesError
-from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import BOOLEAN, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.kubernetes.access import access
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.time.clock import Clock
-from adapter.foundation.time.pace import UNPACED
 from recommender.commands.configuration_file import configuration_or_exit
+from recommender.commands.init.one_workload import configuration_of_workload
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
+from recommender.commands.recommend.deciding import query_values, records_of
 from recommender.commands.recommend.file_inputs import inputs_of_files
-from recommender.commands.recommend.load_inputs import QUERY_SECONDS, load_inputs
+from recommender.commands.recommend.load_inputs import load_inputs
 from recommender.commands.recommend.what_if import WHAT_IF_FLAGS, what_if_of, with_assumptions
 from recommender.commands.suggested_limits import with_suggested_limits
-from recommender.configuration.needs import needs_of_one, queries_of
-from recommender.decisions.failures import refused_record
-from recommender.decisions.inputs import ConfigMapData, Inputs
+from recommender.decisions.inputs import Inputs
 from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
-from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import ProcessMemoryStore
-from recommender.running.plans import plan_of
-from recommender.running.poll_decisions import PollDecisions
-from recommender.running.query_values import QueryValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adapter.foundation.cluster.values.state import Unknown
     from adapter.foundation.service.flags.table import FlagValues
+    from recommender.commands.init.deciding import ReadInputs
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import Record
-    from recommender.kinds.kind import Recommendation
 
 
-def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recommendation, Inputs]:
-    """Return both as they are once a missing ConfigMap has been created; a note says that it is missing now."""
-    for (namespace, name), default in needs_of_one(recommendation).config_maps.items():
-        found = inputs.config_maps.get((namespace, name))
-        if default is None or not isinstance(found, Observed) or found.value is not None:
-            continue
-        note = f"the ConfigMap {namespace}/{name} does not exist: these are the default parameters"
-        created: Observed[ConfigMapData | None] = Observed(ConfigMapData(default, ""), found.time)
-        recommendation = replace(recommendation, policy=replace(recommendation.policy, note=note))
-        inputs = replace(inputs, config_maps={**inputs.config_maps, (namespace, name): created})
-    return recommendation, inputs
-
-
-_QUERIES_AT_ONCE = 8
 _WIDTH: Final = 80
 """Of a line that is printed to something else than a terminal."""
 
@@ -83,10 +61,15 @@ RECOMMEND = CommandFlags(
     ),
     examples=(
         f"{PROGRAM} recommend --config recommender.yaml --cluster cluster.json",
-        f"{PROGRAM} recommend --config recommender.yaml --assume shop/web:40 -o json",
+        f"{PROGRAM} recommend --workload shop/web --prometheus-url http://prometheus:9090",
     ),
     flags=(
-        Flag(name="config", kind=PATH, help="The configuration file.", required=True),
+        Flag(name="config", kind=PATH, help="The configuration file; without one, --workload."),
+        Flag(
+            name="workload",
+            kind=TEXT,
+            help="NAMESPACE/NAME of one workload, in place of a file: its recommendation is deduced as `init` does.",
+        ),
         Flag(
             name="cluster",
             kind=PATH,
@@ -113,6 +96,7 @@ RECOMMEND = CommandFlags(
             help="Also print each step to the sizes of node groups, each refusal, and each node that stays.",
         ),
         *WHAT_IF_FLAGS,
+        *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *QUIET_LOG_FLAGS,
     ),
@@ -129,15 +113,15 @@ def recommend(arguments: Sequence[str]) -> NoReturn:
 
 def _recommend(values: FlagValues) -> NoReturn:
     try:
-        _, configuration = configuration_or_exit(values)
+        configuration, read_inputs = _asked(values)
         configuration = _select_entries(configuration, values.texts("recommendation"))
         configuration = with_suggested_limits(configuration, values)
         question = what_if_of(values, configuration)
-        configuration, inputs = with_assumptions(configuration, _inputs(values, configuration), question)
+        configuration, inputs = with_assumptions(configuration, _inputs(configuration, read_inputs), question)
     except (UsageError, ClusterFilesError, KubernetesError) as error:
         exit_for_usage(PROGRAM, str(error))
     now = time.time()
-    records = _records(configuration, inputs, now)
+    records = records_of(configuration, inputs, now)
     _print(values, records, now)
     sys.exit(0 if all(record.has_value for record in records) else 1)
 
@@ -160,33 +144,40 @@ def _select_entries(configuration: Configuration, names: tuple[str, ...]) -> Con
     )
 
 
-def _inputs(values: FlagValues, configuration: Configuration) -> Inputs:
+def _asked(values: FlagValues) -> tuple[Configuration, ReadInputs]:
+    """Return the configuration of the file, or of the one workload, and how the cluster is read."""
+    if values.path("config") is not None and values.text("workload"):
+        raise UsageError("--config and --workload cannot be combined: use --recommendation to choose one of the file")
+    if values.text("workload"):
+        found = configuration_of_workload(values)
+        for note in found.notes:
+            print(f"{PROGRAM}: {printable(note)}", file=sys.stderr)  # noqa: T201 - what a person reads
+        return found.configuration, found.read_inputs
+    for name in sorted(values.given):
+        if name.startswith("prometheus-"):
+            raise UsageError(f"--{name} is for --workload: with --config, `prometheus` of the file says what is asked")
+    if "config" not in values.given:
+        raise UsageError("--config is missing: name the configuration file, or a workload with --workload")
+    return configuration_or_exit(values)[1], partial(_read_inputs, values)
+
+
+def _inputs(configuration: Configuration, read_inputs: ReadInputs) -> Inputs:
     if configuration.refused and not configuration.recommendations:
         # What is wrong with the configuration is the answer; objects that nothing asks for must not hide it.
         return Inputs()
     # First, since they may take long: what is read afterwards is still fresh when the decisions are made.
     loads = load_inputs(configuration)
-    queries = _query_values(configuration)
+    queries = query_values(configuration)
+    return replace(read_inputs(configuration), queries=queries, loads=loads)
+
+
+def _read_inputs(values: FlagValues, configuration: Configuration) -> Inputs:
     path = values.path("cluster")
     if path is not None:
-        return replace(inputs_of_files(path, configuration, time.time()), queries=queries, loads=loads)
+        return inputs_of_files(path, configuration, time.time())
     if not configuration.recommendations:
         return Inputs()
-    return replace(inputs_of_cluster(_client(values), configuration), queries=queries, loads=loads)
-
-
-def _query_values(configuration: Configuration) -> dict[str, Observed[float] | Unknown]:
-    """Return the value of each query; none of them waits for another one that is slow."""
-    queries = sorted(queries_of(configuration))
-    if not queries:
-        return {}
-    values = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
-    values.use(configuration.prometheus)
-    try:
-        with ThreadPoolExecutor(_QUERIES_AT_ONCE) as threads:
-            return dict(zip(queries, threads.map(values.value, queries), strict=True))
-    finally:
-        values.close()
+    return inputs_of_cluster(_client(values), configuration)
 
 
 def _client(values: FlagValues) -> KubernetesClient:
@@ -195,27 +186,6 @@ def _client(values: FlagValues) -> KubernetesClient:
         return KubernetesClient(access(str(kubeconfig) if kubeconfig else None, values.text("context") or None))
     except KubernetesError as error:
         raise UsageError(f"{error}; or give --cluster FILE to do without a cluster") from error
-
-
-def _records(configuration: Configuration, inputs: Inputs, now: float) -> list[Record]:
-    """Return the records in the order of the file; with `forEach` one for each target."""
-    lines = {each.policy.name: each.line for each in configuration.recommendations}
-    recommendations = []
-    for each in configuration.recommendations:
-        recommendation, inputs = with_defaults(each, inputs)
-        recommendations.append(recommendation)
-    plan = plan_of(replace(configuration, recommendations=tuple(recommendations)))
-    decided = PollDecisions(Memories(ProcessMemoryStore()), _Unmeasured(), Clock()).decided(plan, inputs, now)
-    found = [(lines[each.name], decision.record) for each in decided for decision in each.decisions]
-    found += [(each.line, refused_record(each, now)) for each in configuration.refused]
-    return [record for _, record in sorted(found, key=lambda item: item[0])]
-
-
-class _Unmeasured:
-    """Decisions that are made once are not measured."""
-
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Do nothing."""
 
 
 def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:

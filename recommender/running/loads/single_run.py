@@ -51,6 +51,16 @@ def load_inputs_once(
     return found
 
 
+def load_inputs_at_start(configuration: Configuration, queries: QueryValues) -> Mapping[str, LoadInputs | Unknown]:
+    """Return the loads by recommendation, as a recommender that has just started sees them: no model has learned."""
+    found: dict[str, LoadInputs | Unknown] = {}
+    for need in load_needs_of(configuration):
+        source = LoadSource(queries, _SingleHistory(), DelayMeter(), Predictor(LearnedModels()), _Silent())
+        loads = source.load(need)
+        found[need.name] = loads.value if isinstance(loads, Observed) else loads
+    return found
+
+
 class _SingleHistory:
     """The history of the recommendation at hand."""
 

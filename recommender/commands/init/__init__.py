@@ -1,0 +1,1 @@
+"""`tidewatch-recommender init`."""

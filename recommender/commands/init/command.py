@@ -1,0 +1,133 @@
+"""`tidewatch-recommender init`: a configuration that works now, from what Prometheus and the cluster know."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from adapter.foundation.cluster.files.reading import ClusterFilesError
+from adapter.foundation.exporters.held_series import IncompleteAnswerError
+from adapter.foundation.files.new_files import NewFilesError, refuse_existing, write_new_files
+from adapter.foundation.options.cluster import CLUSTER_FLAGS
+from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.questions import ask_on_terminal
+from adapter.foundation.reports.terminal import printable
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
+from adapter.foundation.service.runtime.garbage_collector import rare_collections
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from recommender.commands.init.answering import answered
+from recommender.commands.init.asked_sources import QUERY_SECONDS, asked_sources
+from recommender.commands.init.configuration_text import configuration_text, found_by_service, prometheus_lines
+from recommender.commands.init.deciding import decided_now, value_sentence
+from recommender.commands.init.proposing import ProposedEntries, proposed_entries
+from recommender.commands.program import PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.service.flags.table import FlagValues
+
+FILE: Final = "recommender.yaml"
+
+INIT = CommandFlags(
+    program=f"{PROGRAM} init",
+    version=program_version(),
+    summary=(
+        "Looks up what follows the load in Prometheus and the cluster, and writes a configuration that works now and "
+        "scales nothing. Never overwrites a file. Exits with status 1 if it finds nothing to recommend, and with 2 if "
+        "Prometheus or the cluster cannot be read or the file cannot be written."
+    ),
+    examples=(
+        f"{PROGRAM} init --kubeconfig kubeconfig --out tidewatch",
+        f"{PROGRAM} init --prometheus-url http://prometheus:9090 --cluster cluster.json",
+    ),
+    flags=(
+        Flag(
+            name="out",
+            kind=PATH,
+            default=Path(),
+            help="Folder for the file, which is created if it does not exist (default: the present folder).",
+        ),
+        Flag(
+            name="cluster",
+            kind=PATH,
+            help="Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml. "
+            "They replace the cluster.",
+        ),
+        *PROMETHEUS_FLAGS,
+        *CLUSTER_FLAGS,
+        *QUIET_LOG_FLAGS,
+    ),
+)
+
+
+def init(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(INIT, arguments, os.environ)
+    configure_quiet_logs_by(values)
+    try:
+        with rare_collections():
+            lines = _written(values)
+    except PrometheusError as error:
+        exit_for_usage(PROGRAM, f"Prometheus: {error.cause}: check --prometheus-url and the other --prometheus flags")
+    except (
+        UsageError,
+        SettingsError,
+        IncompleteAnswerError,
+        NewFilesError,
+        KubernetesError,
+        ClusterFilesError,
+    ) as error:
+        exit_for_usage(PROGRAM, str(error))
+    if lines is None:
+        print(  # noqa: T201 - what a person reads
+            f"{PROGRAM}: neither the load of a workload nor a known add-on was found: let Prometheus scrape an "
+            "exporter that docs/init.md lists, or give --kubeconfig or --cluster",
+            file=sys.stderr,
+        )
+        sys.exit(1)
+    print("\n".join(map(printable, lines)))  # noqa: T201 - what was asked for
+    sys.exit(0)
+
+
+def _written(values: FlagValues) -> list[str] | None:
+    """Write the file, and return what it holds; None if there is nothing to write. Raises the errors of the command."""
+    folder = values.path("out") or Path()
+    refuse_existing(folder, (FILE,))
+    with asked_sources(values) as sources:
+        found, seen = sources.prometheus, sources.seen
+        entries = proposed_entries(sources.queries, seen, QUERY_SECONDS)
+    entries = ProposedEntries(tuple(answered(each, ask_on_terminal) for each in entries.drafts), entries.unused)
+    if not entries.drafts:
+        return None
+    stated = prometheus_lines(
+        found_by_service(found.settings) if found.is_behind_api_server else found.settings, found.url
+    )
+    source = f"Recommendations for what {found.url} held at {_now()}, written by `{PROGRAM} init`."
+    header = (
+        f"{source} The values are those of that moment. Nothing is scaled until you write `outputs: [scale]`.",
+        f"Start `{PROGRAM} run --config {folder / FILE}`: sizes are forecasts there, once the models have learned.",
+    )
+    text = configuration_text(header, stated, entries.drafts, {}, entries.unused)
+    _, records = decided_now(text, found.settings, seen.read_inputs)
+    now = {record.name: value_sentence(record) for record in records}
+    write_new_files(folder, {FILE: configuration_text(header, stated, entries.drafts, now, entries.unused)})
+    lines = [f"{folder / FILE}: {len(now)} {'recommendation' if len(now) == 1 else 'recommendations'}"]
+    lines += [f"  {name}: {value}" for name, value in now.items()]
+    lines += [
+        f"  {draft.name}: left as a comment: {' '.join(fact.question for fact in draft.missing)}"
+        for draft in entries.drafts
+        if draft.missing
+    ]
+    return lines
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,151 @@
+"""Drafts of recommendations: what is deduced of each, why, and what only a person knows (pure)."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.objects.durations import format_duration
+from adapter.foundation.objects.quantities import quantity_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from adapter.foundation.exporters.pod_names import LikelyWorkload
+    from recommender.commands.init.addons import SizedAddon
+    from recommender.commands.init.workload_loads import CarriedLoad, WorkloadLoad
+
+_LONGEST_NAME: Final = 63
+_LONGEST_STARTUP_SECONDS: Final = 3600.0
+"""A pod that became ready later was probably not ready for a while, long after it had started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deduced:
+    """A value of the configuration, and the reason for it."""
+
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFact:
+    """A value that only a person knows."""
+
+    key: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An entry of `recommendations`."""
+
+    name: str
+    notes: tuple[str, ...]
+    """What is known of it, as sentences."""
+    lines: tuple[str, ...]
+    """The entry, without the indentation of the list."""
+    missing: tuple[MissingFact, ...] = ()
+    """With any of these, the entry is written as a comment."""
+
+
+def load_per_replica(carried: CarriedLoad | None) -> Deduced | None:
+    """Return what pods carried, as a quantity."""
+    return None if carried is None else Deduced(quantity_of(carried.load), carried.reason)
+
+
+def horizon(startups: Sequence[float]) -> Deduced | None:
+    """Return the median start-up time of pods; None if none is known."""
+    usable = [seconds for seconds in startups if 0 <= seconds <= _LONGEST_STARTUP_SECONDS]
+    if not usable:
+        return None
+    seconds = max(1, math.ceil(statistics.median(usable)))
+    pods = "the only pod that is ready" if len(usable) == 1 else f"half of the {len(usable)} pods that are ready"
+    return Deduced(format_duration(seconds), f"{pods} took that long from creation to readiness, or less")
+
+
+def predictive_draft(load: WorkloadLoad, name: str, per_replica: Deduced | None, startup: Deduced | None) -> Draft:
+    """Return the entry of a workload whose load is known."""
+    workload, known = load.workload, load.known
+    where = f"{workload.namespace}/{workload.name}"
+    notes = [
+        f"{workload.kind} {where}: {known.series} ({known.exporter}) is the number of {known.meaning}."
+        if known.type.value == "gauge"
+        else f"{workload.kind} {where}: the rate of {known.series} ({known.exporter}): {known.meaning}."
+    ]
+    missing: list[MissingFact] = []
+    if per_replica is None:
+        missing.append(MissingFact("loadPerReplica", f"How much of this load can one pod of {where} serve?"))
+    else:
+        notes.append(f"loadPerReplica is {per_replica.reason}. Write what a pod can bear once you have tested it.")
+    if startup is None:
+        missing.append(MissingFact("horizon", f"How long does a pod of {where} take until it serves, such as 90s?"))
+    else:
+        notes.append(f"horizon: {startup.reason}.")
+    lines = (
+        f"- name: {name}",
+        "  predictive:",
+        f"    load: {json.dumps(load.query)}",
+        f"    loadPerReplica: {'' if per_replica is None else per_replica.value}".rstrip(),
+        f"    horizon: {'' if startup is None else startup.value}".rstrip(),
+        _target(workload),
+        "  outputs: [metric]",
+    )
+    return Draft(name, tuple(notes), lines, tuple(missing))
+
+
+def addon_draft(found: SizedAddon, name: str) -> Draft:
+    """Return the entry of an add-on, which never gets smaller than it is now."""
+    workload = found.workload
+    size = f"{found.replicas} {'replica' if found.replicas == 1 else 'replicas'}"
+    notes = (
+        f"{workload.kind} {workload.namespace}/{workload.name} has {size} now, which is the least size here.",
+        f"The ratios are from {found.addon.source}.",
+    )
+    lines = (
+        f"- name: {name}",
+        "  proportional:",
+        f"    linear: {{{found.addon.ratios}, min: {found.replicas}}}",
+        _target(workload),
+        "  outputs: [metric]",
+    )
+    return Draft(name, notes, lines)
+
+
+def nodes_draft(label: str, labelled: int, nodes: int, name: str) -> Draft:
+    """Return the entry of the cluster's size, which is reported and never written."""
+    notes = (
+        f"Node groups by the label {label}, which {labelled} of {nodes} nodes have.",
+        "It only reports: the autoscaler of the cloud stays in charge.",
+        "Write min and max of your groups, which default to 0 and 1000.",
+    )
+    lines = (
+        f"- name: {name}",
+        "  clusterSize:",
+        f"    nodeGroups: {{byLabel: {{key: {json.dumps(label)}}}}}",
+        "  outputs: [metric]",
+    )
+    return Draft(name, notes, lines)
+
+
+def entry_name(workload: LikelyWorkload, taken: Collection[str], names: Mapping[str, int]) -> str:
+    """Return a name that no other entry has: that of the workload, with the namespace where several share it.
+
+    `names` counts the workloads by name.
+    """
+    plain = workload.name.replace(".", "-")
+    wanted = plain if names.get(workload.name, 0) <= 1 else f"{workload.namespace}-{plain}"
+    for number in range(1, len(taken) + 2):
+        suffix = "" if number == 1 else f"-{number}"
+        name = f"{wanted[: _LONGEST_NAME - len(suffix)].rstrip('-')}{suffix}"
+        if name not in taken:
+            return name
+    raise AssertionError(wanted)
+
+
+def _target(workload: LikelyWorkload) -> str:
+    name, namespace = json.dumps(workload.name), json.dumps(workload.namespace)
+    return f"  targets: [{{apiVersion: apps/v1, kind: {workload.kind}, namespace: {namespace}, name: {name}}}]"

@@ -1,0 +1,148 @@
+"""Puts together what Prometheus and the cluster know, as drafts of recommendations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.exporters.held_series import held_metrics, recognise_each
+from adapter.foundation.exporters.known_metrics import RATE_WINDOW, MetricSubject, SeriesType
+from adapter.foundation.exporters.table import KNOWN
+from adapter.foundation.sources.kubernetes.writing import ObjectClient
+from recommender.commands.init.addons import addons_of, node_group_label
+from recommender.commands.init.cluster_reading import documents_of_files, documents_of_server
+from recommender.commands.init.deciding import inputs_by_documents, inputs_by_files, inputs_by_server
+from recommender.commands.init.drafts import (
+    addon_draft,
+    entry_name,
+    horizon,
+    load_per_replica,
+    nodes_draft,
+    predictive_draft,
+)
+from recommender.commands.init.kube_state_cluster import documents_of_kube_state, startups_of_kube_state
+from recommender.commands.init.seen_cluster import SeenCluster, seen_in
+from recommender.commands.init.workload_loads import carried_load, loads_of_workloads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from adapter.foundation.exporters.known_metrics import KnownMetric
+    from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from adapter.foundation.sources.prometheus.budget import Queries
+    from recommender.commands.init.deciding import ReadInputs
+    from recommender.commands.init.drafts import Draft
+    from recommender.commands.init.workload_loads import WorkloadLoad
+
+MOST_LOADS: Final = 50
+"""Number of workloads for which an entry is written: each takes three queries."""
+_NODES: Final = "nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSources:
+    """Where facts of the cluster come from; without both, from kube-state-metrics."""
+
+    files: Path | None
+    client: KubernetesClient | None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What there is to make recommendations of."""
+
+    cluster: SeenCluster
+    loads: tuple[WorkloadLoad, ...]
+    unused: tuple[str, ...]
+    """Series that are no load of one workload, as sentences."""
+    read_inputs: ReadInputs
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedEntries:
+    """The drafts, and what was found and is not used."""
+
+    drafts: tuple[Draft, ...]
+    unused: tuple[str, ...]
+
+
+def look_around(client: Queries, sources: SeenSources, timeout_seconds: float) -> Surroundings:
+    """Return the loads and the cluster. Raises PrometheusError, IncompleteAnswerError, and those of the sources."""
+    usable, unlabelled = recognise_each(client, held_metrics(client, KNOWN, timeout_seconds), timeout_seconds)
+    loads, unanswered = loads_of_workloads(client, usable, timeout_seconds)
+    cluster, read = _cluster(client, sources, {load.workload.namespace for load in loads}, timeout_seconds)
+    known = [load for load in loads if not cluster.replicas or load.workload in cluster.replicas]
+    unused = [*_not_of_one_workload(usable), *map(_unused, (*unlabelled, *unanswered))]
+    unused += [
+        f"{load.known.series}: its pods look like those of {load.workload.kind} {load.workload.namespace}/"
+        f"{load.workload.name}, which does not exist."
+        for load in loads
+        if load not in known
+    ]
+    if len(known) > MOST_LOADS:
+        unused.append(f"{len(known) - MOST_LOADS} more workloads have such metrics; those with the most pods are here.")
+        largest = sorted(known, key=lambda load: -load.pods)[:MOST_LOADS]
+        known = [load for load in known if load in largest]
+    return Surroundings(cluster, tuple(known), tuple(unused), read)
+
+
+def proposed_entries(client: Queries, seen: Surroundings, timeout_seconds: float) -> ProposedEntries:
+    """Return the drafts. Raises PrometheusError, IncompleteAnswerError."""
+    addons = addons_of(seen.cluster)
+    workloads = [load.workload for load in seen.loads]
+    workloads += [each.workload for each in addons if each.workload not in workloads]
+    names = Counter(workload.name for workload in workloads)
+    drafts: dict[str, Draft] = {}
+    for load in seen.loads:
+        per_replica = load_per_replica(carried_load(client, load, timeout_seconds))
+        startup = horizon(seen.cluster.startup_seconds.get(load.workload, ()))
+        name = entry_name(load.workload, drafts, names)
+        drafts[name] = predictive_draft(load, name, per_replica, startup)
+    sized_by_load = {load.workload for load in seen.loads}
+    for addon in addons:
+        # One entry a workload: DNS servers publish their requests, but nobody predicts them.
+        if addon.workload not in sized_by_load:
+            name = entry_name(addon.workload, drafts, names)
+            drafts[name] = addon_draft(addon, name)
+    label = node_group_label(seen.cluster)
+    if label is not None:
+        name = _NODES if _NODES not in drafts else f"{_NODES}-of-cluster"
+        drafts[name] = nodes_draft(*label, len(seen.cluster.node_labels), name)
+    return ProposedEntries(tuple(drafts.values()), seen.unused)
+
+
+def _cluster(
+    client: Queries, sources: SeenSources, namespaces: Iterable[str], timeout_seconds: float
+) -> tuple[SeenCluster, ReadInputs]:
+    """Return the facts of the cluster, and how decisions get theirs."""
+    if sources.files is not None:
+        return seen_in(documents_of_files(sources.files)), inputs_by_files(sources.files)
+    if sources.client is not None:
+        documents = documents_of_server(ObjectClient(sources.client), namespaces)
+        return seen_in(documents), inputs_by_server(sources.client)
+    made = documents_of_kube_state(client, timeout_seconds)
+    # The nodes' labels are hardly ever in kube-state-metrics, and pending pods not in the form that sizes need.
+    seen = replace(seen_in(made), startup_seconds=startups_of_kube_state(client, timeout_seconds), node_labels=())
+    return seen, inputs_by_documents(made)
+
+
+def _not_of_one_workload(metrics: Sequence[RecognisedMetric]) -> Iterable[str]:
+    for metric in metrics:
+        known = metric.known
+        if known.subject is not MetricSubject.POD:
+            yield (
+                f"{known.exporter}: {known.series} ({known.meaning}): no series tells which workload works on it. "
+                f"Write an entry with that workload as its target, and a load such as sum({_load_of(known)})."
+            )
+
+
+def _load_of(known: KnownMetric) -> str:
+    series = f"{known.series}{{{known.matchers or '…'}}}"
+    return f"rate({series}[{RATE_WINDOW}])" if known.type is SeriesType.COUNTER else series
+
+
+def _unused(unused: UnusedMetric) -> str:
+    return f"{unused.known.exporter}: {unused.known.series}: {unused.reason}: {unused.fix}."

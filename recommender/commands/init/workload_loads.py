@@ -1,0 +1,153 @@
+"""Finds the load of each workload in the series of exporters, and what its pods carried of it."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.exporters.held_series import ASKING_AGAIN, IncompleteAnswerError, samples_of
+from adapter.foundation.exporters.known_metrics import RATE_WINDOW, MetricSubject, SeriesType
+from adapter.foundation.exporters.pod_names import pod_pattern, workload_of
+from adapter.foundation.exporters.recognition import ObjectKey, UnusedMetric
+from adapter.foundation.promql.quoting import go_quoted
+from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusUnreachableError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adapter.foundation.exporters.known_metrics import KnownMetric
+    from adapter.foundation.exporters.pod_names import LikelyWorkload
+    from adapter.foundation.exporters.recognition import RecognisedMetric
+    from adapter.foundation.sources.prometheus.budget import Queries
+
+HISTORY: Final = "14d"
+"""The default of a recommendation's `history`."""
+_STEP: Final = "10m"
+_STEPS_OF_A_DAY: Final = 144
+_BUSY_QUANTILE: Final = 0.95
+_ANY_QUANTILE: Final = 1.0
+_DIGITS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadLoad:
+    """The load of a workload."""
+
+    workload: LikelyWorkload
+    known: KnownMetric
+    query: str
+    """PromQL with one value: the load of all pods together."""
+    per_pod_query: str
+    """PromQL with one value: the same for the average of its pods."""
+    now: float
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedLoad:
+    """What one pod carried on average."""
+
+    load: float
+    reason: str
+    """Of what time it is, as a sentence without a full stop."""
+
+
+def loads_of_workloads(
+    client: Queries, metrics: Sequence[RecognisedMetric], timeout_seconds: float
+) -> tuple[list[WorkloadLoad], list[UnusedMetric]]:
+    """Return the load of each workload, by its first metric that follows the load, and metrics that have no answer.
+
+    A query that fails costs its own metric; raises PrometheusError if Prometheus is away or refuses the credentials.
+    """
+    found: dict[LikelyWorkload, WorkloadLoad] = {}
+    unused: list[UnusedMetric] = []
+    for metric in metrics:
+        if metric.known.subject is not MetricSubject.POD or not metric.known.scales:
+            continue
+        try:
+            by_workload = _values_by_workload(client, metric, timeout_seconds)
+        except (PrometheusUnreachableError, AuthenticationRefusedError):
+            raise
+        except (PrometheusError, IncompleteAnswerError) as error:
+            unused.append(UnusedMetric(metric.known, f"its query has no answer: {error}", ASKING_AGAIN))
+            continue
+        for workload, values in by_workload.items():
+            found.setdefault(workload, _load(metric, workload, values))
+    by_name = sorted(found.values(), key=lambda each: (each.workload.namespace, each.workload.name, each.workload.kind))
+    return by_name, unused
+
+
+def carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
+    """Return what pods carried in the busy hours of the history; None if that is not known, or nothing.
+
+    A history that Prometheus cannot calculate is not known; raises PrometheusError if it is away or refuses the
+    credentials.
+    """
+    try:
+        return _carried_load(client, load, timeout_seconds)
+    except (PrometheusUnreachableError, AuthenticationRefusedError):
+        raise
+    except (PrometheusError, IncompleteAnswerError):
+        return None
+
+
+def _carried_load(client: Queries, load: WorkloadLoad, timeout_seconds: float) -> CarriedLoad | None:
+    """Return what `carried_load` does; raises also for a query that fails."""
+    window = f"({load.per_pod_query})[{HISTORY}:{_STEP}]"
+    steps = _one_value(client, f"count_over_time({window})", timeout_seconds) or 0.0
+    is_long = steps >= _STEPS_OF_A_DAY
+    quantile = _BUSY_QUANTILE if is_long else _ANY_QUANTILE
+    carried = _one_value(client, f"quantile_over_time({quantile:g}, {window})", timeout_seconds)
+    if not is_long:
+        # The steps of a short history may all lie before its first sample.
+        present = _one_value(client, load.per_pod_query, timeout_seconds)
+        carried = max((value for value in (carried, present) if value is not None), default=None)
+    if carried is None or carried <= 0:
+        return None
+    rounded = float(f"{carried:.{_DIGITS}g}")
+    if is_long:
+        days = steps / _STEPS_OF_A_DAY
+        reason = f"the load of an average pod in busy hours: 95 % of the last {days:.3g} days had no more"
+        return CarriedLoad(rounded, reason)
+    return CarriedLoad(rounded, "the most that an average pod carried so far, with less than a day known")
+
+
+def _values_by_workload(
+    client: Queries, metric: RecognisedMetric, timeout_seconds: float
+) -> Mapping[LikelyWorkload, list[float]]:
+    namespace, pod = metric.namespace_label or "", metric.object_label or ""
+    by_workload: defaultdict[LikelyWorkload, list[float]] = defaultdict(list)
+    series = _value(metric.known, [f'{namespace}!=""', f'{pod}!=""'])
+    for sample in samples_of(client, f"sum by ({namespace}, {pod}) ({series})", timeout_seconds):
+        workload = workload_of(ObjectKey(sample.labels.get(namespace, ""), sample.labels.get(pod, "")))
+        if workload is not None and math.isfinite(sample.value) and sample.value >= 0:
+            by_workload[workload].append(sample.value)
+    return by_workload
+
+
+def _load(metric: RecognisedMetric, workload: LikelyWorkload, values: Sequence[float]) -> WorkloadLoad:
+    pod = metric.object_label or ""
+    matchers = [
+        f"{metric.namespace_label}={go_quoted(workload.namespace)}",
+        f"{pod}=~{go_quoted(pod_pattern(workload))}",
+    ]
+    value = _value(metric.known, matchers)
+    total = f"sum({value})"
+    per_pod = f"{total} / count(group by ({pod}) ({value}))"
+    return WorkloadLoad(workload, metric.known, total, per_pod, sum(values), len(values))
+
+
+def _value(known: KnownMetric, matchers: Sequence[str]) -> str:
+    series = f"{known.series}{{{','.join(filter(None, [known.matchers, *matchers]))}}}"
+    return f"rate({series}[{RATE_WINDOW}])" if known.type is SeriesType.COUNTER else series
+
+
+def _one_value(client: Queries, query: str, timeout_seconds: float) -> float | None:
+    values = [sample.value for sample in samples_of(client, query, timeout_seconds)]
+    return values[0] if len(values) == 1 and math.isfinite(values[0]) else None

@@ -1,0 +1,78 @@
+"""Decides each recommendation once, from inputs that are known, without a memory."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Observed
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.pace import UNPACED
+from recommender.commands.recommend.load_inputs import QUERY_SECONDS
+from recommender.configuration.needs import needs_of_one, queries_of
+from recommender.decisions.failures import refused_record
+from recommender.decisions.inputs import ConfigMapData
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.plans import plan_of
+from recommender.running.poll_decisions import PollDecisions
+from recommender.running.query_values import QueryValues
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import Unknown
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.record import Record
+    from recommender.kinds.kind import Recommendation
+
+_QUERIES_AT_ONCE = 8
+
+
+def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recommendation, Inputs]:
+    """Return both as they are once a missing ConfigMap has been created; a note says that it is missing now."""
+    for (namespace, name), default in needs_of_one(recommendation).config_maps.items():
+        found = inputs.config_maps.get((namespace, name))
+        if default is None or not isinstance(found, Observed) or found.value is not None:
+            continue
+        note = f"the ConfigMap {namespace}/{name} does not exist: these are the default parameters"
+        created: Observed[ConfigMapData | None] = Observed(ConfigMapData(default, ""), found.time)
+        recommendation = replace(recommendation, policy=replace(recommendation.policy, note=note))
+        inputs = replace(inputs, config_maps={**inputs.config_maps, (namespace, name): created})
+    return recommendation, inputs
+
+
+def query_values(configuration: Configuration) -> dict[str, Observed[float] | Unknown]:
+    """Return the value of each query; none of them waits for another one that is slow."""
+    queries = sorted(queries_of(configuration))
+    if not queries:
+        return {}
+    values = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
+    values.use(configuration.prometheus)
+    try:
+        with ThreadPoolExecutor(_QUERIES_AT_ONCE) as threads:
+            return dict(zip(queries, threads.map(values.value, queries), strict=True))
+    finally:
+        values.close()
+
+
+def records_of(configuration: Configuration, inputs: Inputs, now: float) -> list[Record]:
+    """Return the records in the order of the file; with `forEach` one for each target."""
+    lines = {each.policy.name: each.line for each in configuration.recommendations}
+    recommendations = []
+    for each in configuration.recommendations:
+        recommendation, inputs = with_defaults(each, inputs)
+        recommendations.append(recommendation)
+    plan = plan_of(replace(configuration, recommendations=tuple(recommendations)))
+    decided = PollDecisions(Memories(ProcessMemoryStore()), _Unmeasured(), Clock()).decided(plan, inputs, now)
+    found = [(lines[each.name], decision.record) for each in decided for decision in each.decisions]
+    found += [(each.line, refused_record(each, now)) for each in configuration.refused]
+    return [record for _, record in sorted(found, key=lambda item: item[0])]
+
+
+class _Unmeasured:
+    """Decisions that are made once are not measured."""
+
+    def decided(self, recommendation: str, seconds: float) -> None:
+        """Do nothing."""

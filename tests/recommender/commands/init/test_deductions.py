@@ -1,0 +1,107 @@
+"""What is deduced of a workload, and what becomes of the answers at a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.exporters.pod_names import LikelyWorkload
+from adapter.foundation.objects.names import is_namespace_name
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from recommender.commands.init.addons import addons_of, node_group_label
+from recommender.commands.init.answering import answered
+from recommender.commands.init.configuration_text import prometheus_lines
+from recommender.commands.init.drafts import Draft, MissingFact, entry_name, horizon
+from recommender.commands.init.seen_cluster import SeenCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DRAFT = Draft(
+    "web",
+    (),
+    ("- name: web", "    loadPerReplica:", "    horizon:"),
+    (MissingFact("loadPerReplica", "How much?"), MissingFact("horizon", "How long?")),
+)
+
+
+@pytest.mark.parametrize(
+    ("startups", "value"),
+    [
+        ((40.0, 50.0), "45s"),
+        ((20.2,), "21s"),
+        ((0.0,), "1s"),
+        ((30.0, 90_000.0), "30s"),
+        ((90_000.0,), None),
+        ((), None),
+    ],
+    ids=["median", "rounded up", "at least a second", "was not ready for a while", "only that", "no pod"],
+)
+def test_the_horizon_is_the_median_start(startups: tuple[float, ...], value: str | None) -> None:
+    found = horizon(startups)
+
+    assert (None if found is None else found.value) == value
+
+
+@given(st.lists(st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,80}[a-z0-9])?", fullmatch=True), max_size=6))
+def test_each_entry_has_a_name_of_its_own_that_the_reader_takes(names: list[str]) -> None:
+    taken: list[str] = []
+    for name in names:
+        workload = LikelyWorkload("shop", "Deployment", name)
+        taken.append(entry_name(workload, taken, {name: names.count(name)}))
+
+    assert len(set(taken)) == len(taken)
+    assert all(map(is_namespace_name, taken))
+
+
+def test_answers_complete_an_entry() -> None:
+    answers = {"How much?": "25k", "How long?": "90s"}
+    found = answered(DRAFT, lambda question, _problem_of: answers[question])
+
+    assert found.lines == ("- name: web", "    loadPerReplica: 25k", "    horizon: 90s")
+    assert found.missing == ()
+
+
+def test_what_is_left_open_stays_a_question() -> None:
+    assert answered(DRAFT, lambda _question, _problem_of: "") == DRAFT
+
+
+@pytest.mark.parametrize("text", ["0", "-5", "many", "nan", "5 # comment", "5\nrecommendations: []"])
+def test_an_answer_that_the_reader_refuses_is_not_taken(text: str) -> None:
+    problems: list[str] = []
+
+    def ask(_question: str, problem_of: Callable[[str], str]) -> str:
+        problems.append(problem_of(text))
+        return ""
+
+    answered(DRAFT, ask)
+
+    assert all(problems)
+
+
+def test_only_addons_that_run_are_sized() -> None:
+    sizes = {"coredns": 2, "rke2-coredns-rke2-coredns": 1, "kube-dns": 0, "coredns-autoscaler": 1}
+    cluster = SeenCluster({LikelyWorkload("kube-system", "Deployment", name): size for name, size in sizes.items()})
+
+    assert [each.workload.name for each in addons_of(cluster)] == ["coredns", "rke2-coredns-rke2-coredns"]
+
+
+def test_node_groups_go_by_the_label_that_most_nodes_have() -> None:
+    gke, karpenter = {"cloud.google.com/gke-nodepool": "a"}, {"karpenter.sh/nodepool": "b"}
+
+    assert node_group_label(SeenCluster(node_labels=(gke, karpenter, karpenter, {}))) == ("karpenter.sh/nodepool", 2)
+    assert node_group_label(SeenCluster(node_labels=({},))) is None
+
+
+def test_no_secret_reaches_the_file() -> None:
+    settings = PrometheusSettings(
+        "http://me:secret@prometheus:9090/p?token=secret", headers=(("X-Scope-OrgID", "secret"),)
+    )
+
+    text = "\n".join(prometheus_lines(settings, settings.endpoint.shown))
+
+    assert "secret" not in text.replace("may be secret", "")
+    assert 'url: "http://prometheus:9090/p"' in text
