@@ -131,11 +131,11 @@ def test_a_store_of_several_clusters_needs_matchers(tmp_path: Path) -> None:
     assert contents(tmp_path) == {}
 
 
-def test_a_missing_address_is_wrong_usage(tmp_path: Path) -> None:
-    ended = run("init", f"--out={tmp_path}")
+def test_an_address_that_is_missing_without_a_cluster_is_wrong_usage(tmp_path: Path) -> None:
+    ended = run("init", f"--out={tmp_path}", f"--kubeconfig={tmp_path / 'none'}")
 
     assert (ended.code, ended.out) == (2, "")
-    assert "--prometheus-url is missing" in ended.error
+    assert "give --prometheus-url to do without a cluster" in ended.error
 
 
 def test_files_are_written_together_into_new_and_existing_folders(tmp_path: Path) -> None:
