@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from adapter.foundation.options.cluster import ClusterSettings
-    from recommender.commands.proportional.process import OneProcess
+    from recommender.commands.one_process.process import OneProcess
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.record import Record

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.foundation.web.hosts import AllowedHosts
+    from recommender.commands.one_process.process import OneProcess
     from recommender.commands.proportional.assembly import Running
-    from recommender.commands.proportional.process import OneProcess
     from recommender.decisions.publication import Publication
 
 _log = logging.getLogger(__name__)

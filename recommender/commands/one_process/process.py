@@ -1,4 +1,4 @@
-"""The one process of `proportional`: its tasks, its metrics, and its end."""
+"""The one process of a drop-in: its tasks, its metrics, and its end."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.process_telemetry import TaskMetrics, exposition, new_registry
 from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.service.server.plain import PlainAnswer
+from recommender.commands.one_process.port import LAST_POLL
 from recommender.commands.program import METRICS_PREFIX
-from recommender.commands.proportional.port import LAST_POLL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
-    from recommender.commands.proportional.port import Port
+    from recommender.commands.one_process.port import Port
 
 _log = logging.getLogger(__name__)
 
@@ -42,14 +42,20 @@ class OneProcess:
         self._stopping: list[Callable[[], None]] = []
         self._last_poll: Callable[[], PlainAnswer] = lambda: PlainAnswer(200, b"ok\n")
         self._more_metrics: Callable[[], bytes] = lambda: b""
+        self._more: Mapping[str, Callable[[], PlainAnswer]] = {}
 
     def on_stopping(self, callback: Callable[[], None]) -> None:
         """Register a callback for the start of the shutdown; the last one is called first."""
         self._stopping.append(callback)
 
-    def serve(self, last_poll: Callable[[], PlainAnswer], more_metrics: Callable[[], bytes]) -> None:
-        """Answer all paths of the port from now on; both functions answer from memory."""
-        self._last_poll, self._more_metrics = last_poll, more_metrics
+    def serve(
+        self,
+        last_poll: Callable[[], PlainAnswer],
+        more_metrics: Callable[[], bytes],
+        more: Mapping[str, Callable[[], PlainAnswer]] | None = None,
+    ) -> None:
+        """Answer all paths of the port from now on, `more` ones among them; all functions answer from memory."""
+        self._last_poll, self._more_metrics, self._more = last_poll, more_metrics, more or {}
         self._port.use(self._answer)
 
     def fail(self, reason: str) -> None:
@@ -86,6 +92,8 @@ class OneProcess:
     def _answer(self, path: str, query: str) -> PlainAnswer | None:
         if path == LAST_POLL:
             return self._last_poll()
+        if path in self._more:
+            return self._more[path]()
         if path == "/metrics":
             body, content_type = exposition(self.registry)
             return PlainAnswer(200, body + self._more_metrics(), content_type)

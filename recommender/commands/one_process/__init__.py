@@ -1,0 +1,1 @@
+"""What the drop-ins for small programs share: one process, its port, its start and its end."""

@@ -1,0 +1,57 @@
+"""Starts a drop-in, and ends its process whatever happens."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from adapter.foundation.options.logs import configure_logs_by
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.heap import settle_heap
+from recommender.commands.program import PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.commands.one_process.port import Port
+
+_log = logging.getLogger(__name__)
+
+ENDINGS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+
+
+def run_to_the_end(values: FlagValues, port: Port, run: Callable[[], int]) -> NoReturn:
+    """Serve the port, then load and start everything else by `run`, which returns the exit status at the end.
+
+    `run` raises StartError if the program cannot work.
+    """
+    # Threads inherit what is blocked, so this comes before the first of them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    settle_heap()
+    configure_logs_by(values, queued=True)
+    port.start()
+    for warning in values.warnings:
+        _log.warning("%s", warning)
+    try:
+        status = run()
+    except StartError as error:
+        refuse(str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, a process that cannot work must not answer that it is well
+        _log.debug("the start failed", exc_info=error)
+        refuse(f"cannot start: {type(error).__name__}: {error}")
+    # Here, because the interpreter would take what they need away from threads that still wait for the API server.
+    logging.shutdown()
+    os._exit(status)
+
+
+def refuse(message: str) -> NoReturn:
+    """End the process with status 1 and one line on stderr."""
+    # One write, because the thread that writes the log must not come between the line and its end.
+    sys.stderr.write(f"{PROGRAM}: {message}\n")
+    sys.stderr.flush()
+    logging.shutdown()
+    os._exit(1)
