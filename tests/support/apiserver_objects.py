@@ -149,14 +149,14 @@ class ObjectStore:
             self.put(kind, namespace, name, document)
             return self.get_without_rights(kind, namespace, name)
 
-    def merge(self, kind: Kind, namespace: str, name: str, patch: Json) -> Json:
+    def merge(self, kind: Kind, namespace: str, name: str, patch: Json, *, strategic: bool = False) -> Json:
         self._authorize("patch", kind, name)
         with self.lock:
             before = self.find(kind, namespace, name)
             if before is None:
                 raise RefusedError(404, "NotFound", f'{_resource(kind)} "{name}" not found')
             _check_version(kind, name, before, (patch.get("metadata") or {}).get("resourceVersion"))
-            after = merged(before, patch)
+            after = merged(before, _with_whole_lists(before, patch) if strategic else patch)
             if after["metadata"].get("name") != name:
                 raise RefusedError(400, "BadRequest", "the name of the object does not match the name on the URL")
             _validate(kind, name, after, before)
@@ -319,6 +319,18 @@ def merged(before: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON
         else:
             after[key] = merged(after.get(key), value)
     return after
+
+
+def _with_whole_lists(before: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the merge patch that a strategic one stands for: elements of lists are merged by their names."""
+    if isinstance(patch, dict):
+        known = before if isinstance(before, dict) else {}
+        return {key: _with_whole_lists(known.get(key), value) for key, value in patch.items()}
+    if not (isinstance(patch, list) and isinstance(before, list)):
+        return patch
+    patched = {one["name"]: one for one in patch}
+    present = [merged(one, _with_whole_lists(one, patched.pop(one["name"], {}))) for one in before]
+    return [*present, *patched.values()]
 
 
 def forbidden(verb: str, kind: Kind, name: str) -> RefusedError:

@@ -64,6 +64,7 @@ _KINDS = {
     MACHINE_DEPLOYMENTS,
 }
 _MERGE_PATCH = "application/merge-patch+json"
+_STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _LIST_PARAMETERS = {"limit", "continue", "labelSelector"}
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -158,9 +159,12 @@ class ObjectHandler(Handler):
             super().do_POST()
 
     def do_PATCH(self) -> None:  # noqa: N802 - as http.server looks it up
-        path = self.path
+        path = self.path.partition("?")[0]
+        strategic = self.headers.get("Content-Type") == _STRATEGIC_PATCH
+        media_type = _STRATEGIC_PATCH if strategic else _MERGE_PATCH
         if self._is_known(path):
-            self._answer(path, lambda: (200, self._fake.objects.merge(*named(path), self._body(_MERGE_PATCH))))
+            merge = self._fake.objects.merge
+            self._answer(path, lambda: (200, merge(*named(path), self._body(media_type), strategic=strategic)))
         else:
             self._refuse_verb()
 

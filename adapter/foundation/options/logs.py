@@ -41,6 +41,8 @@ LOG_FLAGS: tuple[Flag, ...] = (
             ("log-file", TEXT),
             ("log-file-max-size", TEXT),
             ("log-flush-frequency", TEXT),
+            ("log-link", TEXT),
+            ("logbuflevel", TEXT),
             ("logtostderr", BOOLEAN),
             ("one-output", BOOLEAN),
             ("skip-headers", BOOLEAN),

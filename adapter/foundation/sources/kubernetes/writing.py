@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.sources.deadlines import Deadline
-from adapter.foundation.sources.kubernetes.client import KubernetesRequest, WholeAnswer
+from adapter.foundation.sources.kubernetes.client import JSON, KubernetesRequest, WholeAnswer
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, UnexpectedResponseError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.sending import Sending
 from adapter.foundation.time.thread_limit import ThreadLimit
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MERGE_PATCH = "application/merge-patch+json"
 """RFC 7386. With a resourceVersion in it, kube-apiserver applies it to that version or answers 409."""
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+"""Merges lists such as `containers` by the names of their elements. Not for custom resources."""
 CONFLICT = 409
 """Status of a conflict: the object has another version now, or the name is taken."""
 
@@ -102,6 +104,15 @@ class ObjectClient:
         request, sending = self._request_with_time_limit("PUT", path, document, fence)
         return self._write_object(request, sending)
 
+    def patch_strategically(self, path: str, patch: Mapping[str, Any], fence: Fence | None = None) -> dict[str, Any]:
+        """Apply a strategic merge patch to an object of a built-in kind; return the changed object.
+
+        It is sent at most once. With a resourceVersion in it, kube-apiserver applies it to that version or answers 409.
+        Raises the errors of `replace`, and NotFoundError.
+        """
+        request, sending = self._request_with_time_limit("PATCH", path, patch, fence, STRATEGIC_PATCH)
+        return self._write_object(request, sending)
+
     def delete(
         self, path: str, *, uid: str = "", resource_version: str = "", fence: Fence | None = None
     ) -> dict[str, Any]:
@@ -122,12 +133,14 @@ class ObjectClient:
         return Sending(request.what, Deadline(self._seconds if seconds is None else seconds))
 
     def _request_with_time_limit(
-        self, method: str, path: str, document: Mapping[str, Any], fence: Fence | None
+        self, method: str, path: str, document: Mapping[str, Any], fence: Fence | None, content_type: str = JSON
     ) -> tuple[KubernetesRequest, Sending]:
         """Return a request that states its time limit, so that the server does not process it later."""
         limits = fence or Fence(self._seconds, lambda _: True)
         server_seconds = limits.seconds / 2
-        request = KubernetesRequest(method, path, {"timeout": f"{math.ceil(server_seconds * 1000)}ms"}, document)
+        request = KubernetesRequest(
+            method, path, {"timeout": f"{math.ceil(server_seconds * 1000)}ms"}, document, content_type
+        )
         deadline = Deadline(limits.seconds)
         sending = Sending(request.what, deadline, once=True, permit=limits.permit, server_seconds=server_seconds)
         return request, sending
