@@ -7,38 +7,32 @@ ConfigMap, also those that it does not have.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from adapter.foundation.documents.scalars import parse_number, parse_whole
 from adapter.foundation.documents.tree import nearest, shortened
+from recommender.kinds.proportional.go_json import (
+    GoJsonError,
+    JsonNumber,
+    JsonObject,
+    fold_key,
+    parse_go_json,
+    value_text,
+)
 from recommender.kinds.proportional.modes.definition import ParameterKind, Values
 from recommender.kinds.proportional.modes.registry import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.kinds.proportional.go_json import Json
     from recommender.kinds.proportional.modes.definition import ModeDefinition
     from recommender.kinds.proportional.parameters import Mode
 
 
 class ParametersError(ValueError):
     """A ConfigMap holds no usable parameters; the message says what is wrong and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Number:
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Object:
-    entries: tuple[tuple[str, _Json], ...]
-    """In the order of the text, duplicates included."""
-
-
-_Json: TypeAlias = "_Number | _Object | str | bool | list[_Json] | None"
 
 
 def mode_entry(data: Mapping[str, str]) -> tuple[str, str]:
@@ -64,24 +58,11 @@ def parse_parameters(mode: str, text: str) -> Mode:
     return parameters
 
 
-def _parse_json(text: str, mode: str) -> _Json:
+def _parse_json(text: str, mode: str) -> Json:
     try:
-        parsed: _Json = json.loads(
-            text, object_pairs_hook=_object, parse_int=_Number, parse_float=_Number, parse_constant=_no_constant
-        )
-    except RecursionError as e:
-        raise ParametersError(f"{mode}: the JSON is nested too deeply: flatten it") from e
-    except ValueError as e:
-        raise ParametersError(f"{mode}: this is not JSON: {e}: correct the syntax") from e
-    return parsed
-
-
-def _object(pairs: list[tuple[str, Any]]) -> _Object:
-    return _Object(tuple(pairs))
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
+        return parse_go_json(text)
+    except GoJsonError as e:
+        raise ParametersError(f"{mode}: {e}") from e
 
 
 @dataclass(slots=True)
@@ -94,26 +75,21 @@ class _Fields:
     rungs: dict[str, _Slots] = field(default_factory=dict)
 
 
-def _values(parsed: _Json, definition: ModeDefinition[Any]) -> Values:
+def _values(parsed: Json, definition: ModeDefinition[Any]) -> Values:
     """Return the values of an object, or none of null; raises ParametersError for a wrong type."""
     fields = _Fields()
-    if parsed is not None and not isinstance(parsed, _Object):
+    if parsed is not None and not isinstance(parsed, JsonObject):
         _refuse(definition.name, parsed, "an object")
-    by_folded_key = {_fold_key(key): key for key in definition.keys}
+    by_folded_key = {fold_key(key): key for key in definition.keys}
     for name, value in parsed.entries if parsed else ():
-        key = name if name in definition.keys else by_folded_key.get(_fold_key(name))
+        key = name if name in definition.keys else by_folded_key.get(fold_key(name))
         if key is not None:
             _take(fields, key, definition.keys[key], value)
     rungs = {key: slots.rungs() for key, slots in fields.rungs.items()}
     return Values(fields.ratios, fields.counts, fields.flags, rungs)
 
 
-def _fold_key(key: str) -> str:
-    """Return what two keys share if Go takes them for equal; U+017F is a form of s, as the Kelvin sign is of k."""
-    return key.lower().replace("\u017f", "s")
-
-
-def _take(fields: _Fields, key: str, kind: ParameterKind, value: _Json) -> None:
+def _take(fields: _Fields, key: str, kind: ParameterKind, value: Json) -> None:
     """Take a value over the former one of the key."""
     if kind is ParameterKind.RUNGS:
         fields.rungs.setdefault(key, _Slots()).take(key, value)
@@ -127,16 +103,16 @@ def _take(fields: _Fields, key: str, kind: ParameterKind, value: _Json) -> None:
         fields.ratios[key] = _ratio(key, value)
 
 
-def _count(key: str, value: _Json) -> int:
-    text = value.text if isinstance(value, _Number) else ""
+def _count(key: str, value: Json) -> int:
+    text = value.text if isinstance(value, JsonNumber) else ""
     try:
         return parse_whole(text)
     except ValueError:
         _refuse(key, value, "a whole number, such as 16")
 
 
-def _ratio(key: str, value: _Json) -> float:
-    text = value.text if isinstance(value, _Number) else ""
+def _ratio(key: str, value: Json) -> float:
+    text = value.text if isinstance(value, JsonNumber) else ""
     try:
         return parse_number(text)
     except ValueError:
@@ -150,7 +126,7 @@ class _Slots:
         self._slots: list[list[int]] = []
         self._length = 0
 
-    def take(self, key: str, value: _Json) -> None:
+    def take(self, key: str, value: Json) -> None:
         """Read a list over the former one; null and an empty list drop it."""
         if not value and (value is None or value == []):
             self._slots, self._length = [], 0
@@ -167,7 +143,7 @@ class _Slots:
         return tuple((threshold, replicas) for threshold, replicas in self._slots[: self._length])
 
 
-def _take_rung(key: str, slot: list[int], item: _Json) -> None:
+def _take_rung(key: str, slot: list[int], item: Json) -> None:
     """Read one rung: a missing number is 0, what follows the second is ignored, and null leaves a number as it is."""
     if item is None:
         return
@@ -178,24 +154,8 @@ def _take_rung(key: str, slot: list[int], item: _Json) -> None:
             slot[position] = _count(key, number)
 
 
-_ZERO: Final = _Number("0")
+_ZERO: Final = JsonNumber("0")
 
 
-def _refuse(key: str, value: _Json, wanted: str) -> NoReturn:
-    raise ParametersError(f"`{key}` is {_value_text(value)}: write {wanted}")
-
-
-def _value_text(value: _Json) -> str:
-    match value:
-        case _Number(text):
-            return shortened(text)
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return f"the string {shortened(value)!r}"
-        case list():
-            return "a list"
-        case None:
-            return "null"
-        case _:
-            return "an object"
+def _refuse(key: str, value: Json, wanted: str) -> NoReturn:
+    raise ParametersError(f"`{key}` is {value_text(value)}: write {wanted}")

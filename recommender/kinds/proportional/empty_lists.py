@@ -1,0 +1,25 @@
+"""Whether a list without a single object is believed: it is the most harmful thing that a list can wrongly say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapter.foundation.sources.kubernetes.list_checks import CONFIRM_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyLists:
+    """Since when all lists have been empty, for a program that lists again and again."""
+
+    since: float | None = None
+    """Monotonic, in seconds; None if the last list had objects."""
+
+    def after(self, objects: int, now: float) -> EmptyLists:
+        """Return the state after a list with so many objects."""
+        if objects:
+            return EmptyLists()
+        return self if self.since is not None else EmptyLists(now)
+
+    def believes(self, objects: int, now: float) -> bool:
+        """Return whether that list is believed: an empty one, if a list half a minute before was empty, too."""
+        return bool(objects) or (self.since is not None and now - self.since >= CONFIRM_SECONDS)

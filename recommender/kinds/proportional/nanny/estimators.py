@@ -1,0 +1,51 @@
+"""The sizes of addon-resizer: base + extra x the size of the cluster.
+
+Sources: `nanny/estimator.go` of addon-resizer in kubernetes/autoscaler, of the branch addon-resizer-release-1.8 for
+`linear_sizes` and `exponential_size`, and of version 2 for `offset_sizes`. Sums are exact here; there, version 2 adds a
+fraction of a byte to some.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.foundation.objects.quantities import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Sizes: TypeAlias = dict[str, Quantity]
+"""Amount by resource, for requests and limits alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingResource:
+    """How one resource grows with the cluster."""
+
+    name: str
+    base: Quantity
+    extra: Quantity
+    """For each node or container."""
+
+
+def linear_sizes(cluster_size: int, resources: Sequence[GrowingResource]) -> Sizes:
+    """Return the sizes for so many nodes or containers."""
+    return {each.name: each.base + Quantity(each.extra.nanos * cluster_size, each.extra.format) for each in resources}
+
+
+def exponential_size(cluster_size: int, smallest: int) -> int:
+    """Return the first of `smallest`, 1.5 x it, … that is not below the size of the cluster.
+
+    Each is rounded down; `smallest` is 2 or more, so that they grow.
+    """
+    size = smallest
+    while size < cluster_size:
+        size = size * 3 // 2
+    return size
+
+
+def offset_sizes(nodes: int, offset_percent: int, resources: Sequence[GrowingResource]) -> tuple[Sizes, Sizes]:
+    """Return the sizes for so many percent fewer nodes and so many more, both rounded away from the real number."""
+    difference = -(-nodes * offset_percent // 100)
+    return linear_sizes(nodes - difference, resources), linear_sizes(nodes + difference, resources)

@@ -1,0 +1,109 @@
+"""Whether the sizes of a container differ so much from the wanted ones that a restart is worth it.
+
+Sources: `nanny/nanny_lib.go` of addon-resizer in kubernetes/autoscaler, of the branch addon-resizer-release-1.8 for
+`beyond_threshold` and of version 2 for `beyond_offsets`. Other than there, a resource without a base is left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.objects.quantities import Quantity
+    from recommender.kinds.proportional.nanny.estimators import Sizes
+
+_ORDER: Final = ("cpu", "memory", "storage")
+
+
+class ResizeDirection(StrEnum):
+    """Where the first resource that matters goes."""
+
+    UP = "up"
+    DOWN = "down"
+    UNKNOWN = "unknown"
+    """The container has no such request or limit yet. No delay applies."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresentSizes:
+    """The requests and limits that a container has."""
+
+    requests: Sizes
+    limits: Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChange:
+    """Sizes to write, of all resources, because one differs too much."""
+
+    sizes: Sizes
+    direction: ResizeDirection
+    reason: str
+    """Which request or limit, and by what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Least seconds since the start or the last change before the next one."""
+
+    up_seconds: float
+    down_seconds: float
+
+    def forbid(self, direction: ResizeDirection, since_seconds: float) -> bool:
+        """Return whether a change has to wait."""
+        least = {ResizeDirection.UP: self.up_seconds, ResizeDirection.DOWN: self.down_seconds}
+        return since_seconds < least.get(direction, 0.0)
+
+
+def beyond_threshold(present: PresentSizes, wanted: Sizes, threshold_percent: int) -> SizeChange | None:
+    """Return the wanted sizes if one present size differs from its own by more than the threshold; else None.
+
+    The ratio is cut to whole percent, so that a size may be up to one percent larger than the threshold says.
+    """
+    for resource in _sized(wanted):
+        for section, sizes in (("limit", present.limits), ("request", present.requests)):
+            direction = _direction(sizes.get(resource), wanted[resource], threshold_percent)
+            if direction is not None:
+                return SizeChange(wanted, direction, _reason(section, resource, sizes.get(resource), wanted[resource]))
+    return None
+
+
+def beyond_offsets(
+    present: PresentSizes, accepted: tuple[Sizes, Sizes], recommended: tuple[Sizes, Sizes]
+) -> SizeChange | None:
+    """Return the nearer end of the recommended range if one present size is outside of the accepted one; else None."""
+    lowest, highest = accepted
+    lower, upper = recommended
+    for section, sizes in (("limit", present.limits), ("request", present.requests)):
+        for resource in _sized(lowest):
+            size = sizes.get(resource)
+            if size is None or size < lowest[resource]:
+                direction = ResizeDirection.UNKNOWN if size is None else ResizeDirection.UP
+                return SizeChange(lower, direction, _reason(section, resource, size, lower[resource]))
+            if size > highest[resource]:
+                return SizeChange(upper, ResizeDirection.DOWN, _reason(section, resource, size, upper[resource]))
+    return None
+
+
+def _sized(sizes: Sizes) -> Iterator[str]:
+    """Yield the names of the resources that have a size, in the order in which they are looked at."""
+    return (resource for resource in _ORDER if resource in sizes)
+
+
+def _direction(size: Quantity | None, wanted: Quantity, threshold_percent: int) -> ResizeDirection | None:
+    if size is None:
+        return ResizeDirection.UNKNOWN
+    if wanted.nanos == 0:
+        return ResizeDirection.DOWN if size.nanos else None
+    percent = size.nanos * 100 // wanted.nanos
+    if percent < 100 - threshold_percent:
+        return ResizeDirection.UP
+    return ResizeDirection.DOWN if percent > 100 + threshold_percent else None
+
+
+def _reason(section: str, resource: str, size: Quantity | None, wanted: Quantity) -> str:
+    return f"the {section} of {resource} is {'missing' if size is None else size}, and {wanted} is wanted"
