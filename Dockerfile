@@ -36,28 +36,37 @@ LABEL org.opencontainers.image.title="Tidewatch" \
 RUN python -m compileall -q -x '/(idlelib|lib2to3|site-packages|tkinter|turtledemo)/' /usr/local/lib/python3.11 \
     && python -m pip uninstall --quiet --yes --root-user-action ignore setuptools wheel pip
 COPY --from=build /opt/tidewatch /opt/tidewatch
-# One entrypoint, so that users of two other programs only change the image. Their manifests name the program's path as
-# `command` or as the first of `args` (/adapter of prometheus-adapter, /cluster-proportional-autoscaler), or have flags
-# alone: --target and --configmap together are cluster-proportional-autoscaler's. Any other command is run unchanged.
+# One entrypoint, so that users of four other programs only change the image. Their manifests name the program's path as
+# `command` or as the first of `args` (/adapter of prometheus-adapter, /cluster-proportional-autoscaler, /cpvpa of its
+# vertical sibling, /pod_nanny of addon-resizer), or have flags alone: --target and --configmap together are
+# cluster-proportional-autoscaler's, --target with a configuration its sibling's, and --deployment addon-resizer's. Any
+# other command is run unchanged.
 # The dollar signs belong to the script.
 # hadolint ignore=SC2016
 RUN printf '%s\n' '#!/bin/sh' \
-        'name=${0##*/} bin=/opt/tidewatch/bin target= configmap=' \
-        'case "$1" in /adapter|/cluster-proportional-autoscaler) name=${1#/}; shift ;; esac' \
+        'name=${0##*/} bin=/opt/tidewatch/bin target= configmap= config=' \
+        'case "$1" in /adapter|/cluster-proportional-autoscaler|/cpvpa|/pod_nanny) name=${1#/}; shift ;; esac' \
         'if [ "$name" = tidewatch ]; then' \
         '    case "$1" in "") exec "$bin/tidewatch-adapter" --help ;; -*) name=adapter ;; *) exec "$@" ;; esac' \
         '    for flag; do case "$flag" in' \
         '        --target|--target=*) target=1 ;; --configmap|--configmap=*) configmap=1 ;;' \
+        '        --default-config|--default-config=*|--config-file|--config-file=*) config=1 ;;' \
+        '        --deployment|--deployment=*) name=pod_nanny ;;' \
         '    esac; done' \
+        '    [ -z "$target" ] || [ -z "$config" ] || name=cpvpa' \
         '    [ -z "$target" ] || [ -z "$configmap" ] || name=cluster-proportional-autoscaler' \
         'fi' \
         'case "$name" in' \
         '    adapter) exec "$bin/tidewatch-adapter" serve "$@" ;;' \
+        '    cpvpa) exec "$bin/tidewatch-recommender" cpva "$@" ;;' \
+        '    pod_nanny) exec "$bin/tidewatch-recommender" pod-nanny "$@" ;;' \
         '    *) exec "$bin/tidewatch-recommender" proportional "$@" ;;' \
         'esac' >/tidewatch \
     && chmod 0755 /tidewatch \
     && ln -s tidewatch /adapter \
-    && ln -s tidewatch /cluster-proportional-autoscaler
+    && ln -s tidewatch /cluster-proportional-autoscaler \
+    && ln -s tidewatch /cpvpa \
+    && ln -s tidewatch /pod_nanny
 ENV PATH=/opt/tidewatch/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1
 USER 10001:10001

@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/tidewatch-recommender
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_tidewatch_recommender_subparsers=(init run recommend backtest replay sizes doctor expander proportional schema)
+_shtab_tidewatch_recommender_subparsers=(init run recommend backtest replay sizes doctor expander proportional cpva pod-nanny schema)
 
 _shtab_tidewatch_recommender_init_option_strings=(-h --help --version --out --cluster --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_run_option_strings=(-h --help --version --config --objects --dry-run --validate --bind-address --port --allowed-hosts --plain-bind-address --shutdown-delay --pin-cpu --kubeconfig --context --log-format --log-level -v --v)
@@ -16,6 +16,8 @@ _shtab_tidewatch_recommender_sizes_option_strings=(-h --help --version -n --name
 _shtab_tidewatch_recommender_doctor_option_strings=(-h --help --version --config -o --output --service-account --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_expander_option_strings=(-h --help --version --config --recommendation --listen --tls-cert-file --tls-private-key-file --client-ca-file --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_proportional_option_strings=(-h --help --version --target --configmap --namespace --default-params --nodelabels --ignore-taints --ignore-virtual-nodes --poll-period-seconds --max-sync-failures --leader-elect --dry-run --plain-bind-address --port --bind-address --allowed-hosts --kubeconfig --context --log-format --log-level -v --v)
+_shtab_tidewatch_recommender_cpva_option_strings=(-h --help --version --target --namespace --default-config --config-file --poll-period-seconds --dry-run --plain-bind-address --kubeconfig --context --log-format --log-level -v --v)
+_shtab_tidewatch_recommender_pod_nanny_option_strings=(-h --help --version --cpu --extra-cpu --memory --extra-memory --storage --extra-storage --config-dir --nanny-config-map-name --estimator --minClusterSize --scaling-mode --use-metrics --threshold --acceptance-offset --recommendation-offset --scale-down-delay --scale-up-delay --deployment --container --namespace --pod --poll-period --run-on-control-plane --dry-run --healthcheck-address --address --expose-metrics --leader-election-enable --leader-election-lease-duration --leader-election-renew-deadline --leader-election-retry-period --kubeconfig --context --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_schema_option_strings=(-h --help --version --out --log-format --log-level -v --v)
 _shtab_tidewatch_recommender_option_strings=(-h --help --version)
 
@@ -68,6 +70,9 @@ _shtab_tidewatch_recommender_expander___tls_cert_file_COMPGEN=_shtab_compgen_fil
 _shtab_tidewatch_recommender_expander___tls_private_key_file_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_expander___client_ca_file_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_proportional___kubeconfig_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_cpva___config_file_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_cpva___kubeconfig_COMPGEN=_shtab_compgen_files
+_shtab_tidewatch_recommender_pod_nanny___kubeconfig_COMPGEN=_shtab_compgen_files
 _shtab_tidewatch_recommender_schema___out_COMPGEN=_shtab_compgen_files
 
 _shtab_tidewatch_recommender_init___prometheus_verb_choices=(GET POST)
@@ -104,9 +109,15 @@ _shtab_tidewatch_recommender_expander___log_format_choices=(text json)
 _shtab_tidewatch_recommender_expander___log_level_choices=(debug info warning error)
 _shtab_tidewatch_recommender_proportional___log_format_choices=(text json)
 _shtab_tidewatch_recommender_proportional___log_level_choices=(debug info warning error)
+_shtab_tidewatch_recommender_cpva___log_format_choices=(text json)
+_shtab_tidewatch_recommender_cpva___log_level_choices=(debug info warning error)
+_shtab_tidewatch_recommender_pod_nanny___estimator_choices=(linear exponential)
+_shtab_tidewatch_recommender_pod_nanny___scaling_mode_choices=(node-proportional container-proportional)
+_shtab_tidewatch_recommender_pod_nanny___log_format_choices=(text json)
+_shtab_tidewatch_recommender_pod_nanny___log_level_choices=(debug info warning error)
 _shtab_tidewatch_recommender_schema___log_format_choices=(text json)
 _shtab_tidewatch_recommender_schema___log_level_choices=(debug info warning error)
-_shtab_tidewatch_recommender_pos_0_choices=(init run recommend backtest replay sizes doctor expander proportional schema)
+_shtab_tidewatch_recommender_pos_0_choices=(init run recommend backtest replay sizes doctor expander proportional cpva pod-nanny schema)
 
 _shtab_tidewatch_recommender_init__h_nargs=0
 _shtab_tidewatch_recommender_init___help_nargs=0
@@ -148,6 +159,18 @@ _shtab_tidewatch_recommender_proportional___version_nargs=0
 _shtab_tidewatch_recommender_proportional___ignore_virtual_nodes_nargs=0
 _shtab_tidewatch_recommender_proportional___leader_elect_nargs=0
 _shtab_tidewatch_recommender_proportional___dry_run_nargs=0
+_shtab_tidewatch_recommender_cpva__h_nargs=0
+_shtab_tidewatch_recommender_cpva___help_nargs=0
+_shtab_tidewatch_recommender_cpva___version_nargs=0
+_shtab_tidewatch_recommender_cpva___dry_run_nargs=0
+_shtab_tidewatch_recommender_pod_nanny__h_nargs=0
+_shtab_tidewatch_recommender_pod_nanny___help_nargs=0
+_shtab_tidewatch_recommender_pod_nanny___version_nargs=0
+_shtab_tidewatch_recommender_pod_nanny___use_metrics_nargs=0
+_shtab_tidewatch_recommender_pod_nanny___run_on_control_plane_nargs=0
+_shtab_tidewatch_recommender_pod_nanny___dry_run_nargs=0
+_shtab_tidewatch_recommender_pod_nanny___expose_metrics_nargs=0
+_shtab_tidewatch_recommender_pod_nanny___leader_election_enable_nargs=0
 _shtab_tidewatch_recommender_schema__h_nargs=0
 _shtab_tidewatch_recommender_schema___help_nargs=0
 _shtab_tidewatch_recommender_schema___version_nargs=0

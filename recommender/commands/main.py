@@ -40,20 +40,10 @@ def _load(name: str) -> ProgramCommand:  # noqa: C901, PLR0911 - one for each co
         from recommender.commands.doctor.command import DOCTOR, doctor  # noqa: PLC0415 - see above
 
         return ProgramCommand(DOCTOR, doctor)
-    if name == "expander":
-        from recommender.commands.expander.command import expander  # noqa: PLC0415 - see above
-        from recommender.commands.expander.flags import EXPANDER  # noqa: PLC0415 - see above
-
-        return ProgramCommand(EXPANDER, expander)
     if name == "init":
         from recommender.commands.init.command import INIT, init  # noqa: PLC0415 - see above
 
         return ProgramCommand(INIT, init)
-    if name == "proportional":
-        from recommender.commands.proportional.command import proportional  # noqa: PLC0415 - see above
-        from recommender.commands.proportional.flags import PROPORTIONAL  # noqa: PLC0415 - see above
-
-        return ProgramCommand(PROPORTIONAL, proportional)
     if name == "recommend":
         from recommender.commands.recommend.command import RECOMMEND, recommend  # noqa: PLC0415 - see above
 
@@ -73,6 +63,31 @@ def _load(name: str) -> ProgramCommand:  # noqa: C901, PLR0911 - one for each co
         from recommender.commands.sizes.flags import SIZES  # noqa: PLC0415 - see above
 
         return ProgramCommand(SIZES, sizes)
+    return _load_replacement(name)
+
+
+def _load_replacement(name: str) -> ProgramCommand:
+    """Return a command that takes the place of another program; only the one that runs is imported."""
+    if name == "cpva":
+        from recommender.commands.cpva.command import cpva  # noqa: PLC0415 - see above
+        from recommender.commands.cpva.flags import CPVA  # noqa: PLC0415 - see above
+
+        return ProgramCommand(CPVA, cpva)
+    if name == "expander":
+        from recommender.commands.expander.command import expander  # noqa: PLC0415 - see above
+        from recommender.commands.expander.flags import EXPANDER  # noqa: PLC0415 - see above
+
+        return ProgramCommand(EXPANDER, expander)
+    if name == "pod-nanny":
+        from recommender.commands.pod_nanny.command import pod_nanny  # noqa: PLC0415 - see above
+        from recommender.commands.pod_nanny.flags import POD_NANNY  # noqa: PLC0415 - see above
+
+        return ProgramCommand(POD_NANNY, pod_nanny)
+    if name == "proportional":
+        from recommender.commands.proportional.command import proportional  # noqa: PLC0415 - see above
+        from recommender.commands.proportional.flags import PROPORTIONAL  # noqa: PLC0415 - see above
+
+        return ProgramCommand(PROPORTIONAL, proportional)
     raise AssertionError(name)
 
 
@@ -90,6 +105,8 @@ COMMANDS: Final = Program(
         "doctor": "check an installation for common faults, and say how to fix each",
         "expander": "answer Cluster Autoscaler which node group is to grow",
         "proportional": "replace cluster-proportional-autoscaler, with its command line",
+        "cpva": "replace cluster-proportional-vertical-autoscaler",
+        "pod-nanny": "replace addon-resizer, with its command line",
         "schema": "print the JSON Schema of the configuration file",
     },
     load=_load,

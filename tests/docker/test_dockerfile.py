@@ -152,6 +152,12 @@ ARTICLE = [
     "--v=2",
 ]
 """The flags of the manifest in Kubernetes' documentation on DNS autoscaling, whose `command` is the program's path."""
+CPVA = "tidewatch-recommender|cpva"
+README_OF_CPVA = ["--target=deployment/thing", "--namespace=kube-system", "--logtostderr=true", "--default-config={}"]
+"""Flags of the manifest in the README of cluster-proportional-vertical-autoscaler."""
+NANNY = "tidewatch-recommender|pod-nanny"
+EXAMPLE_OF_NANNY = ["--config-dir=/etc/config", "--cpu=300m", "--extra-cpu=20m", "--deployment=nanny-v1"]
+"""Flags of addon-resizer's example Deployment."""
 IMAGE = "tidewatch"
 """The entrypoint without a `command`."""
 
@@ -181,6 +187,16 @@ STARTS: dict[str, tuple[str, list[str], str]] = {
         ["--target", "deployment/a", "--configmap", "b c"],
         f"{PROPORTIONAL}|--target|deployment/a|--configmap|b c",
     ),
+    "CPVA's path as the command": ("cpvpa", README_OF_CPVA, "|".join([CPVA, *README_OF_CPVA])),
+    "CPVA's path as the first argument": (IMAGE, ["/cpvpa", "--target=a/b"], f"{CPVA}|--target=a/b"),
+    "CPVA's flags alone": (
+        IMAGE,
+        ["--config-file", "/c", "--target", "deployment/a"],
+        f"{CPVA}|--config-file|/c|--target|deployment/a",
+    ),
+    "addon-resizer's path as the command": ("pod_nanny", EXAMPLE_OF_NANNY, "|".join([NANNY, *EXAMPLE_OF_NANNY])),
+    "addon-resizer's path as the first argument": (IMAGE, ["/pod_nanny", "--cpu=1"], f"{NANNY}|--cpu=1"),
+    "addon-resizer's flags alone": (IMAGE, EXAMPLE_OF_NANNY, "|".join([NANNY, *EXAMPLE_OF_NANNY])),
     "one of CPA's flags": (IMAGE, ["--target=deployment/a"], f"{SERVE_OURS}|--target=deployment/a"),
     "flags that only begin as CPA's": (
         IMAGE,

@@ -53,6 +53,8 @@ NOT_RUN: Final = {
     "readiness": "serves until it is ended; tests/adapter/commands/test_readiness.py runs it",
     "run": "decides until it is ended; test_run.py runs it",
     "proportional": "asks an API server; test_proportional_process.py runs it",
+    "cpva": "asks an API server; tests/recommender/commands/vertical runs it",
+    "pod-nanny": "asks an API server; tests/recommender/commands/vertical runs it",
     "expander": "serves until it is ended; tests/recommender/commands/expander runs it",
     "sizes": "asks Prometheus; tests/recommender/commands/test_sizes.py runs it",
     "replay": "needs a recorded past; tests/recommender/replay runs it",

@@ -36,7 +36,7 @@ MESSAGES = (
 )
 TEMPLATES = ("NOTES.txt", "_validate.tpl")
 KEY = re.compile(r"(?<![\w./$-])[a-z][A-Za-z]*(?:\.[A-Za-z][A-Za-z0-9]*)+(?![\w(/-])")
-FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*(?: flags)?")
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-zA-Z-]*(?: flags)?")
 COMMAND = re.compile(r"(tidewatch-(?:adapter|recommender)) ([a-z]+)(?=[ `\"]|$)")
 OF_OTHERS = {
     "--expander": "cluster-autoscaler",

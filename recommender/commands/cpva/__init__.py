@@ -1,0 +1,1 @@
+"""`tidewatch-recommender cpva`: cluster-proportional-vertical-autoscaler's command line."""

@@ -1,0 +1,54 @@
+"""`tidewatch-recommender cpva`: a drop-in for cluster-proportional-vertical-autoscaler, in one small process."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NoReturn
+
+from adapter.foundation.options.cluster import cluster_settings
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.server.addresses import listening_socket
+from recommender.commands.cpva.flags import CPVA
+from recommender.commands.cpva.settings import settings_of
+from recommender.commands.one_process.port import Port
+from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
+from recommender.commands.program import METRICS_PREFIX, PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.commands.cpva.settings import CpvaSettings
+
+
+def cpva(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(CPVA, arguments, os.environ)
+    try:
+        settings = settings_of(values, os.environ)
+        address = values.address("plain-bind-address")
+        port = Port(*(() if address is None else (listening_socket(address),)))
+    except UsageError as error:
+        exit_for_usage(PROGRAM, str(error))
+    except StartError as error:
+        refuse(str(error))
+    run_to_the_end(values, port, lambda: _run(values, settings, port))
+
+
+def _run(values: FlagValues, settings: CpvaSettings, port: Port) -> int:
+    """Load and start everything else; return the exit status. Raises StartError."""
+    # Loaded when the port answers, see there.
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient  # noqa: PLC0415 - likewise
+    from recommender.commands.cpva.followed_config import FollowedConfig  # noqa: PLC0415 - likewise
+    from recommender.commands.cpva.poll import CpvaPoll  # noqa: PLC0415 - likewise
+    from recommender.commands.one_process.process import OneProcess  # noqa: PLC0415 - likewise
+    from recommender.commands.vertical.polls import CounterFamily, Polls, run_polls  # noqa: PLC0415 - likewise
+    from recommender.commands.vertical.sized_object import connected  # noqa: PLC0415 - likewise
+
+    client = connected(cluster_settings(values))
+    poll = CpvaPoll(settings, FollowedConfig(settings.defaults, settings.config_file), client, ObjectClient(client))
+    counter = CounterFamily(f"{METRICS_PREFIX}_polls_total", "Polls of a drop-in that resizes containers, by outcome.")
+    process = OneProcess(port, program_version(), ENDINGS)
+    return run_polls(process, Polls(poll.poll, counter), settings.poll_seconds, {})

@@ -1,0 +1,68 @@
+"""The flags of cluster-proportional-vertical-autoscaler, and what a user may add to them."""
+
+from __future__ import annotations
+
+from adapter.foundation.options.cluster import CLUSTER_FLAGS
+from adapter.foundation.options.logs import LOG_FLAGS
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.table import ADDRESS, BOOLEAN, INTEGER, PATH, TEXT, CommandFlags, Flag
+from recommender.commands.program import PROGRAM
+
+_GROUP = "cluster-proportional-vertical-autoscaler"
+
+CPVA = CommandFlags(
+    program=f"{PROGRAM} cpva",
+    version=program_version(),
+    summary="Sets requests and limits of a workload by the number of nodes and cores, by the command line, the "
+    "configuration and the rights of cluster-proportional-vertical-autoscaler.",
+    examples=(
+        f"{PROGRAM} cpva --namespace kube-system --target deployment/thing --config-file /etc/config/thing",
+        (
+            f"{PROGRAM} cpva --namespace kube-system --target deployment/thing --dry-run --default-config "
+            '\'{"thing": {"requests": {"cpu": {"base": "250m", "step": "100m", "nodesPerStep": 10}}}}\''
+        ),
+    ),
+    flags=(
+        Flag(
+            name="target",
+            kind=TEXT,
+            required=True,
+            help="What to resize: deployment/NAME, daemonset/NAME or replicaset/NAME.",
+            group=_GROUP,
+        ),
+        Flag(
+            name="namespace",
+            kind=TEXT,
+            help="Namespace of the target (default: the environment variable MY_NAMESPACE).",
+            group=_GROUP,
+        ),
+        Flag(
+            name="default-config",
+            kind=TEXT,
+            help="Sizes as JSON, by container: base, step, max, coresPerStep, nodesPerStep.",
+            group=_GROUP,
+        ),
+        Flag(
+            name="config-file",
+            kind=PATH,
+            help="File with such JSON, which is followed; its containers go before those of --default-config.",
+            group=_GROUP,
+        ),
+        Flag(
+            name="poll-period-seconds",
+            kind=INTEGER,
+            default=10,
+            help="Seconds between decisions; at least 1.",
+            group=_GROUP,
+        ),
+        Flag(name="dry-run", kind=BOOLEAN, default=False, help="Write nothing to the cluster.", group=_GROUP),
+        Flag(
+            name="plain-bind-address",
+            kind=ADDRESS,
+            help="Serve /healthz, /last-poll, /metrics, /livez and /readyz there (default: nowhere).",
+            group="Serving",
+        ),
+        *CLUSTER_FLAGS,
+        *LOG_FLAGS,
+    ),
+)

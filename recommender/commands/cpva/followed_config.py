@@ -1,0 +1,57 @@
+"""The sizes that are wanted: those of the command line, and those of a file that may change at any time."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from adapter.foundation.files.file_contents import FilesError, read_files
+from adapter.foundation.service.runtime.logs import StateLog
+from recommender.commands.vertical.polls import PollError
+from recommender.kinds.proportional.cpva_config import ScaleConfigError, overridden, parse_scale_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recommender.kinds.proportional.cpva_config import ScaleConfig
+
+_log = logging.getLogger(__name__)
+
+
+class FollowedConfig:
+    """The last good configuration. For one thread."""
+
+    def __init__(self, defaults: ScaleConfig, file: Path | None) -> None:
+        self._defaults = defaults
+        self._file = file
+        self._config = overridden(defaults, {}) if file is None else None
+        self._text: str | None = None
+        self._states = StateLog(_log)
+
+    def current(self) -> ScaleConfig:
+        """Return the configuration after a look at the file; the last good one if it cannot be used.
+
+        Raises PollError if there has never been a good one: without the file, the defaults alone are not used.
+        """
+        if self._file is not None:
+            try:
+                self._look(self._file)
+                self._states.recovered("file", "the configuration can be used again", file=self._file)
+            except (FilesError, ScaleConfigError) as error:
+                if self._config is None:
+                    raise PollError("error_reading_config", str(error)) from error
+                self._states.failed("file", f"the former configuration stays in use: {error}")
+        assert self._config is not None
+        return self._config
+
+    def _look(self, file: Path) -> None:
+        """Take in the file if it has changed. Raises FilesError and ScaleConfigError."""
+        [content] = read_files((file,))
+        if content.text == self._text:
+            return
+        try:
+            self._config = overridden(self._defaults, parse_scale_config(content.text))
+        except ScaleConfigError as error:
+            raise ScaleConfigError(f"{file}: {error}") from error
+        self._text = content.text
+        _log.info("the configuration is in force: %s", file)

@@ -1,0 +1,63 @@
+"""What the command line of cluster-proportional-vertical-autoscaler asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.documents.tree import shortened
+from adapter.foundation.objects.names import is_namespace_name, is_object_name
+from adapter.foundation.service.flags.parsing import UsageError
+from recommender.decisions.record import TargetReference
+from recommender.kinds.proportional.cpa_flags import lower_case
+from recommender.kinds.proportional.cpva_config import ScaleConfigError, overridden, parse_scale_config
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.kinds.proportional.cpva_config import ScaleConfig
+
+_KINDS: Final = {"deployment": "Deployment", "daemonset": "DaemonSet", "replicaset": "ReplicaSet"}
+_TARGET_FIX: Final = "write deployment/NAME, daemonset/NAME or replicaset/NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class CpvaSettings:
+    """The flags as values."""
+
+    target: TargetReference
+    defaults: ScaleConfig
+    config_file: Path | None
+    poll_seconds: float
+    dry_run: bool
+
+
+def settings_of(values: FlagValues, environment: Mapping[str, str]) -> CpvaSettings:
+    """Return what the flags ask for. Raises UsageError."""
+    namespace = values.text("namespace") or environment.get("MY_NAMESPACE", "")
+    if not is_namespace_name(namespace):
+        why = f"{shortened(namespace)!r} is no namespace" if namespace else "it is not set, and neither is MY_NAMESPACE"
+        raise UsageError(f"--namespace: {why}: name the namespace of the target")
+    period = values.integer("poll-period-seconds")
+    if period < 1:
+        raise UsageError(f"--poll-period-seconds is {period}: it must be at least 1")
+    file, text = values.path("config-file"), values.text("default-config")
+    if file is None and not text:
+        raise UsageError("neither --default-config nor --config-file is set: write at least one")
+    try:
+        defaults = parse_scale_config(text) if text else {}
+        if file is None:
+            overridden(defaults, {})
+    except ScaleConfigError as error:
+        raise UsageError(f"--default-config: {error}") from error
+    target = _target(values.text("target"), namespace)
+    return CpvaSettings(target, defaults, file, float(period), values.boolean("dry-run"))
+
+
+def _target(text: str, namespace: str) -> TargetReference:
+    kind, slash, name = lower_case(text).partition("/")
+    if not slash or kind not in _KINDS or not is_object_name(name):
+        raise UsageError(f"--target is {shortened(text)!r}: {_TARGET_FIX}")
+    return TargetReference("apps/v1", _KINDS[kind], namespace, name)

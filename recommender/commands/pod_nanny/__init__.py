@@ -1,0 +1,1 @@
+"""`tidewatch-recommender pod-nanny`: addon-resizer's command line."""

@@ -1,0 +1,91 @@
+"""`tidewatch-recommender pod-nanny`: a drop-in for addon-resizer, in one small process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from adapter.foundation.options.cluster import cluster_settings
+from adapter.foundation.options.version import program_version
+from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.server.addresses import listening_socket
+from adapter.foundation.service.server.plain import PlainAnswer
+from recommender.commands.one_process.port import Port
+from recommender.commands.one_process.start import ENDINGS, refuse, run_to_the_end
+from recommender.commands.pod_nanny.flags import POD_NANNY
+from recommender.commands.pod_nanny.settings import settings_of
+from recommender.commands.program import PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.service.flags.table import FlagValues
+    from recommender.commands.pod_nanny.settings import NannySettings
+    from recommender.commands.vertical.polls import Polls
+
+_log = logging.getLogger(__name__)
+
+HEALTH: Final = "/health-check"
+_MISSED_POLLS: Final = 5
+"""As there: after so many polls without an end, the process counts as hanging."""
+_LEAST_IDLE_SECONDS: Final = 60.0
+"""An API server that does not answer takes longer than five short polls, and no restart would help."""
+
+
+def pod_nanny(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(POD_NANNY, arguments, os.environ)
+    try:
+        settings = settings_of(values, os.environ)
+        port = Port(*_listeners(values), liveness=HEALTH)
+    except UsageError as error:
+        exit_for_usage(PROGRAM, str(error))
+    except StartError as error:
+        refuse(str(error))
+    run_to_the_end(values, port, lambda: _run(values, settings, port))
+
+
+def _listeners(values: FlagValues) -> list[socket.socket]:
+    """Return the sockets of the flags. Raises StartError."""
+    names = ("healthcheck-address", *(("address",) if values.boolean("expose-metrics") else ()))
+    addresses = [address for name in names if (address := values.address(name)) is not None]
+    return [listening_socket(address) for address in addresses]
+
+
+def _run(values: FlagValues, settings: NannySettings, port: Port) -> int:
+    """Load and start everything else; return the exit status. Raises StartError."""
+    # Loaded when the port answers, see there.
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient  # noqa: PLC0415 - likewise
+    from recommender.commands.one_process.process import OneProcess  # noqa: PLC0415 - likewise
+    from recommender.commands.pod_nanny.followed_parameters import followed_parameters  # noqa: PLC0415 - likewise
+    from recommender.commands.pod_nanny.leading import fence_of_leader  # noqa: PLC0415 - likewise
+    from recommender.commands.pod_nanny.poll import NannyPoll  # noqa: PLC0415 - likewise
+    from recommender.commands.pod_nanny.ward_client import WardClient  # noqa: PLC0415 - likewise
+    from recommender.commands.vertical.polls import CounterFamily, Polls, run_polls  # noqa: PLC0415 - likewise
+    from recommender.commands.vertical.sized_object import connected  # noqa: PLC0415 - likewise
+
+    client = connected(cluster_settings(values))
+    objects = ObjectClient(client)
+    process = OneProcess(port, program_version(), ENDINGS)
+    fence = None
+    if settings.lease is not None:
+        namespace = settings.ward.deployment.namespace
+        fence = fence_of_leader(process, objects, namespace, settings.lease, socket.gethostname())
+    if settings.parameters.base_storage:
+        _log.warning("--storage: no API server takes the resource `storage` of a container: expect refused patches")
+    ward = WardClient(client, objects, settings.ward, fence)
+    poll = NannyPoll(settings, followed_parameters(settings, objects), client, ward)
+    counter = CounterFamily("addon_resizer_execution_outcome", "Polls by their outcome, named as by addon-resizer.")
+    polls = Polls(poll.poll, counter)
+    return run_polls(process, polls, settings.poll_seconds, {HEALTH: lambda: _health(polls, settings.poll_seconds)})
+
+
+def _health(polls: Polls, poll_seconds: float) -> PlainAnswer:
+    """Return whether polls end."""
+    idle, most = polls.idle_seconds(), max(_LEAST_IDLE_SECONDS, _MISSED_POLLS * poll_seconds)
+    if idle > most:
+        return PlainAnswer(500, f"the last poll ended {idle:.0f} s ago, which is more than {most:g} s\n".encode())
+    return PlainAnswer(200, b"OK")

@@ -1,0 +1,29 @@
+"""Leader election by addon-resizer's Lease, so that both may hold it while one replaces the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
+from adapter.foundation.sources.kubernetes.writing import Fence
+from recommender.commands.program import METRICS_PREFIX
+from recommender.leader_election.elector import LeaseElector, LeaseSettings, unique_identity
+from recommender.outputs.scale import longest_fenced_write_seconds
+
+if TYPE_CHECKING:
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from recommender.commands.one_process.process import OneProcess
+    from recommender.leader_election.rules import LeaseTiming
+
+LEASE: Final = "addon-resizer"
+
+
+def fence_of_leader(process: OneProcess, objects: ObjectClient, namespace: str, timing: LeaseTiming, pod: str) -> Fence:
+    """Start the election, and return the fence under which the leader alone may write.
+
+    The Lease expires by itself after the end, since a write may be under way then.
+    """
+    settings = LeaseSettings(namespace=namespace, name=LEASE, identity=unique_identity(pod), timing=timing)
+    elector = LeaseElector(objects, settings, LeaseMetrics(process.registry, METRICS_PREFIX))
+    process.tasks.running("leader election", lambda stop: elector.run(stop.event))
+    return Fence(longest_fenced_write_seconds(timing), elector.may_write)

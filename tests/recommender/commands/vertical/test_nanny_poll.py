@@ -1,0 +1,188 @@
+"""Polls of `pod-nanny` before a scripted API server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.service.flags.parsing import parse_flags
+from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
+from recommender.commands.pod_nanny.flags import POD_NANNY
+from recommender.commands.pod_nanny.followed_parameters import followed_parameters
+from recommender.commands.pod_nanny.poll import NannyPoll
+from recommender.commands.pod_nanny.settings import settings_of
+from recommender.commands.pod_nanny.ward_client import WardClient
+from recommender.commands.vertical.polls import PollError
+from tests.recommender.commands.cluster_world import put_nodes
+from tests.recommender.commands.vertical.world import (
+    NAME,
+    NAMESPACE,
+    Clock,
+    client_of,
+    deployment_of,
+    patches,
+    resources_of,
+)
+from tests.support.apiserver_objects import CONFIG_MAPS
+from tests.support.object_apiserver import ObjectApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HEAD = "apiVersion: nannyconfig/v1alpha1\nkind: NannyConfiguration\n"
+SIZES = ("--cpu=300m", "--extra-cpu=20m", "--memory=200Mi", "--extra-memory=10Mi", "--threshold=5")
+AT_TWO_NODES = {"cpu": "340m", "memory": "220Mi"}
+
+
+class World:
+    """A server with nodes and a Deployment, and polls with these flags."""
+
+    def __init__(self, server: ObjectApiServer, folder: Path) -> None:
+        self.server = server
+        self.folder = folder
+        self.clock = Clock()
+
+    def poll_of(self, *flags: str, fence: Fence | None = None) -> NannyPoll:
+        line = (f"--deployment={NAME}", f"--namespace={NAMESPACE}", "--container=main", *flags)
+        settings = settings_of(parse_flags(POD_NANNY, line, {}), {})
+        client = client_of(self.server, self.folder)
+        objects = ObjectClient(client)
+        ward = WardClient(client, objects, settings.ward, fence)
+        return NannyPoll(settings, followed_parameters(settings, objects), client, ward, self.clock)
+
+    def sizes(self) -> dict[str, str]:
+        found = resources_of(self.server)
+        assert found["requests"] == found["limits"]
+        sizes: dict[str, str] = found["requests"]
+        return sizes
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with ObjectApiServer() as server:
+        deployment_of(server, requests=dict(AT_TWO_NODES), limits=dict(AT_TWO_NODES))
+        put_nodes(server, 2)
+        yield World(server, tmp_path)
+
+
+def test_sizes_change_beyond_the_threshold_alone(world: World) -> None:
+    poll = world.poll_of(*SIZES)
+    assert poll.poll() == "resources_within_limits"
+    put_nodes(world.server, 3)
+    assert (poll.poll(), world.sizes()) == ("updated_resources", {"cpu": "360m", "memory": "230Mi"})
+    assert (poll.poll(), patches(world.server)) == ("resources_within_limits", 1)
+
+
+def test_the_offsets_choose_the_nearer_end_and_leave_other_resources(world: World) -> None:
+    amounts = {"cpu": "100m", "memory": "220Mi", "ephemeral-storage": "1Gi"}
+    deployment_of(world.server, requests=dict(amounts), limits=dict(amounts))
+    poll = world.poll_of(*SIZES[:4], "--acceptance-offset=50", "--recommendation-offset=40")
+    assert poll.poll() == "updated_resources"
+    assert world.sizes() == {"cpu": "320m", "memory": "210Mi", "ephemeral-storage": "1Gi"}
+    assert poll.poll() == "resources_within_limits"
+
+
+def test_a_delay_counts_from_the_start_and_from_the_last_change(world: World) -> None:
+    poll = world.poll_of(*SIZES, "--scale-down-delay=1h")
+    put_nodes(world.server, 40)
+    assert poll.poll() == "updated_resources"
+    put_nodes(world.server, 2)
+    world.clock.now = 3599.0
+    assert (poll.poll(), world.sizes()["cpu"]) == ("scale_up_down_delay", "1100m")
+    world.clock.now = 3600.0
+    assert (poll.poll(), world.sizes()) == ("updated_resources", AT_TWO_NODES)
+
+
+@pytest.mark.parametrize("flags", [SIZES, (*SIZES[:4], "--acceptance-offset=20")], ids=["1.8", "2.x"])
+def test_the_first_empty_list_changes_nothing(world: World, flags: tuple[str, ...]) -> None:
+    poll = world.poll_of(*flags)
+    put_nodes(world.server, 0)
+    with pytest.raises(PollError, match="the cluster looks empty"):
+        poll.poll()
+    assert world.sizes() == AT_TWO_NODES
+
+
+def test_a_second_empty_list_gives_the_base_with_1_8_and_nothing_with_2(world: World) -> None:
+    polls = world.poll_of(*SIZES[:4], "--acceptance-offset=20"), world.poll_of(*SIZES)
+    put_nodes(world.server, 0)
+    for poll in polls:
+        with pytest.raises(PollError, match="the cluster looks empty"):
+            poll.poll()
+    world.clock.now = 30.0
+    with pytest.raises(PollError, match="as in addon-resizer 2"):
+        polls[0].poll()
+    assert (polls[1].poll(), world.sizes()) == ("updated_resources", {"cpu": "300m", "memory": "200Mi"})
+
+
+def test_the_file_is_followed_and_a_broken_one_keeps_the_last_good(world: World) -> None:
+    file = world.folder / "NannyConfiguration"
+    poll = world.poll_of(*SIZES, f"--config-dir={world.folder}")
+    assert poll.poll() == "resources_within_limits"
+    file.write_text(f"{HEAD}baseCPU: 600m\n")
+    assert (poll.poll(), world.sizes()["cpu"]) == ("updated_resources", "640m")
+    file.write_text(f"{HEAD}baseCPU: 1x\n")
+    put_nodes(world.server, 12)
+    assert (poll.poll(), world.sizes()["cpu"]) == ("updated_resources", "840m")
+    file.unlink()
+    assert poll.poll() == "resources_within_limits"
+
+
+def test_a_file_that_is_broken_from_the_start_leaves_the_flags(world: World) -> None:
+    (world.folder / "NannyConfiguration").write_text("baseCPU: 9")
+    assert world.poll_of(*SIZES, f"--config-dir={world.folder}").poll() == "resources_within_limits"
+
+
+def test_a_config_map_is_read_at_each_poll_and_its_loss_changes_nothing(world: World) -> None:
+    objects = world.server.objects
+    content = {"kind": "ConfigMap", "data": {"NannyConfiguration": f"{HEAD}baseCPU: 1\n"}}
+    objects.put(CONFIG_MAPS, NAMESPACE, "nanny", content)
+    poll = world.poll_of(*SIZES, "--run-on-control-plane", "--nanny-config-map-name=nanny")
+    objects.deny("get", "configmaps")
+    with pytest.raises(PollError, match="403 Forbidden"):
+        poll.poll()
+    objects.allow("get", "configmaps")
+    assert (poll.poll(), world.sizes()["cpu"]) == ("updated_resources", "1040m")
+    objects.deny("get", "configmaps")
+    assert poll.poll() == "resources_within_limits"
+
+
+def test_without_any_base_nothing_is_written(world: World) -> None:
+    with pytest.raises(PollError, match="neither the flags nor a configuration have a base: write --cpu or --memory"):
+        world.poll_of("--extra-cpu=1m").poll()
+
+
+def test_a_container_that_is_not_there_is_not_made(world: World) -> None:
+    with pytest.raises(PollError, match="has no container 'nobody': name one of its containers in --container"):
+        world.poll_of(*SIZES, "--container=nobody").poll()
+
+
+@pytest.mark.parametrize(
+    ("verb", "plural", "outcome"),
+    [
+        ("list", "nodes", "error_getting_count"),
+        ("get", "deployments", "error_getting_resources"),
+        ("patch", "deployments", "error_updating_deployment"),
+    ],
+)
+def test_a_call_that_fails_has_the_outcome_of_the_peer(world: World, verb: str, plural: str, outcome: str) -> None:
+    put_nodes(world.server, 3)
+    if plural == "nodes":
+        world.server.forbid(verb, plural)
+    else:
+        world.server.objects.deny(verb, plural)
+    with pytest.raises(PollError, match="403 Forbidden") as failed:
+        world.poll_of(*SIZES).poll()
+    assert failed.value.outcome == outcome
+
+
+def test_who_does_not_lead_writes_nothing(world: World) -> None:
+    put_nodes(world.server, 9)
+    assert world.poll_of(*SIZES, fence=Fence(2.0, lambda _: False)).poll() == "not_leading"
+    assert patches(world.server) == 0
+
+
+def test_a_dry_run_writes_nothing(world: World) -> None:
+    put_nodes(world.server, 9)
+    assert (world.poll_of(*SIZES, "--dry-run").poll(), patches(world.server)) == ("dry_run", 0)
