@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run_until_interrupted(PROGRAM, partial(run_until_nobody_reads, run))
 
 
-def _load(name: str) -> ProgramCommand:  # noqa: C901, PLR0911 - one for each command
+def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
     """Return a command; only the one that runs is imported."""
     if name == "run":
         from recommender.commands.run.command import run  # noqa: PLC0415 - see above
