@@ -15,9 +15,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from adapter.nodes.model.day import DAY_RESOURCES
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.day_queries import past_expression
 from adapter.nodes.queries.expressions import (
     BUSY,
     IDLE,
@@ -28,6 +26,7 @@ from adapter.nodes.queries.expressions import (
     resource_query,
 )
 from adapter.nodes.queries.intervals import COUNT_WINDOW_SECONDS
+from adapter.nodes.queries.past_queries import DAY, WEEK, past_expression
 from adapter.nodes.queries.survey import survey_query
 from benchmarks.node_loads import CLASSES, SCRAPE_SECONDS, class_of, ratio_at, scraped_at
 from benchmarks.scripted_cluster import node_address, node_name
@@ -79,7 +78,11 @@ class NodeAnswers:
             for resource in _SERIES_OF_A_NODE
             for interval in (float("nan"), float(SCRAPE_SECONDS))
         }
-        self._past = {past_expression(resource, {}, recorded=False): resource for resource in DAY_RESOURCES}
+        self._past = {
+            past_expression(resource, {}, recorded=False, slot_seconds=span.slot_seconds): resource
+            for span in (DAY, WEEK)
+            for resource in span.resources
+        }
 
     def answer(self, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
         """Return status and body."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.nodes.file.sample_file import SampleFile
+from adapter.nodes.file.local_file import SAMPLES, LocalFile
 from benchmarks.adapter_load import between
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.cores import Cores, on
@@ -234,11 +234,11 @@ def _file_row(path: Path) -> Row:
     with path.open("rb") as file:
         meaning = msgspec.json.decode(file.readline(), type=_Meaning).meaning
     began = time.monotonic()
-    samples = SampleFile(path, meaning).read()
+    samples = LocalFile(path, meaning, SAMPLES).read()
     read = time.monotonic() - began
     began = time.monotonic()
     if samples is not None:
-        writer = SampleFile(copy, meaning)
+        writer = LocalFile(copy, meaning, SAMPLES)
         writer.offer(samples)
         writer.write_if_due()
     written = time.monotonic() - began

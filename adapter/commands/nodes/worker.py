@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -31,7 +31,7 @@ from adapter.nodes.board.board_telemetry import BoardMetrics
 from adapter.nodes.board.keeper import BoardKeeper, KeeperServices
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import SchedulingReloader
-from adapter.nodes.file.sample_file import SampleFile
+from adapter.nodes.file.local_file import SAMPLES, WEEK, LocalFile
 from adapter.nodes.queries.refresher import SampleRefresher
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
     from adapter.foundation.web.routes import Route
+    from adapter.nodes.file.local_file import Codec
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
+
+Content = TypeVar("Content")
 
 LISTS_SECONDS: Final = 10.0
 """How long the first refresh, and readiness, wait for the first lists of nodes and pods."""
@@ -119,22 +122,18 @@ def _keeper(
     def refresher(scheduling: SchedulingSettings) -> SampleRefresher:
         return SampleRefresher(prometheus, scheduling, refresh_seconds=settings.refresh_interval_seconds, pace=pace)
 
-    def file(scheduling: SchedulingSettings) -> SampleFile | None:
+    def state_file(scheduling: SchedulingSettings, suffix: str, codec: Codec[Content]) -> LocalFile[Content] | None:
         if settings.state_file is None:
             return None
-        return SampleFile(settings.state_file, meaning_of(settings, scheduling), clock, metrics.file_failed)
-
-    def day_file(scheduling: SchedulingSettings) -> SampleFile | None:
-        if settings.state_file is None:
-            return None
-        path = settings.state_file.with_name(f"{settings.state_file.name}.day")
-        return SampleFile(path, meaning_of(settings, scheduling), clock, metrics.file_failed)
+        path = settings.state_file.with_name(settings.state_file.name + suffix)
+        return LocalFile(path, meaning_of(settings, scheduling), codec, clock, metrics.file_failed)
 
     parts = KeeperServices(
         facts=source.facts,
         refresher=refresher,
-        file=file,
-        day_file=day_file,
+        file=lambda scheduling: state_file(scheduling, "", SAMPLES),
+        day_file=lambda scheduling: state_file(scheduling, ".day", SAMPLES),
+        week_file=lambda scheduling: state_file(scheduling, ".week", WEEK),
         metrics=metrics,
         refresh_seconds=settings.refresh_interval_seconds,
         node_metrics=settings.node_metrics,

@@ -3,50 +3,37 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.nodes.model.day import LoadDay
-from adapter.nodes.queries.plan import queries_allowed
 from adapter.nodes.windows.day import complete_slots, day_after, day_of_samples, samples_of_day
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.cluster.values.state import ClusterNode
-    from adapter.nodes.file.sample_file import SampleFile
+    from adapter.nodes.file.local_file import SampleFile
     from adapter.nodes.queries.refresher import SampleRefresher
     from adapter.nodes.queries.results import RefreshResult
 
 _log = logging.getLogger(__name__)
 
-_LONGEST_FILL_SECONDS: Final = 5.0
-_SHARE_OF_A_REFRESH: Final = 0.25
-_KEPT_EVERY: Final = 10
-"""Refreshes. Where refreshes need all queries that are allowed, one is kept for the past this often."""
-
 
 class DayKeeper:
     """The day of one configuration. Refreshes come from one task; the file may be written by another."""
 
-    def __init__(self, file: SampleFile | None, wall: Callable[[], float], refresh_seconds: float) -> None:
+    def __init__(self, file: SampleFile | None, wall: Callable[[], float]) -> None:
         """`wall` returns Unix seconds."""
         self._file = file
         self._wall = wall
-        self._refresh_seconds = refresh_seconds
         self._day = LoadDay()
-        self._refreshes = 0
         self._states = StateLog(_log)
 
     @property
     def day(self) -> LoadDay:
         """The load of the last day."""
         return self._day
-
-    @property
-    def kept_queries(self) -> int:
-        """How many queries the next refresh leaves for the past."""
-        return 1 if self._refreshes % _KEPT_EVERY == _KEPT_EVERY - 1 else 0
 
     def read_file(self) -> None:
         """Take what the local file has."""
@@ -56,16 +43,12 @@ class DayKeeper:
 
     def refreshed(self, result: RefreshResult, nodes: tuple[ClusterNode, ...] | None) -> None:
         """Add what the samples of a refresh have."""
-        self._refreshes += 1
         now = self._wall()
         slots = complete_slots(result.samples, now).values()
         self._use(day_after(self._day, slots, now, _names(nodes), result.moved))
 
-    def fill(self, refresher: SampleRefresher, result: RefreshResult, nodes: tuple[ClusterNode, ...] | None) -> int:
-        """Ask for a part of the past if a query is left for that; returns how many were asked."""
-        if result.queries >= queries_allowed(self._refresh_seconds):
-            return 0
-        seconds = min(_LONGEST_FILL_SECONDS, _SHARE_OF_A_REFRESH * self._refresh_seconds)
+    def fill(self, refresher: SampleRefresher, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> int:
+        """Ask for a part of the past, for at most so many seconds; returns how many queries were asked."""
         answer = refresher.fill_day(self._wall(), self._day, nodes, seconds)
         if answer.failure:
             message = "the load of the last day is not complete, so windows of an hour and a day may be missing"

@@ -16,11 +16,13 @@ from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.board.board_telemetry import hot_text
 from adapter.nodes.board.cluster_facts import NodeFacts, node_topology
 from adapter.nodes.board.day_keeper import DayKeeper
+from adapter.nodes.board.past_keeper import PastKeeper
 from adapter.nodes.board.reports import RefreshReports
+from adapter.nodes.board.week_keeper import WeekKeeper
 from adapter.nodes.hotspots.debounce import HeatState, advance
 from adapter.nodes.hotspots.hot import hot_nodes
 from adapter.nodes.model.board import Board, basis_at_start
-from adapter.nodes.model.scheduling_settings import DEFAULT_ARGS, PolicyName, TargetLoadPackingArgs
+from adapter.nodes.model.scheduling_settings import TargetLoadPackingArgs, predicts
 from adapter.nodes.placement.columns import ColumnsBuilder, requested_ratio
 from adapter.nodes.placement.pending import OwnerSelectors
 from adapter.nodes.placement.pod_times import last_changed_at
@@ -28,7 +30,6 @@ from adapter.nodes.scores.target_load_packing import predicted_cpu_milli
 from adapter.nodes.watcher.exposition import NodeExposition, prepare_exposition
 from adapter.nodes.watcher.prepared import PreparedWatcher, prepare_watcher
 from adapter.nodes.windows.assemble import RefreshFacts, assemble, node_names
-from adapter.nodes.windows.day import with_day
 from adapter.nodes.windows.estimates import BadSince, with_estimates
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.board.board_telemetry import BoardMetrics
-    from adapter.nodes.file.sample_file import SampleFile
+    from adapter.nodes.file.local_file import SampleFile, WeekFile
     from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot
     from adapter.nodes.model.samples import SampleSet
@@ -68,6 +69,8 @@ class KeeperServices:
     """Likewise: a file whose samples come from other queries is not used."""
     day_file: Callable[[SchedulingSettings], SampleFile | None]
     """Likewise the file of the last day."""
+    week_file: Callable[[SchedulingSettings], WeekFile | None]
+    """Likewise the file of the last week."""
     metrics: BoardMetrics
     refresh_seconds: float
     node_metrics: tuple[LoadResource, ...]
@@ -87,7 +90,7 @@ class BoardKeeper:
         self._builder = _builder(settings)
         self._refresher = parts.refresher(settings)
         self._file = parts.file(settings)
-        self._day = self._new_day(settings)
+        self._past = self._new_past(settings)
         self._samples: SampleSet | None = None
         self._bad_since = BadSince()
         self._basis = basis_at_start(parts.clock.monotonic())
@@ -107,7 +110,7 @@ class BoardKeeper:
 
     def read_file(self) -> None:
         """Publish what the local file has."""
-        self._day.read_file()
+        self._past.read_files()
         samples = None if self._file is None else self._file.read()
         if samples is None:
             return
@@ -137,33 +140,35 @@ class BoardKeeper:
             self._builder = _builder(settings)
             if _measures_differently(before, settings):
                 self._refresher, self._file = self._parts.refresher(settings), self._parts.file(settings)
-                self._samples, self._bad_since, self._day = None, BadSince(), self._new_day(settings)
+                self._samples, self._bad_since, self._past = None, BadSince(), self._new_past(settings)
                 self._generation += 1
         self.rebuild()
 
     def write_file(self) -> None:
-        """Write the samples and the last day to their files if that is due; the body of a periodic task."""
+        """Write the samples and the past to their files if that is due; the body of a periodic task."""
         if self._file is not None:
             self._file.write_if_due()
-        self._day.write_file()
+        self._past.write_files()
 
-    def _new_day(self, settings: SchedulingSettings) -> DayKeeper:
+    def _new_past(self, settings: SchedulingSettings) -> PastKeeper:
         parts = self._parts
-        return DayKeeper(parts.day_file(settings), parts.clock.wall, parts.refresh_seconds)
+        day = DayKeeper(parts.day_file(settings), parts.clock.wall)
+        week = WeekKeeper(parts.week_file(settings), parts.clock, parts.pace)
+        return PastKeeper(day, week, parts.refresh_seconds)
 
     def _refresh(self) -> None:
         facts = self._parts.facts()
         self._reports.names(facts.why_unknown if facts.nodes is None else None)
         with self._lock:
             refresher, file, samples, generation = self._refresher, self._file, self._samples, self._generation
-            day = self._day
+            past, needs_week = self._past, predicts(self._settings.policies)
         # Prometheus is asked without the lock, so that changes of pods need not wait for it.
-        result = refresher.refresh(self._parts.clock.wall(), samples, facts.nodes, kept_queries=day.kept_queries)
+        result = refresher.refresh(self._parts.clock.wall(), samples, facts.nodes, kept_queries=past.kept_queries)
         with self._lock:
             if generation != self._generation:
                 return
             self._samples = result.samples
-        day.refreshed(result, facts.nodes)
+        past.refreshed(result, facts.nodes)
         refreshed = RefreshFacts(
             self._parts.clock.wall(),
             self._parts.refresh_seconds,
@@ -182,7 +187,7 @@ class BoardKeeper:
         if file is not None and result.samples.grids and not result.samples.from_file:
             file.offer(result.samples)
         # After all that a reader waits for.
-        day.fill(refresher, result, facts.nodes)
+        past.fill(refresher, result, facts.nodes, needs_week=needs_week)
 
     def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts, generation: int) -> None:
         """Assemble everything from the samples, and publish it together, unless the queries have changed since.
@@ -196,7 +201,7 @@ class BoardKeeper:
             facts = self._present(asked_with)
             loads = self._with_estimates(facts, self._assemble_snapshot(samples, facts, refresh))
             # Estimates stand in for samples of minutes; what was measured over a day is what it is.
-            loads = with_day(loads, self._day.day)
+            loads = self._past.added_to(loads)
         # What is written about thousands of nodes takes seconds, in slices: it must not hold up changes of pods.
         places = node_topology(facts.nodes, settings.pool_label)
         pace = self._parts.pace
@@ -256,11 +261,9 @@ class BoardKeeper:
 
 
 def _builder(settings: SchedulingSettings) -> ColumnsBuilder:
-    name = PolicyName.TARGET_LOAD_PACKING
-    args = next((policy.args for policy in settings.policies if policy.name is name), DEFAULT_ARGS[name])
-    if not isinstance(args, TargetLoadPackingArgs):
-        raise TypeError(f"{name} has {type(args).__name__}")
-    return ColumnsBuilder(settings, partial(predicted_cpu_milli, args=args))
+    # Where both policies are listed, they predict alike: others are refused with the configuration.
+    listed = (policy.args for policy in settings.policies if isinstance(policy.args, TargetLoadPackingArgs))
+    return ColumnsBuilder(settings, partial(predicted_cpu_milli, args=next(listed, TargetLoadPackingArgs())))
 
 
 def _measures_differently(before: SchedulingSettings, now: SchedulingSettings) -> bool:

@@ -21,7 +21,13 @@ from adapter.foundation.documents.shapes import ListOf, WrongValueError
 from adapter.foundation.documents.tree import DocumentError
 from adapter.nodes.configuration.scoring_policies import POLICIES
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.scheduling_settings import FilterSettings, GpuSettings, HotspotSettings, SchedulingSettings
+from adapter.nodes.model.scheduling_settings import (
+    FilterSettings,
+    GpuSettings,
+    HotspotSettings,
+    SchedulingSettings,
+    TargetLoadPackingArgs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -81,6 +87,15 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
     if given.has("filter.pools") and not given.has("poolLabel"):
         fix = "write poolLabel: with the label of nodes that names their pool"
         yield given.problem("filter.pools", "`filter.pools` has no effect without `poolLabel`", fix)
+    predicted_as = {
+        (args.default_requests_cpu_milli, args.default_requests_multiplier)
+        for args in (policy.args for policy in given.get("policies") or ())
+        if isinstance(args, TargetLoadPackingArgs)
+    }
+    if len(predicted_as) > 1:
+        # What recently bound pods will use is predicted once for both.
+        message = "target-load-packing and predicted-load-packing have other defaults for the CPU of pods"
+        yield given.problem("policies", message, "write the same defaultRequests and defaultRequestsMultiplier in both")
 
 
 _FILTER: Final = Section(

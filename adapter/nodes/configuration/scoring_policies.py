@@ -166,35 +166,37 @@ _PREDICATE: Final = Section(
     ),
     _check_limit,
 )
-_ARGS: Final[Mapping[PolicyName, Section[Any]]] = {
-    PolicyName.TARGET_LOAD_PACKING: Section(
-        "args",
-        TargetLoadPackingArgs,
-        (
-            Key(
-                "targetUtilization",
-                _number(1, 99),
-                "CPU in percent that is aimed at.",
-                into="target_utilization_percent",
-            ),
-            Key(
-                "defaultRequests",
-                Section(
-                    "defaultRequests",
-                    lambda cpu: cpu,
-                    (Key("cpu", QUANTITY.then(_cpu_milli), "Amount of CPU.", "1000m"),),
-                ),
-                "What a pod without requests counts as.",
-                into="default_requests_cpu_milli",
-            ),
-            Key(
-                "defaultRequestsMultiplier",
-                _number(0, 1000),
-                "Expected load of a pod without limits, in times of its requests.",
-            ),
+_TARGET_LOAD_PACKING: Final = Section(
+    "args",
+    TargetLoadPackingArgs,
+    (
+        Key(
+            "targetUtilization",
+            _number(1, 99),
+            "CPU in percent that is aimed at.",
+            into="target_utilization_percent",
         ),
-        hints=_TRIMARAN_SOURCES,
+        Key(
+            "defaultRequests",
+            Section(
+                "defaultRequests",
+                lambda cpu: cpu,
+                (Key("cpu", QUANTITY.then(_cpu_milli), "Amount of CPU.", "1000m"),),
+            ),
+            "What a pod without requests counts as.",
+            into="default_requests_cpu_milli",
+        ),
+        Key(
+            "defaultRequestsMultiplier",
+            _number(0, 1000),
+            "Expected load of a pod without limits, in times of its requests.",
+        ),
     ),
+    hints=_TRIMARAN_SOURCES,
+)
+_ARGS: Final[Mapping[PolicyName, Section[Any]]] = {
+    PolicyName.TARGET_LOAD_PACKING: _TARGET_LOAD_PACKING,
+    PolicyName.PREDICTED_LOAD_PACKING: _TARGET_LOAD_PACKING,
     PolicyName.LOAD_VARIATION_RISK_BALANCING: Section(
         "args",
         LoadVariationRiskBalancingArgs,

@@ -17,7 +17,7 @@ from adapter.foundation.objects.decoders import decoder_of
 from adapter.nodes.extender.rows import rows_in
 from adapter.nodes.model.loads import WINDOW_NAMES, LoadResource
 from adapter.nodes.model.usage import USAGE_KINDS
-from adapter.nodes.scores.policy_scores import load_taken
+from adapter.nodes.scores.policy_scores import load_taken, usage_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -83,7 +83,7 @@ def failed_nodes(
         kind = USAGE_KINDS[usage]
         measured = load_taken(columns.measured_usage_ratio, usage, rows)
         placement = _placement(columns, rows, (kind.resource, measured), pod, settings)
-        judge(placement, np.full(len(rows), limit), partial(_same_text, str(kind)))
+        judge(placement, np.full(len(rows), limit), partial(_usage_sources, columns, usage))
     return reasons
 
 
@@ -149,8 +149,9 @@ def _reasons(
         yield f"{text} over the limit {limit:g} percent"
 
 
-def _same_text(text: str, names: Sequence[str]) -> list[str]:
-    return [text] * len(names)
+def _usage_sources(columns: NodeColumns, usage: UsageName, names: Sequence[str]) -> list[str]:
+    """Return what the number of each node is, such as `cpu 1d peak of five minutes`."""
+    return [str(USAGE_KINDS[usage_source(columns, usage, columns.index[name])]) for name in names]
 
 
 def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list[str]:

@@ -38,6 +38,10 @@ _Columns = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 _Index = Annotated[int, msgspec.Meta(ge=0, le=100)]
 
 
+WRONG_SIZE: Final = "it is damaged: its size differs from what its first line states"
+OTHER_MEANING: Final = "its samples come from other queries or another Prometheus than those configured now"
+
+
 class SampleFileError(Exception):
     """A file cannot be used. The message is a clause whose subject is the file: `it is damaged: …`."""
 
@@ -88,24 +92,35 @@ def encoded(samples: SampleSet, meaning: str) -> list[bytes]:
             column.astype(_TIME, copy=False).tobytes()
             for column in (grid.newest, grid.scrape_seconds, grid.advancing, grid.reset_at)
         ]
+    return with_digest(pieces)
+
+
+def with_digest(pieces: list[bytes]) -> list[bytes]:
+    """Return the pieces of a file, and the digest of them all."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for piece in pieces:
         digest.update(piece)
     return [*pieces, digest.digest()]
 
 
-def decoded_samples(content: bytes, meaning: str) -> SampleSet:
-    """Return the samples of a file. Raises SampleFileError."""
+def line_and_rest(content: bytes) -> tuple[bytes, memoryview]:
+    """Return the first line of a file, and what follows up to its digest. Raises SampleFileError for another digest."""
     body = memoryview(content)[:-DIGEST_BYTES]
     if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != content[-DIGEST_BYTES:]:
         raise SampleFileError(f"it is damaged or cut off: the digest of its {len(content)} bytes does not match")
-    line_end = content.find(b"\n")
-    head = _head(content[: line_end + 1], meaning)
+    end = content.find(b"\n") + 1
+    return content[:end], body[end:]
+
+
+def decoded_samples(content: bytes, meaning: str) -> SampleSet:
+    """Return the samples of a file. Raises SampleFileError."""
+    line, body = line_and_rest(content)
+    head = _head(line, meaning)
     sizes = [_size(grid, head) for grid in head.grids]
-    if line_end + 1 + sum(sizes) != len(body):
-        raise SampleFileError("it is damaged: its size differs from what its first line states")
+    if sum(sizes) != len(body):
+        raise SampleFileError(WRONG_SIZE)
     grids: dict[LoadResource, SampleGrid] = {}
-    at = line_end + 1
+    at = 0
     for grid, size in zip(head.grids, sizes, strict=True):
         grids[grid.resource] = _grid(body[at : at + size], grid, head.node_lists[grid.node_list])
         at += size
@@ -128,7 +143,7 @@ def _head(line: bytes, meaning: str) -> _Head:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise SampleFileError(f"it is not a file of node samples: {error}") from error
     if head.meaning != meaning:
-        raise SampleFileError("its samples come from other queries or another Prometheus than those configured now")
+        raise SampleFileError(OTHER_MEANING)
     return head
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource
     from adapter.nodes.model.usage import UsageName
+    from adapter.nodes.model.week import HourForecast
     from adapter.nodes.model.workload import GpuPodKind
 
 
@@ -103,6 +104,11 @@ class NodeColumns:
     shorter ones of its resource: what is there now is a peak of the day too."""
     measured_usage_ratio: Mapping[UsageName, Floats] = field(default_factory=dict)
     """Likewise, as far as it is measured."""
+    usage_from: Mapping[UsageName, NDArray[np.int8]] = field(default_factory=dict)
+    """Which use these numbers really are, an index of `USAGE_NAMES`: that of a shorter window where the longer one is
+    not known; -1 for none."""
+    forecast: HourForecast | None = None
+    """The CPU of the next hour; None while no history is kept."""
     kept: KeptRows = field(default_factory=KeptRows, repr=False, compare=False)
     """Results that policies have computed from these columns alone."""
 

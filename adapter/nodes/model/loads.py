@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.week import HourForecast
 
 WINDOWS_SECONDS: Final = (900, 600, 300, 3600, 86_400)
 """The windows; arrays by window are in this order. The first three are computed from samples, the longest first."""
@@ -125,6 +126,8 @@ class LoadSnapshot:
     """Where each node is in `nodes`."""
     query_failures: Mapping[LoadResource, str] = field(default_factory=dict)
     """Why the newest samples of a resource are missing."""
+    forecast: HourForecast | None = None
+    """The CPU of the next hour; None while no history is kept."""
 
 
 def bad_long_enough(bad_since: Floats, now: float, seconds: float = 300.0) -> NDArray[np.bool_]:

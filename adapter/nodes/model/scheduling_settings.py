@@ -21,6 +21,7 @@ class PolicyName(StrEnum):
     LOW_RISK_OVERCOMMITMENT = "low-risk-overcommitment"
     PEAKS = "peaks"
     DAILY_PEAKS = "daily-peaks"
+    PREDICTED_LOAD_PACKING = "predicted-load-packing"
     SELECTOR_SPREAD = "selector-spread"
     MOST_ALLOCATED = "most-allocated"
     REQUESTED_TO_CAPACITY_RATIO = "requested-to-capacity-ratio"
@@ -33,7 +34,7 @@ NodeMatch: TypeAlias = Literal["auto", "instance", "ip", "nodename"]
 
 @dataclass(frozen=True, slots=True)
 class TargetLoadPackingArgs:
-    """`TargetLoadPackingArgs` of scheduler-plugins."""
+    """`TargetLoadPackingArgs` of scheduler-plugins; `predicted-load-packing` has the same."""
 
     target_utilization_percent: float = 40.0
     default_requests_cpu_milli: int = 1000
@@ -160,6 +161,7 @@ DEFAULT_ARGS: Mapping[PolicyName, PolicyArgs] = {
     PolicyName.LOW_RISK_OVERCOMMITMENT: LowRiskOverCommitmentArgs(),
     PolicyName.PEAKS: PeaksArgs(),
     PolicyName.DAILY_PEAKS: DailyPeaksArgs(),
+    PolicyName.PREDICTED_LOAD_PACKING: TargetLoadPackingArgs(),
     PolicyName.SELECTOR_SPREAD: SelectorSpreadArgs(),
     PolicyName.MOST_ALLOCATED: MostAllocatedArgs(),
     PolicyName.REQUESTED_TO_CAPACITY_RATIO: RequestedToCapacityRatioArgs(),
@@ -175,6 +177,11 @@ class PolicySettings:
     name: PolicyName
     weight: int
     args: PolicyArgs
+
+
+def predicts(policies: Sequence[PolicySettings]) -> bool:
+    """Return whether any of the policies needs the week of nodes."""
+    return any(policy.name is PolicyName.PREDICTED_LOAD_PACKING for policy in policies)
 
 
 def usage_limits(policies: Sequence[PolicySettings]) -> Mapping[UsageName, float]:

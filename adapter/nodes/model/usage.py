@@ -51,3 +51,5 @@ USAGE_KINDS: Final[Mapping[UsageName, UsageKind]] = {
     **_kinds(LoadResource.MEMORY, UsageName.MEMORY_5M, UsageName.MEMORY_1H, UsageName.MEMORY_1D),
 }
 """The windows of a resource stand from the shortest to the longest."""
+USAGE_NAMES: Final = tuple(USAGE_KINDS)
+"""The number of a use in `NodeColumns.usage_from` is its index here."""

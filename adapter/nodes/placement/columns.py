@@ -17,6 +17,7 @@ from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
 from adapter.nodes.model.columns import NodeColumns
 from adapter.nodes.model.loads import AVG, STD, LoadResource
 from adapter.nodes.model.usage import USAGE_KINDS
+from adapter.nodes.model.week import FORECAST_VERDICTS, ForecastVerdict, HourForecast
 from adapter.nodes.placement.gpus import MOST_GPUS, gpu_count, gpu_shapes
 from adapter.nodes.placement.recent import LatelyBound, additions, lately_bound
 from adapter.nodes.placement.sums import PODS, NodeSums, SumRules, sums_of
@@ -107,6 +108,7 @@ class ColumnsBuilder:
             measured_ratio={resource: _measured_averages(loads, resource, places) for resource in LoadResource},
             usage_ratio=_usage(loads, places, lambda load, kind: load.stats[kind.window, kind.stat]),
             measured_usage_ratio=_usage(loads, places, lambda load, kind: load.measured(kind.window, kind.stat)),
+            usage_from=_usage_from(loads, places),
             std_ratio={resource: _stat(loads, resource, STD, places) for resource in LoadResource},
             recent_cpu_prediction_milli=added.cpu_prediction_milli,
             recent_requests=added.requests,
@@ -115,6 +117,7 @@ class ColumnsBuilder:
             pool=known.pool,
             gpu_left_milli=tuple(rows.gpu_left),
             gpu_workload=self._workload(rows, pods),
+            forecast=_forecast(loads, places),
         )
 
     def _workload(self, rows: _Rows, pods: PlacedPods) -> Mapping[GpuPodKind, float]:
@@ -276,12 +279,44 @@ def _usage(
     found: dict[UsageName, Floats] = {}
     largest: dict[LoadResource, Floats] = {}
     for name, kind in USAGE_KINDS.items():
-        load = loads.resources.get(kind.resource) if loads else None
-        column = np.full(len(places), np.nan)
-        if load is not None and load.stats.shape[-1] and kind.window < len(load.stats):
-            column = np.where(places >= 0, number(load, kind)[places], np.nan)
+        column = _usage_column(loads, places, kind, number)
         found[name] = largest[kind.resource] = np.fmax(column, largest.get(kind.resource, np.nan))
     return found
+
+
+def _usage_column(
+    loads: LoadSnapshot | None,
+    places: NDArray[np.int64],
+    kind: UsageKind,
+    number: Callable[[ResourceLoad, UsageKind], Floats],
+) -> Floats:
+    load = loads.resources.get(kind.resource) if loads else None
+    if load is None or not load.stats.shape[-1] or kind.window >= len(load.stats):
+        return np.full(len(places), np.nan)
+    return np.where(places >= 0, number(load, kind)[places], np.nan)
+
+
+def _usage_from(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> dict[UsageName, NDArray[np.int8]]:
+    """Return which use each number of `_usage` really is: its own where that is known, else the next shorter one."""
+    found: dict[UsageName, NDArray[np.int8]] = {}
+    longest: dict[LoadResource, NDArray[np.int8]] = {}
+    for index, (name, kind) in enumerate(USAGE_KINDS.items()):
+        column = _usage_column(loads, places, kind, lambda load, kind: load.stats[kind.window, kind.stat])
+        shorter = longest.get(kind.resource, np.full(len(places), -1, dtype=np.int8))
+        found[name] = longest[kind.resource] = np.where(np.isnan(column), shorter, np.int8(index))
+    return found
+
+
+def _forecast(loads: LoadSnapshot | None, places: NDArray[np.int64]) -> HourForecast | None:
+    """Return the forecast in the order of the columns; nodes that the loads do not have are not measured."""
+    forecast = loads.forecast if loads else None
+    if forecast is None or not len(forecast.ratio):
+        return None
+    nothing = np.int8(FORECAST_VERDICTS.index(ForecastVerdict.NO_LOAD))
+    return HourForecast(
+        np.where(places >= 0, forecast.ratio[places], np.nan),
+        np.where(places >= 0, forecast.verdicts[places], nothing),
+    )
 
 
 NO_ZONE: Final = -1

@@ -27,11 +27,11 @@ from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_se
 from adapter.nodes.names.matching import naming_of
 from adapter.nodes.names.refused import RefusedSeries, measured_by, refused_series
 from adapter.nodes.queries.claiming import Claimants, ExporterRegister, claimants_of
-from adapter.nodes.queries.day_queries import DayAnswer, DayProgress, past_slots
 from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
 from adapter.nodes.queries.intervals import longest
 from adapter.nodes.queries.joining import MappedRows, answered_steps, joined, mapped_rows, without_nodes
 from adapter.nodes.queries.matrix import MatrixReader
+from adapter.nodes.queries.past_queries import DAY, WEEK, PastAnswer, PastProgress, PastQuery, past_slots
 from adapter.nodes.queries.plan import (
     QueryPiece,
     in_order,
@@ -46,7 +46,9 @@ from adapter.nodes.queries.progress import ResourceProgress
 from adapter.nodes.queries.results import RefreshResult
 from adapter.nodes.queries.rows import SeriesLayout, layout_of, rows_of
 from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_query
+from adapter.nodes.windows.day import known_slots
 from adapter.nodes.windows.grid import kept_columns, not_after, regrid
+from adapter.nodes.windows.week import known_quarters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,12 +59,15 @@ if TYPE_CHECKING:
     from adapter.nodes.model.day import LoadDay
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
+    from adapter.nodes.model.week import LoadWeek
     from adapter.nodes.queries.expressions import ResourceQuery
     from adapter.nodes.queries.matrix import SeriesMatrix
     from adapter.nodes.queries.rows import AnswerRows
 
 LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max_samples=8_000_000)
 """For 5,000 nodes with four series each and 68 steps, with room for installations that scrape everything twice."""
+MOST_UNASKED_SAMPLES: Final = 500_000_000
+"""A week that reads more, which takes more than 25 queries, is asked for only if a policy needs it."""
 _SURVEY_AGAIN_SECONDS = 60.0
 _LONGEST_SURVEY_SECONDS = 5.0
 _TIME_SHARE = 0.8
@@ -117,7 +122,7 @@ class SampleRefresher:
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
         self._mapper: _Mapper | None = None
-        self._day = DayProgress()
+        self._day, self._week = PastProgress(DAY), PastProgress(WEEK)
 
     def refresh(
         self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None, *, kept_queries: int = 0
@@ -172,16 +177,30 @@ class SampleRefresher:
             self._moves(),
         )
 
-    def fill_day(self, now: float, day: LoadDay, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> DayAnswer:
+    def fill_day(self, now: float, day: LoadDay, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> PastAnswer:
         """Ask for the newest part of the last day that is lacking, for at most so many seconds.
 
         To be called after `refresh`, with its nodes: only what the exporters of its answers have measured counts.
         Never raises because of Prometheus.
         """
-        query = self._day.next_query(day, now, self._settings, self._survey)
+        known = {resource: known_slots(day, resource) for resource in DAY.resources}
+        return self._fill(self._day, self._day.next_query(known, now, self._settings, self._survey), nodes, seconds)
+
+    def fill_week(
+        self, now: float, week: LoadWeek, nodes: tuple[ClusterNode, ...] | None, seconds: float, *, is_needed: bool
+    ) -> PastAnswer:
+        """Likewise of the week before that day. That of a large cluster is asked for only if a policy needs it."""
+        known = {LoadResource.CPU: known_quarters(week)}
+        most = math.inf if is_needed else MOST_UNASKED_SAMPLES
+        query = self._week.next_query(known, now, self._settings, self._survey, most_samples=most)
+        return self._fill(self._week, query, nodes, seconds)
+
+    def _fill(
+        self, progress: PastProgress, query: PastQuery | None, nodes: tuple[ClusterNode, ...] | None, seconds: float
+    ) -> PastAnswer:
         register = None if query is None else self._progress[query.resource].register
         if query is None or register is None:
-            return DayAnswer()
+            return PastAnswer()
         reader = MatrixReader(query.expression, query.piece, LIMITS, self._pace)
         piece = query.piece
         try:
@@ -199,10 +218,10 @@ class SampleRefresher:
                 raise UnexpectedAnswerError(query.expression, f"the answer may be partial: {answer.warnings[0]}")
             found = past_slots(query, answer, register, (self._mapper_of(nodes), nodes), self._pace)
         except PrometheusError as e:
-            self._day.failed(query)
-            return DayAnswer(queries=1, failure=str(e))
-        self._day.succeeded(query)
-        return DayAnswer((found,), 1)
+            progress.failed(query)
+            return PastAnswer(queries=1, failure=str(e))
+        progress.succeeded(query)
+        return PastAnswer((found,), 1)
 
     def _owners(self) -> dict[LoadResource, Mapping[str, Owner]]:
         return {resource: p.register.owners for resource, p in self._progress.items() if p.register is not None}
@@ -235,6 +254,7 @@ class SampleRefresher:
             for progress in self._progress.values():
                 progress.covered.clear()
             self._day.forget()
+            self._week.forget()
         self._knew_nodes = knows_nodes
         for resource in LoadResource:
             grid = grids.get(resource)

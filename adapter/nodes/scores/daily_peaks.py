@@ -24,6 +24,7 @@ from adapter.nodes.scores.policy_scores import (
     rounded,
     share,
     taken,
+    usage_source,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: DailyPeaksArg
     def reason(position: int) -> str:
         if np.isnan(values[position]):
             return "the node has no metrics of CPU and memory"
-        known = (f"{USAGE_KINDS[name]} {percent_text(use[position])}" for name, use in used.items())
+        known = (_text(columns, rows[position], name, use[position]) for name, use in used.items())
         return f"{', '.join(known)}, each with the requests of this and recent pods"
 
     return PolicyScores(values, reason)
@@ -59,3 +60,10 @@ def _use(pod: PendingPod, columns: NodeColumns, rows: Rows, name: UsageName) -> 
     resource = USAGE_KINDS[name].resource
     added = recent_taken(columns, resource, rows) + max(0, pod.resources.requests.get(resource, 0))
     return load_taken(columns.usage_ratio, name, rows) + share(added, taken(columns.allocatable, resource, rows))
+
+
+def _text(columns: NodeColumns, row: int, name: UsageName, ratio: float) -> str:
+    """Return what is in use, as what it is: `cpu 5m average 40 % in place of cpu 1d peak of five minutes`."""
+    kind = USAGE_KINDS[name]
+    source = USAGE_KINDS[usage_source(columns, name, row)]
+    return f"{source} {percent_text(ratio)}" + ("" if source == kind else f" in place of {kind}")

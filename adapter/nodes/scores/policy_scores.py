@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from adapter.nodes.model.usage import USAGE_NAMES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.loads import LoadResource
+    from adapter.nodes.model.usage import UsageName
 
     Rows: TypeAlias = NDArray[np.intp]
 
@@ -51,6 +54,12 @@ def recent_taken(columns: NodeColumns, resource: LoadResource, rows: Rows) -> Fl
     """Return what recently bound pods request and the metrics do not contain yet; zeros if nothing is known of it."""
     column = columns.recent_requests.get(resource)
     return np.zeros(len(rows)) if column is None else column.take(rows)
+
+
+def usage_source(columns: NodeColumns, name: UsageName, row: int) -> UsageName:
+    """Return which use the number of this name really is: that of a shorter window while the longer one is unknown."""
+    sources = columns.usage_from.get(name)
+    return name if sources is None or sources[row] < 0 else USAGE_NAMES[sources[row]]
 
 
 def rounded(values: Floats) -> Floats:

@@ -28,6 +28,7 @@ from adapter.nodes.scores import (
     low_risk_overcommitment,
     most_allocated,
     peaks,
+    predicted_load_packing,
     requested_to_capacity_ratio,
     selector_spread,
     target_load_packing,
@@ -54,6 +55,7 @@ METRIC_POLICIES: Final = frozenset(
         PolicyName.LOW_RISK_OVERCOMMITMENT,
         PolicyName.PEAKS,
         PolicyName.DAILY_PEAKS,
+        PolicyName.PREDICTED_LOAD_PACKING,
     }
 )
 """Policies that score nothing without metrics; the others score requests and counts."""
@@ -135,6 +137,7 @@ POLICIES: Final[Mapping[PolicyName, PolicyFunction]] = {
     PolicyName.LOW_RISK_OVERCOMMITMENT: _by_columns(low_risk_overcommitment.score, LowRiskOverCommitmentArgs),
     PolicyName.PEAKS: _by_columns(peaks.score, PeaksArgs),
     PolicyName.DAILY_PEAKS: _by_columns(daily_peaks.score, DailyPeaksArgs),
+    PolicyName.PREDICTED_LOAD_PACKING: _by_columns(predicted_load_packing.score, TargetLoadPackingArgs),
     PolicyName.SELECTOR_SPREAD: _selector_spread,
     PolicyName.MOST_ALLOCATED: _by_columns(most_allocated.score, MostAllocatedArgs),
     PolicyName.REQUESTED_TO_CAPACITY_RATIO: _by_columns(

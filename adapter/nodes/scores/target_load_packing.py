@@ -36,6 +36,13 @@ _DEFAULT_TARGET_PERCENT: Final = 40.0
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: TargetLoadPackingArgs) -> PolicyScores:
     """Return scores by predicted CPU utilisation, in percent of the capacity; NaN for nodes without CPU metrics."""
     load = load_taken(columns.mean_ratio, LoadResource.CPU, rows)
+    return scores_of_load(pod, columns, rows, args, load)
+
+
+def scores_of_load(
+    pod: PendingPod, columns: NodeColumns, rows: Rows, args: TargetLoadPackingArgs, load: Floats
+) -> PolicyScores:
+    """Return the scores of nodes with these ratios of CPU in use; NaN for nodes whose ratio is not known."""
     capacity = taken(columns.capacity, "cpu", rows)
     added = predicted_cpu_milli(pod.resources, args) + columns.recent_cpu_prediction_milli.take(rows)
     percent = share(100.0 * (load * capacity + added), capacity)

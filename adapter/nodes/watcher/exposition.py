@@ -27,6 +27,7 @@ from adapter.nodes.model.loads import (
     LoadResource,
     NodeVerdict,
 )
+from adapter.nodes.model.week import FORECAST_VERDICTS
 from adapter.nodes.watcher.document import decimal_texts
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ def _prepared_lines(snapshot: LoadSnapshot, resources: Collection[LoadResource])
         counts = np.bincount(load.verdicts, minlength=len(VERDICTS)).tolist()
         for verdict, count in zip(VERDICTS, counts, strict=True):
             yield f'tidewatch_node_verdicts{{resource="{resource}",verdict="{verdict}"}} {count}\n'
+    if snapshot.forecast is not None:
+        yield family("tidewatch_node_forecasts", "Nodes by whether their next hour is predicted, or why it is not.")
+        counts = np.bincount(snapshot.forecast.verdicts, minlength=len(FORECAST_VERDICTS)).tolist()
+        for forecast_verdict, count in zip(FORECAST_VERDICTS, counts, strict=True):
+            yield f'tidewatch_node_forecasts{{verdict="{forecast_verdict}"}} {count}\n'
     yield family(
         "tidewatch_node_utilization_ratio",
         "Measured utilization of a node over a window (0..1): average, standard deviation, 95th percentile, maximum.",

@@ -24,6 +24,7 @@ from adapter.nodes.windows.grid import (
     taken,
     without_repeats,
 )
+from adapter.nodes.windows.slots import SlotAxes, shifted
 from adapter.nodes.windows.statistics import MIN_COVERAGE, last_columns, statistics_of, window_coverage
 from adapter.nodes.windows.verdicts import out_of_range
 
@@ -88,7 +89,8 @@ def day_after(
     found = tuple(slots)
     names = tuple(sorted({*day.nodes, *(name for grid in found for name in grid.nodes)})) if nodes is None else nodes
     end = aligned(now, SLOT_SECONDS)
-    means = {resource: _shifted(day, resource, names, end, moved) for resource in day.means}
+    axes, present = SlotAxes(day.nodes, day.end, SLOT_SECONDS), SlotAxes(names, end, SLOT_SECONDS)
+    means = {resource: shifted(values, axes, present, moved) for resource, values in day.means.items()}
     is_changed = end != day.end or names != day.nodes or bool(moved)
     for grid in found:
         values = span(regrid(grid, names), end, SLOTS).values.astype(np.float32)
@@ -160,28 +162,6 @@ def day_of_samples(samples: SampleSet, now: float) -> LoadDay:
 
 def _is_day(grid: SampleGrid) -> bool:
     return grid.step_seconds == SLOT_SECONDS and not grid.end % SLOT_SECONDS and not out_of_range(grid.values).any()
-
-
-def _shifted(
-    day: LoadDay, resource: LoadResource, nodes: tuple[str, ...], end: int, moved: Collection[str]
-) -> SlotMeans:
-    """Return the means for other nodes and another end."""
-    values = day.means[resource]
-    if nodes != day.nodes:
-        rows = rows_of(nodes, day.nodes)
-        values = np.where((rows >= 0)[:, None], values[rows], np.float32(np.nan)) if len(values) else values
-        values = values if len(values) == len(nodes) else np.full((len(nodes), SLOTS), np.nan, dtype=np.float32)
-    by = (end - day.end) // SLOT_SECONDS
-    if by:
-        shifted = np.full_like(values, np.nan)
-        if 0 < by < SLOTS:
-            shifted[:, : SLOTS - by] = values[:, by:]
-        elif -SLOTS < by < 0:
-            shifted[:, -by:] = values[:, : SLOTS + by]
-        values = shifted
-    if moved:
-        values = np.where(np.isin(nodes, list(moved))[:, None], np.float32(np.nan), values)
-    return values
 
 
 def _without_vanished(

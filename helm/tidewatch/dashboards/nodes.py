@@ -116,6 +116,12 @@ def _trust() -> Row:
                 (gauge("tidewatch_node_verdicts", "verdict", matchers=_OF_RESOURCE),),
             ),
             Panel(
+                "Forecasts",
+                "Nodes whose next hour is predicted for the policy predicted-load-packing, and why it is not for the "
+                "others.",
+                (gauge("tidewatch_node_forecasts", "verdict"),),
+            ),
+            Panel(
                 "Age of samples",
                 "Age of the newest sample of a node: the median, and the oldest.",
                 (

@@ -17,22 +17,34 @@ from adapter.nodes.board.cluster_facts import NodeFacts
 from adapter.nodes.board.keeper import BoardKeeper, KeeperServices
 from adapter.nodes.model.loads import AVG, LoadResource, UnmappedSeries
 from adapter.nodes.model.samples import SampleSet
-from adapter.nodes.model.scheduling_settings import FilterSettings, HotspotSettings, SchedulingSettings
-from adapter.nodes.queries.day_queries import DayAnswer
+from adapter.nodes.model.scheduling_settings import (
+    FilterSettings,
+    HotspotSettings,
+    PolicyName,
+    PolicySettings,
+    SchedulingSettings,
+    TargetLoadPackingArgs,
+)
+from adapter.nodes.model.week import FORECAST_VERDICTS, QUARTER_SECONDS, QUARTERS, QUARTERS_A_DAY
+from adapter.nodes.queries.past_queries import PastAnswer
 from adapter.nodes.queries.results import RefreshResult
-from adapter.nodes.windows.grid import kept_columns
+from adapter.nodes.windows.grid import aligned, kept_columns
+from adapter.nodes.windows.week import known_quarters
 from tests.adapter.nodes.placement.objects import a_node, a_pod, resources
 from tests.support.sample_grids import END, STEP, grid_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.nodes.file.sample_file import SampleFile
+    from adapter.nodes.file.local_file import SampleFile
+    from adapter.nodes.model.samples import SampleGrid
+    from adapter.nodes.model.week import LoadWeek
     from adapter.nodes.queries.refresher import SampleRefresher
 
 CPU = LoadResource.CPU
 NODES = (a_node("a", {"topology.kubernetes.io/zone": "east"}), a_node("b"))
 COLUMNS = kept_columns(STEP)
+PREDICTED = PolicySettings(PolicyName.PREDICTED_LOAD_PACKING, 1, TargetLoadPackingArgs())
 
 
 def steady(*loads: float, end: int = END, nodes: tuple[str, ...] = ("a", "b"), from_file: bool = False) -> SampleSet:
@@ -53,6 +65,9 @@ class Script:
         self.offered: list[SampleSet] = []
         self.made: list[SchedulingSettings] = []
         self.asked_with: list[SampleSet | None] = []
+        self.needed: list[bool] = []
+        self.past: SampleGrid | None = None
+        """The week that Prometheus has, which ends now."""
         self.fails: Exception | None = None
         self.meanwhile: Callable[[], None] = lambda: None
         self.when_time_is_read: Callable[[], None] = lambda: None
@@ -70,8 +85,14 @@ class Script:
         run()
         return self.now
 
-    def fill_day(self, *_of: object) -> DayAnswer:
-        return DayAnswer()
+    def fill_day(self, *_of: object) -> PastAnswer:
+        return PastAnswer()
+
+    def fill_week(self, now: float, week: LoadWeek, _nodes: object, _seconds: float, *, is_needed: bool) -> PastAnswer:
+        self.needed.append(is_needed)
+        if self.past is None or known_quarters(week):
+            return PastAnswer()
+        return PastAnswer((replace(self.past, end=aligned(now, QUARTER_SECONDS)),), 1)
 
     def read(self) -> SampleSet | None:
         return self.file
@@ -90,6 +111,7 @@ class Script:
             refresher=refresher,
             file=lambda _: cast("SampleFile", self),
             day_file=lambda _: None,
+            week_file=lambda _: None,
             metrics=BoardMetrics(self.registry, "p"),
             refresh_seconds=30.0,
             node_metrics=(CPU,),
@@ -291,6 +313,34 @@ def test_another_policy_keeps_the_samples_and_another_query_drops_them(script: S
     keeper.use(SchedulingSettings(matchers={"cluster": "east"}))
     keeper.refresh()
     assert (len(script.made), script.asked_with[-1]) == (2, None)
+
+
+def test_the_next_hour_is_published_once_the_week_is_read(script: Script) -> None:
+    """The load of `a` rises in half an hour, as on each day; that of `b` never does."""
+    tide = np.where(np.arange(QUARTERS) % QUARTERS_A_DAY >= 2, 0.7, 0.2)
+    script.past = grid_of([tide, np.full(QUARTERS, 0.4)], nodes=("a", "b"))
+    script.past = replace(script.past, step_seconds=QUARTER_SECONDS)
+    keeper = script.keeper(SchedulingSettings(policies=(PREDICTED,)))
+    verdicts = []
+    for _ in range(2):
+        keeper.refresh()
+        forecast = keeper.published.board.columns.forecast
+        assert forecast is not None
+        verdicts.append([FORECAST_VERDICTS[verdict] for verdict in forecast.verdicts.tolist()])
+    assert verdicts == [["short_history"] * 2, ["predicted", "not_better"]]
+    assert forecast is not None
+    assert forecast.ratio[0] == pytest.approx(0.7, abs=0.001)
+    assert keeper.published.exposition is not None
+    assert b'tidewatch_node_forecasts{verdict="predicted"} 1' in keeper.published.exposition.text(script.now)
+    assert script.needed == [True, True]
+
+
+def test_a_policy_that_is_listed_later_needs_the_week_from_then_on(script: Script) -> None:
+    keeper = script.keeper()
+    keeper.refresh()
+    keeper.use(SchedulingSettings(policies=(PREDICTED,)))
+    keeper.refresh()
+    assert script.needed == [False, True]
 
 
 def test_hot_nodes_are_shown_as_metrics(script: Script) -> None:

@@ -51,6 +51,8 @@ policies:
   args:
     priority: [{name: cpu_usage_max_avg_1d, weight: 0.5}, {name: mem_usage_avg_5m, weight: "0.25"}]
     predicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 0.65}, {name: cpu_usage_max_avg_1h, maxLimitPercent: 0.75}]
+- name: predicted-load-packing
+  args: {targetUtilization: 60, defaultRequests: {cpu: 2000m}, defaultRequestsMultiplier: 1.8}
 - name: selector-spread
 - name: most-allocated
   args: {resources: [{name: cpu}, {name: nvidia.com/gpu, weight: 5}]}
@@ -103,6 +105,7 @@ def test_every_key_is_read() -> None:
                     {UsageName.CPU_1D: 0.5, UsageName.MEMORY_5M: 0.25}, {UsageName.CPU_5M: 0.65, UsageName.CPU_1H: 0.75}
                 ),
             ),
+            PolicySettings(PolicyName.PREDICTED_LOAD_PACKING, 1, TargetLoadPackingArgs(60.0, 2000, 1.8)),
             PolicySettings(PolicyName.SELECTOR_SPREAD, 1, SelectorSpreadArgs()),
             PolicySettings(
                 PolicyName.MOST_ALLOCATED,
@@ -192,6 +195,16 @@ def test_every_key_is_read() -> None:
             (
                 "s.yaml:3: the key 'hotValue' has no effect here: remove it: "
                 "the requests of recently bound pods are added to the use of their node"
+            ),
+        ),
+        (
+            (
+                "policies: [{name: target-load-packing}, "
+                "{name: predicted-load-packing, args: {defaultRequestsMultiplier: 2}}]"
+            ),
+            (
+                "s.yaml:3: target-load-packing and predicted-load-packing have other defaults for the CPU of pods: "
+                "write the same defaultRequests and defaultRequestsMultiplier in both"
             ),
         ),
         (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapter.nodes.extender.filter import failed_nodes
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import FilterSettings
-from adapter.nodes.model.usage import UsageName
+from adapter.nodes.model.usage import USAGE_NAMES, UsageName
 from tests.adapter.nodes.extender.boards import GIB, NAN, board, load, pending
 
 CPU, MEMORY, DISK, GPU = LoadResource.CPU, LoadResource.MEMORY, LoadResource.DISK, LoadResource.GPU
@@ -42,6 +42,10 @@ def test_a_peak_of_the_last_hour_is_a_limit_of_its_own() -> None:
     assert found == {
         "node-1": "cpu 1h peak of five minutes 74 percent and this pod 10 percent over the limit 75 percent"
     }
+    shorter = np.full(3, USAGE_NAMES.index(UsageName.CPU_5M), dtype=np.int8)
+    young = dataclasses.replace(busy, columns=dataclasses.replace(busy.columns, usage_from={UsageName.CPU_1H: shorter}))
+    found = failed_nodes(young, pending(400), ["node-1"], FilterSettings(), {UsageName.CPU_1H: 0.75})
+    assert found["node-1"].startswith("cpu 5m average 74 percent and")
 
 
 def test_recently_bound_pods_count_before_the_metrics_show_them() -> None:

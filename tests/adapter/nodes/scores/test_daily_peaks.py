@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from adapter.nodes.model.scheduling_settings import DailyPeaksArgs
-from adapter.nodes.model.usage import UsageName
+from adapter.nodes.model.usage import USAGE_NAMES, UsageName
 from adapter.nodes.scores.daily_peaks import score
 from tests.adapter.nodes.scores.builder import CPU, Node, columns, listed, pod, rows
 
@@ -57,6 +58,18 @@ def test_the_requests_of_this_and_recent_pods_are_added() -> None:
     assert scores(STEADY, cpu_milli=1000) == [50.0]
     nodes = columns(Node("n0", CAPACITY, usage=STEADY, recent_requests={CPU: 2000}))
     assert listed(score(pod({"cpu": 1000}), nodes, rows(1), CPU_ALONE)) == [30.0]
+
+
+def test_the_reason_names_no_window_that_is_not_known() -> None:
+    nodes = columns(Node("n0", CAPACITY, usage=STEADY))
+    short = np.array([USAGE_NAMES.index(UsageName.CPU_5M)], dtype=np.int8)
+    hour = np.array([USAGE_NAMES.index(UsageName.CPU_1H)], dtype=np.int8)
+    sources = {UsageName.CPU_5M: short, UsageName.CPU_1H: hour, UsageName.CPU_1D: hour}
+    reason = score(pod(), replace(nodes, usage_from=sources), rows(1), CPU_ALONE).reason(0)
+    assert reason.startswith(
+        "cpu 5m average 40 %, cpu 1h peak of five minutes 40 %, "
+        "cpu 1h peak of five minutes 40 % in place of cpu 1d peak of five minutes, each with"
+    )
 
 
 def test_the_reason_names_each_use() -> None:

@@ -1,24 +1,25 @@
-"""The load of the last day from Prometheus, after a start or an outage: which slots to ask for, and with what query.
+"""The load of the last day and week from Prometheus, after a start or an outage: which slots to ask for, and how.
 
-One piece of one resource is asked in a refresh, the newest first, so that a day costs no more than refreshes may. What
-is answered counts for the exporters that measure the nodes now.
+One piece of one resource is asked in a refresh, the newest first, so that the past costs no more than refreshes may.
+What is answered counts for the exporters that measure the nodes now.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.day import DAY_RESOURCES, SLOT_SECONDS, SLOTS, LoadDay
+from adapter.nodes.model.day import DAY_RESOURCES, SLOT_SECONDS, SLOTS
 from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS, LoadResource
+from adapter.nodes.model.week import QUARTER_SECONDS, QUARTERS
 from adapter.nodes.queries.claiming import claimants_of
 from adapter.nodes.queries.expressions import RATIO, RULES, RateFunction, by_of, selector, union, value_parts
 from adapter.nodes.queries.joining import joined, mapped_rows
 from adapter.nodes.queries.plan import MOST_POINTS, QueryPiece, steps_at_once
 from adapter.nodes.queries.rows import layout_of, rows_of
-from adapter.nodes.windows.day import known_slots
 from adapter.nodes.windows.grid import MARGIN_SECONDS, aligned
 from adapter.nodes.windows.verdicts import out_of_range
 
@@ -34,12 +35,35 @@ if TYPE_CHECKING:
     from adapter.nodes.queries.matrix import SeriesMatrix
     from adapter.nodes.queries.survey import Survey
 
-_SCRAPES_A_SLOT: Final = 20
-"""How many samples of a series a mean of five minutes reads, at a scrape interval of 15 s."""
+_SCRAPE_SECONDS: Final = 15
+"""By this interval the samples are counted that a mean reads of a series."""
 
 
 @dataclass(frozen=True, slots=True)
-class DayQuery:
+class PastSpan:
+    """Which slots of the past are kept."""
+
+    resources: tuple[LoadResource, ...]
+    slot_seconds: int
+    slots: int
+    known_by_itself_seconds: int
+    """Younger slots need not be asked for: something else that is kept will give them."""
+
+    def steps(self, now: float) -> range:
+        """Return the ends of the slots that may be asked for, in Unix seconds."""
+        last = aligned(now - self.known_by_itself_seconds, self.slot_seconds)
+        return range(
+            aligned(now, self.slot_seconds) - (self.slots - 1) * self.slot_seconds, last + 1, self.slot_seconds
+        )
+
+
+DAY: Final = PastSpan(DAY_RESOURCES, SLOT_SECONDS, SLOTS, SAMPLE_WINDOWS_SECONDS[0] + MARGIN_SECONDS)
+WEEK: Final = PastSpan((LoadResource.CPU,), QUARTER_SECONDS, QUARTERS, SLOTS * SLOT_SECONDS)
+"""What is younger comes from the day."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastQuery:
     """One query for the past of a resource."""
 
     resource: LoadResource
@@ -50,7 +74,7 @@ class DayQuery:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DayAnswer:
+class PastAnswer:
     """The answer to one query for the past."""
 
     slots: tuple[SampleGrid, ...] = ()
@@ -60,37 +84,44 @@ class DayAnswer:
 
 
 @dataclass(slots=True)
-class _PastProgress:
+class _ResourceProgress:
     """The part of a resource's past that has been asked for."""
 
     answered: set[int] = field(default_factory=set)
     """Slots that Prometheus has answered from counters, though perhaps with no sample."""
     answered_by_rule: set[int] = field(default_factory=set)
     """Likewise from our recording rule, which may be younger than a day."""
-    most_steps: int = SLOTS
+    most_steps: int = MOST_POINTS
     """Limit that follows from queries that failed."""
     failures: int = 0
     """Queries in a row that failed."""
 
 
-@dataclass(slots=True)
-class DayProgress:
+class PastProgress:
     """The part of the past that has been asked for, by resource. For one thread at a time."""
 
-    resources: dict[LoadResource, _PastProgress] = field(
-        default_factory=lambda: {resource: _PastProgress() for resource in DAY_RESOURCES}
-    )
+    def __init__(self, span: PastSpan) -> None:
+        self._span = span
+        self.resources = {resource: _ResourceProgress() for resource in span.resources}
 
-    def next_query(self, day: LoadDay, now: float, settings: SchedulingSettings, survey: Survey) -> DayQuery | None:
-        """Return what to ask next; None if nothing is lacking. Slots that the samples will give are not asked for.
+    def next_query(
+        self,
+        known: Mapping[LoadResource, Collection[int]],
+        now: float,
+        settings: SchedulingSettings,
+        survey: Survey,
+        *,
+        most_samples: float = math.inf,
+    ) -> PastQuery | None:
+        """Return what to ask next; None if nothing is lacking. `known` is the slots that are known of each resource.
 
-        The newest slots come first, but a resource whose queries fail waits for the other one.
+        The newest slots come first, but a resource whose queries fail waits for the other one. Nothing is asked if all
+        slots together would read more than `most_samples`.
         """
-        last = aligned(now - SAMPLE_WINDOWS_SECONDS[0] - MARGIN_SECONDS, SLOT_SECONDS)
-        steps = range(aligned(now, SLOT_SECONDS) - (SLOTS - 1) * SLOT_SECONDS, last + 1, SLOT_SECONDS)
+        steps = self._span.steps(now)
         found = (
-            self._lacking(resource, steps, known_slots(day, resource), settings, survey)
-            for resource in DAY_RESOURCES
+            self._lacking(resource, steps, known.get(resource, ()), settings, survey, most_samples)
+            for resource in self._span.resources
             if resource not in settings.queries and survey.series.get(resource)
         )
         queries = [query for query in found if query is not None]
@@ -99,32 +130,43 @@ class DayProgress:
         )
 
     def _lacking(
-        self, resource: LoadResource, steps: range, known: set[int], settings: SchedulingSettings, survey: Survey
-    ) -> DayQuery | None:
+        self,
+        resource: LoadResource,
+        steps: range,
+        known: Collection[int],
+        settings: SchedulingSettings,
+        survey: Survey,
+        most_samples: float,
+    ) -> PastQuery | None:
         """Return the query for the newest slots that a resource lacks: from the rule first, then from counters."""
         progress = self.resources[resource]
         progress.answered.intersection_update(steps)
         progress.answered_by_rule.intersection_update(steps)
-        done = progress.answered | known
+        done = progress.answered.union(known)
         reads = {False: survey.series[resource]}
         if resource in survey.recorded:
             reads = {True: survey.exporters.get(resource, 0), **reads}
         for recorded, series in reads.items():
-            most = min(steps_at_once(series * _SCRAPES_A_SLOT, survey.answered(resource)), progress.most_steps)
+            read_for_a_slot = series * (self._span.slot_seconds // _SCRAPE_SECONDS)
+            if read_for_a_slot * len(steps) > most_samples:
+                continue
+            most = min(steps_at_once(read_for_a_slot, survey.answered(resource)), progress.most_steps)
             piece = newest_lacking(steps, done | progress.answered_by_rule if recorded else done, most)
             if piece is not None:
-                expression = past_expression(resource, settings.matchers, recorded=recorded)
-                return DayQuery(resource, piece, expression, is_recorded=recorded)
+                expression = past_expression(
+                    resource, settings.matchers, recorded=recorded, slot_seconds=self._span.slot_seconds
+                )
+                return PastQuery(resource, piece, expression, is_recorded=recorded)
         return None
 
-    def succeeded(self, query: DayQuery) -> None:
+    def succeeded(self, query: PastQuery) -> None:
         """Take note of an answer: the next query may ask for more."""
         progress = self.resources[query.resource]
         (progress.answered_by_rule if query.is_recorded else progress.answered).update(query.piece.times)
         progress.most_steps = min(MOST_POINTS, 2 * progress.most_steps)
         progress.failures = 0
 
-    def failed(self, query: DayQuery) -> None:
+    def failed(self, query: PastQuery) -> None:
         """Ask for less next time, since the query may have been too large."""
         progress = self.resources[query.resource]
         progress.most_steps = max(1, query.piece.columns // 2)
@@ -148,19 +190,21 @@ def newest_lacking(steps: range, known: Collection[int], most_steps: int) -> Que
     return QueryPiece(first, last, steps.step)
 
 
-def past_expression(resource: LoadResource, matchers: Mapping[str, str], *, recorded: bool) -> str:
-    """Return the expression for the mean of the five minutes before each step.
+def past_expression(
+    resource: LoadResource, matchers: Mapping[str, str], *, recorded: bool, slot_seconds: int = SLOT_SECONDS
+) -> str:
+    """Return the expression for the mean of the slot before each step.
 
     Memory is read once for a slot, since it changes slowly and has no counter.
     """
     if recorded:
         rule = selector(RULES[resource], matchers)
-        return union({RATIO: f"avg {by_of(resource)} (avg_over_time({rule}[{SLOT_SECONDS}s]))"})
-    return union(value_parts(resource, RateFunction("rate", SLOT_SECONDS), matchers))
+        return union({RATIO: f"avg {by_of(resource)} (avg_over_time({rule}[{slot_seconds}s]))"})
+    return union(value_parts(resource, RateFunction("rate", slot_seconds), matchers))
 
 
 def past_slots(
-    query: DayQuery,
+    query: PastQuery,
     answer: SeriesMatrix,
     register: ExporterRegister,
     names: tuple[SeriesMapper, tuple[ClusterNode, ...] | None],

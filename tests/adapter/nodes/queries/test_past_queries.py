@@ -17,10 +17,12 @@ from adapter.nodes.model.day import SLOT_SECONDS, LoadDay
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
-from adapter.nodes.queries.day_queries import DayProgress, newest_lacking
-from adapter.nodes.queries.refresher import SampleRefresher
+from adapter.nodes.model.week import LoadWeek
+from adapter.nodes.queries.past_queries import DAY, WEEK, PastProgress, newest_lacking
+from adapter.nodes.queries.refresher import MOST_UNASKED_SAMPLES, SampleRefresher
 from adapter.nodes.queries.survey import Survey
 from adapter.nodes.windows.day import complete_slots, day_after, known_slots
+from adapter.nodes.windows.week import known_quarters, week_at, with_past
 from tests.adapter.nodes.placement.objects import a_node
 from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
 
@@ -51,8 +53,8 @@ def test_the_newest_gap_is_asked_for_and_nothing_that_is_known(known: set[int], 
 
 
 def test_after_a_start_each_slot_is_asked_for_once_until_the_day_is_whole() -> None:
-    progress, seen = DayProgress(), dict[LoadResource, list[int]]()
-    while (query := progress.next_query(LoadDay(), AT + 10.0, SETTINGS, SURVEY)) is not None:
+    progress, seen = PastProgress(DAY), dict[LoadResource, list[int]]()
+    while (query := progress.next_query({}, AT + 10.0, SETTINGS, SURVEY)) is not None:
         seen.setdefault(query.resource, []).extend(query.piece.times)
         progress.succeeded(query)
     assert {resource: len(times) for resource, times in seen.items()} == {CPU: 284, MEMORY: 284}
@@ -62,10 +64,10 @@ def test_after_a_start_each_slot_is_asked_for_once_until_the_day_is_whole() -> N
 
 
 def test_a_query_that_fails_is_asked_again_in_smaller_parts() -> None:
-    progress = DayProgress()
+    progress = PastProgress(DAY)
     columns = []
     for _ in range(4):
-        query = progress.next_query(LoadDay(), AT + 10.0, SETTINGS, SURVEY)
+        query = progress.next_query({}, AT + 10.0, SETTINGS, SURVEY)
         assert query is not None
         columns.append(query.piece.columns)
         progress.failed(query)
@@ -81,12 +83,12 @@ def test_a_query_that_fails_is_asked_again_in_smaller_parts() -> None:
     ],
 )
 def test_nothing_is_asked_for_that_cannot_be_answered(survey: Survey, settings: SchedulingSettings) -> None:
-    assert DayProgress().next_query(LoadDay(), AT + 10.0, settings, survey) is None
+    assert PastProgress(DAY).next_query({}, AT + 10.0, settings, survey) is None
 
 
 def test_a_resource_whose_queries_fail_does_not_hold_up_the_other() -> None:
-    progress, asked = DayProgress(), list[LoadResource]()
-    while len(asked) < 20 and (query := progress.next_query(LoadDay(), AT + 10.0, SETTINGS, SURVEY)) is not None:
+    progress, asked = PastProgress(DAY), list[LoadResource]()
+    while len(asked) < 20 and (query := progress.next_query({}, AT + 10.0, SETTINGS, SURVEY)) is not None:
         asked.append(query.resource)
         if query.resource is CPU:
             progress.failed(query)
@@ -99,8 +101,8 @@ def test_a_resource_whose_queries_fail_does_not_hold_up_the_other() -> None:
 
 def test_what_a_young_rule_lacks_is_asked_of_the_counters() -> None:
     survey = Survey({CPU: 640_000}, {CPU: 5_000}, recorded=frozenset({CPU}))
-    progress, rule, counters = DayProgress(), list[int](), list[int]()
-    while (query := progress.next_query(LoadDay(), AT + 10.0, SETTINGS, survey)) is not None:
+    progress, rule, counters = PastProgress(DAY), list[int](), list[int]()
+    while (query := progress.next_query({}, AT + 10.0, SETTINGS, survey)) is not None:
         (rule if query.is_recorded else counters).append(query.piece.columns)
         assert (":" in query.expression) == query.is_recorded
         progress.succeeded(query)
@@ -116,6 +118,15 @@ def _client(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[Prom
         "1.2.3.4:80", labels={"job": "tenant", "node": "plain"}, is_scraped=lambda at: at > AT - 2400
     )
     prometheus = start_prometheus(history=text_of((*exporters, stranger), START, AT))
+    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module", name="week_client")
+def _week_client(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[PrometheusClient]:
+    # Long ago it was scraped more rarely.
+    exporter = NodeExporter("plain:9100", cpus=1, is_scraped=lambda at: at > AT - 1200 or at % 240 < 15)
+    prometheus = start_prometheus(history=text_of((exporter,), AT - 2 * 86_400.0, AT))
     with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
         yield client
 
@@ -137,6 +148,32 @@ def test_the_past_of_a_real_prometheus_becomes_the_day(client: PrometheusClient)
     assert 10 <= np.count_nonzero(~np.isnan(late)) <= 13
     assert len(known_slots(day, MEMORY)) >= 22
     assert day.means[MEMORY][day.nodes.index("plain")][~np.isnan(row)] == pytest.approx(0.6, abs=0.01)
+
+
+def test_the_week_of_a_real_prometheus_is_read_beyond_the_day(week_client: PrometheusClient) -> None:
+    refresher = SampleRefresher(week_client, SETTINGS)
+    refresher.refresh(AT, None, None)
+    answer = refresher.fill_week(AT, week_at(LoadWeek(), AT), None, 10.0, is_needed=False)
+    week = with_past(week_at(LoadWeek(), AT), answer.slots[0])
+    # Two days of samples, of which the newer one is the day's.
+    quarters = sorted(known_quarters(week))
+    assert 90 <= len(quarters) <= 96
+    assert quarters[-1] <= AT - 86_400 + 900
+    row = week.means[week.nodes.index("plain")]
+    assert row[~np.isnan(row)] == pytest.approx(0.5, abs=0.12)
+    assert refresher.fill_week(AT, week, None, 10.0, is_needed=False).queries == 0
+
+
+def test_the_week_of_a_large_cluster_is_asked_for_only_if_it_is_needed() -> None:
+    large, progress = Survey({CPU: 320_000}, {CPU: 5_000}), PastProgress(WEEK)
+    assert progress.next_query({}, AT, SETTINGS, large, most_samples=MOST_UNASKED_SAMPLES) is None
+    query = progress.next_query({}, AT, SETTINGS, large)
+    assert query is not None
+    assert (query.piece.columns, query.piece.step_seconds) == (1, 900)
+    recorded = replace(large, recorded=frozenset({CPU}))
+    cheap = progress.next_query({}, AT, SETTINGS, recorded, most_samples=MOST_UNASKED_SAMPLES)
+    assert cheap is not None
+    assert cheap.is_recorded
 
 
 def test_the_past_is_asked_for_again_once_the_names_of_nodes_are_known(client: PrometheusClient) -> None:

@@ -1,4 +1,4 @@
-"""Reads the local file at the start, and writes the newest samples to it in a task of its own.
+"""Reads a local file at the start, and writes the newest samples to it in a task of its own.
 
 The file is replaced as a whole. Whatever is wrong with the file or its folder causes one line in the log, and the
 program goes on without it.
@@ -12,12 +12,14 @@ import os
 import stat
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.clock import Clock
 from adapter.nodes.file.encoding import SampleFileError, decoded_samples, encoded, latest
+from adapter.nodes.file.week_encoding import decoded_week, encoded_week
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.nodes.model.samples import SampleSet
+    from adapter.nodes.model.week import LoadWeek
 
 _log = logging.getLogger(__name__)
 
@@ -36,11 +39,35 @@ MOST_AHEAD_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 1.0
 
 
-class SampleFile:
-    """The local file. `offer` may be called by any thread; `read` before `run`."""
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[Content]):
+    """How a file holds its content."""
+
+    encoded: Callable[[Content, str], list[bytes]]
+    """Returns the pieces of a file with this meaning."""
+    decoded: Callable[[bytes, str], Content]
+    """Returns the content of a file that has to have this meaning. Raises SampleFileError."""
+    latest: Callable[[Content], float]
+    """Returns the time of the newest sample, in Unix seconds."""
+
+
+SAMPLES: Final = Codec(encoded, decoded_samples, latest)
+WEEK: Final = Codec(encoded_week, decoded_week, lambda week: float(week.end))
+
+
+class LocalFile(Generic[Content]):
+    """A local file. `offer` may be called by any thread; `read` before `run`."""
 
     def __init__(
-        self, path: Path, meaning: str, clock: Clock | None = None, failed: Callable[[], None] = lambda: None
+        self,
+        path: Path,
+        meaning: str,
+        codec: Codec[Content],
+        clock: Clock | None = None,
+        failed: Callable[[], None] = lambda: None,
     ) -> None:
         """`meaning` says what the samples are of (queries, Prometheus); a file with another one is not used.
 
@@ -48,21 +75,22 @@ class SampleFile:
         """
         self._path = path
         self._meaning = meaning
+        self._codec = codec
         self._clock = clock or Clock()
         self._failed = failed
         self._states = StateLog(_log)
         self._lock = threading.Lock()
-        self._offered: SampleSet | None = None
+        self._offered: Content | None = None
         self._tried_at = float("-inf")
 
-    def read(self) -> SampleSet | None:
-        """Return the samples of the file, marked `from_file`; None if there is no file that can be used.
+    def read(self) -> Content | None:
+        """Return the content of the file; None if there is no file that can be used.
 
         A file that cannot be used is renamed to `NAME.unused`, so that the next write does not destroy it.
         """
         try:
-            samples = decoded_samples(_content(self._path), self._meaning)
-            _check_time(samples, self._clock.wall())
+            samples = self._codec.decoded(_content(self._path), self._meaning)
+            _check_time(self._codec.latest(samples), self._clock.wall())
         except FileNotFoundError:
             return None
         except IsADirectoryError:
@@ -74,7 +102,7 @@ class SampleFile:
             return samples
         return None
 
-    def offer(self, samples: SampleSet) -> None:
+    def offer(self, samples: Content) -> None:
         """Take note of the newest samples. Never waits for the disk."""
         with self._lock:
             self._offered = samples
@@ -97,7 +125,7 @@ class SampleFile:
         self._tried_at = now
         try:
             with replacing(self._path, mode=0o600) as out:
-                out.writelines(encoded(samples, self._meaning))
+                out.writelines(self._codec.encoded(samples, self._meaning))
         except OSError as error:
             message = f"samples of nodes cannot be written to {self._path}: {_repair(error)}"
             self._states.failed("write", message, level=logging.WARNING)
@@ -121,6 +149,10 @@ class SampleFile:
         return None
 
 
+SampleFile: TypeAlias = LocalFile["SampleSet"]
+WeekFile: TypeAlias = LocalFile["LoadWeek"]
+
+
 def _content(path: Path) -> bytes:
     """Return the content of a regular file that only its owner and group may write. Raises OSError, SampleFileError."""
     # Without O_NONBLOCK, opening a named pipe would wait for a writer.
@@ -139,9 +171,9 @@ def _content(path: Path) -> bytes:
         return file.read()
 
 
-def _check_time(samples: SampleSet, now: float) -> None:
+def _check_time(newest: float, now: float) -> None:
     """Raise SampleFileError for samples of the future, which would count as new for too long."""
-    ahead = latest(samples) - now
+    ahead = newest - now
     if ahead > MOST_AHEAD_SECONDS:
         raise SampleFileError(f"its newest sample is {ahead:.0f} s ahead of this machine's clock")
 

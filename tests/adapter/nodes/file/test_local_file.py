@@ -8,7 +8,7 @@ import pytest
 
 from adapter.foundation.service.runtime.tasks import Stop
 from adapter.foundation.time.clock import Clock
-from adapter.nodes.file.sample_file import SampleFile
+from adapter.nodes.file.local_file import SAMPLES, LocalFile, SampleFile
 from adapter.nodes.model.loads import LoadResource
 from tests.adapter.nodes.file.grids import END, grid, samples
 
@@ -36,7 +36,7 @@ def nodes_of(found: SampleSet | None) -> tuple[str, ...] | None:
 
 
 def file_at(path: Path, time: Time | None = None, meaning: str = MEANING) -> SampleFile:
-    return SampleFile(path, meaning, (time or Time()).clock)
+    return LocalFile(path, meaning, SAMPLES, (time or Time()).clock)
 
 
 def written(path: Path, found: SampleSet, meaning: str = MEANING) -> bytes:

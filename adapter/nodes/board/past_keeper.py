@@ -1,0 +1,79 @@
+"""Keeps the past of nodes, their day and their week, and asks for what is lacking with the queries that are left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from adapter.nodes.queries.plan import queries_allowed
+from adapter.nodes.windows.day import with_day
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.nodes.board.day_keeper import DayKeeper
+    from adapter.nodes.board.week_keeper import WeekKeeper
+    from adapter.nodes.model.loads import LoadSnapshot
+    from adapter.nodes.queries.refresher import SampleRefresher
+    from adapter.nodes.queries.results import RefreshResult
+
+_LONGEST_FILL_SECONDS: Final = 5.0
+_SHARE_OF_A_REFRESH: Final = 0.25
+_KEPT_EVERY: Final = 10
+"""Refreshes. Where refreshes need all queries that are allowed, one is kept for the past this often."""
+
+
+@dataclass(slots=True)
+class PastKeeper:
+    """The past of one configuration. Refreshes come from one task; the files may be written by another."""
+
+    day: DayKeeper
+    week: WeekKeeper
+    refresh_seconds: float
+    refreshes: int = 0
+
+    @property
+    def kept_queries(self) -> int:
+        """How many queries the next refresh leaves for the past."""
+        return 1 if self.refreshes % _KEPT_EVERY == _KEPT_EVERY - 1 else 0
+
+    def read_files(self) -> None:
+        """Take what the local files have."""
+        self.day.read_file()
+        self.week.read_file()
+
+    def refreshed(self, result: RefreshResult, nodes: tuple[ClusterNode, ...] | None) -> None:
+        """Add what the samples of a refresh have."""
+        self.refreshes += 1
+        self.day.refreshed(result, nodes)
+        self.week.refreshed(self.day.day, result, nodes)
+
+    def added_to(self, snapshot: LoadSnapshot) -> LoadSnapshot:
+        """Return the snapshot with the windows of the day, and with the next hour."""
+        found = with_day(snapshot, self.day.day)
+        return replace(found, forecast=self.week.forecast(found))
+
+    def fill(
+        self,
+        refresher: SampleRefresher,
+        result: RefreshResult,
+        nodes: tuple[ClusterNode, ...] | None,
+        *,
+        needs_week: bool,
+    ) -> None:
+        """Ask for a part of the past if a query is left for that, then judge what is known. Day and week take turns.
+
+        `needs_week` is whether a policy of the configuration predicts.
+        """
+        if result.queries < queries_allowed(self.refresh_seconds):
+            seconds = min(_LONGEST_FILL_SECONDS, _SHARE_OF_A_REFRESH * self.refresh_seconds)
+            week = partial(self.week.fill, is_needed=needs_week)
+            turns = (self.day.fill, week) if self.refreshes % 2 else (week, self.day.fill)
+            # The second one asks if the first one has nothing to ask.
+            any(turn(refresher, nodes, seconds) for turn in turns)
+        self.week.judge()
+
+    def write_files(self) -> None:
+        """Write the local files that are due."""
+        self.day.write_file()
+        self.week.write_file()
