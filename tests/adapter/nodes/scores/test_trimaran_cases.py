@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
+from adapter.foundation.objects.pod_requests import (
+    ContainerResources,
+    ContainerSpec,
+    PodResources,
+    PodSpecResources,
+    pod_resources,
+)
+from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.scheduling_settings import (
     LoadVariationRiskBalancingArgs,
     LowRiskOverCommitmentArgs,
@@ -284,3 +291,49 @@ def test_peaks_normalises_over_the_nodes_of_the_request() -> None:
     assert listed(peaks.score(pod(), table, request, args)) == [0, 0]
     assert listed(peaks.score(pod({"cpu": 100}), table, request[:1], args)) == [100]
     assert listed(peaks.score(pod({"cpu": 100}), table, request[:0], args)) == []
+
+
+_SIDECAR = ContainerSpec("proxy", {"cpu": "500m", "memory": "1Gi"}, {"cpu": "500m"}, restarts_always=True)
+_MAIN = ContainerSpec("main", {"cpu": "300m", "memory": "1Gi"}, {"cpu": "300m"})
+
+
+@pytest.mark.parametrize(
+    ("spec", "plain", "risk"),
+    [
+        # With the larger of both, as the plugins count a sidecar, it would be 78.
+        pytest.param(
+            PodSpecResources((_MAIN,), (_SIDECAR,)),
+            pod({"cpu": 800, "memory": 2048 * MIB}, {"cpu": 800}),
+            76,
+            id="a sidecar",
+        ),
+        pytest.param(
+            PodSpecResources((ContainerSpec("main"),), overhead={"cpu": "800m"}),
+            pod({"cpu": 800}),
+            76,
+            id="overhead alone",
+        ),
+        pytest.param(PodSpecResources((ContainerSpec("main"),)), pod(), 80, id="neither requests nor overhead"),
+    ],
+)
+def test_pods_count_as_the_scheduler_counts_them(spec: PodSpecResources, plain: PendingPod, risk: int) -> None:
+    capacity, held = {"cpu": 10_000, "memory": 8192 * MIB}, {"cpu": 4000, "memory": 2048 * MIB}
+    nodes = columns(
+        *(
+            Node(name, capacity, requested=held, limits={"cpu": 11_000, "memory": 2048 * MIB}, mean={CPU: load})
+            for name, load in (("a", 0.4), ("b", 0.8))
+        )
+    )
+    models = PeaksArgs(dict.fromkeys(nodes.names, MODEL))
+
+    def scores(wanted: PendingPod) -> list[list[float | None]]:
+        return [
+            listed(lvrb.score(wanted, nodes, rows(2), LoadVariationRiskBalancingArgs(resources=(CPU,)))),
+            listed(lroc.score(wanted, nodes, rows(2), LowRiskOverCommitmentArgs())),
+            listed(peaks.score(wanted, nodes, rows(2), models)),
+        ]
+
+    found = scores(PendingPod(resources=pod_resources(spec)))
+    assert found == scores(plain)
+    (first, *_), overcommitment, power = found
+    assert (first, any(overcommitment), any(power)) == (risk, risk < 80, risk < 80)

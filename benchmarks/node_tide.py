@@ -1,0 +1,218 @@
+"""How long nodes are over 80 % of their CPU on a day with a tide of pods: `python -m benchmarks.node_tide --days 3`.
+
+The real kube-scheduler places each pod, with this program as its extender. The time is virtual: a day of slots of five
+minutes passes as fast as pods are placed, and the extender answers from what `nodes` would know at that time, made by
+the functions of the product from a week of loads (`tide_world`). The load follows from where the pods are. Every policy
+meets the same days, each of its own seed.
+
+Rows: Kubernetes's defaults without an extender, the last 15 minutes alone (`target-load-packing`), `daily-peaks` and
+`predicted-load-packing`. It takes the programs that `make e2e` builds, and Linux namespaces.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.forms.pods import PodForm
+from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.web.http import Request
+from adapter.nodes.extender.handlers import Extender
+from adapter.nodes.model.day import SLOTS
+from adapter.nodes.model.scheduling_settings import PolicyName, SchedulingSettings
+from adapter.nodes.placement.pending import OwnerSelectors, pending_pod
+from benchmarks.adapter_load import between
+from benchmarks.control_plane_stage import NotPreparedError, enter_network
+from benchmarks.report import report
+from benchmarks.running import run
+from benchmarks.tide_world import CORES_MILLI, HISTORY, NODES, made_world, minutes_over
+from tests.e2e.controlplane import network, programs
+from tests.e2e.controlplane.cluster import running_cluster
+from tests.e2e.controlplane.images import images
+from tests.e2e.controlplane.nodes import NodeSpec, extra_nodes
+from tests.e2e.controlplane.processes import Options
+from tests.e2e.nodes.load_aware import pod as waiting_pod
+from tests.e2e.nodes.load_aware import scheduler_configuration
+from tests.e2e.support.recommenders import POOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from adapter.foundation.web.routes import Route
+    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.columns import PendingPod
+    from benchmarks.progress import Progress
+    from benchmarks.report import Report, Row
+    from benchmarks.tide_world import TidePod, TideWorld
+    from tests.e2e.controlplane.client import Document
+    from tests.e2e.controlplane.cluster import Cluster
+
+NAME: Final = "node_tide"
+POLICIES: Final = (None, PolicyName.TARGET_LOAD_PACKING, PolicyName.DAILY_PEAKS, PolicyName.PREDICTED_LOAD_PACKING)
+"""None: Kubernetes's defaults."""
+_TIDE: Final = "tide"
+"""The namespace, the pool of the nodes, and what the name of each scheduler begins with."""
+_PODS: Final = f"/api/v1/namespaces/{_TIDE}/pods"
+_POD: Final = decoder_of(PodForm)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and print its report; return the exit status: 1 where a pod was not placed."""
+    options = _options(arguments)
+
+    def measured(progress: Progress) -> Report:
+        enter_network()
+        return measure(options.days, options.pods, options.seed, progress)
+
+    return run(NAME, options.output, measured, (NotPreparedError, AssertionError))
+
+
+def measure(days: int, pods: int, seed: int, progress: Progress) -> Report:
+    """Run everything and return the report. Raises ProcessFailedError, and AssertionError where a wait was in vain."""
+    with tempfile.TemporaryDirectory(prefix="tidewatch-bench-") as folder:
+        running = running_cluster(
+            Path(folder) / "cluster", programs.control_plane(), network.current(), Options(), images()
+        )
+        capacity = {"cpu": f"{CORES_MILLI}m", "memory": "64Gi", "pods": "110"}
+        specs = [NodeSpec(name, capacity=capacity, labels={POOL: _TIDE}) for name in NODES]
+        with running as cluster, extra_nodes(cluster.client, *specs):
+            cluster.client.create("/api/v1/namespaces", {"metadata": {"name": _TIDE}})
+            rows = [_row(cluster, policy, range(seed, seed + days), pods, progress) for policy in POLICIES]
+            version = cluster.client.get("/version")["gitVersion"]
+            return report(NAME, rows, kubernetes=version, nodes=len(NODES), pods_a_day=pods)
+
+
+def _row(cluster: Cluster, policy: PolicyName | None, seeds: range, pods: int, progress: Progress) -> Row:
+    minutes = []
+    for seed in seeds:
+        world = made_world(seed, pods)
+        with _extender(cluster.network.host, policy) as extender:
+            name = f"{_TIDE}-{policy or 'requests'}"
+            with cluster.start_scheduler(_configuration(extender, name)):
+                _play(cluster, world, extender, name)
+        minutes.append(minutes_over(world))
+        progress.say(f"{policy or 'requests'}, seed {seed}: {minutes[-1]} minutes over 80 %")
+    return {
+        "policy": policy or "none: Kubernetes's defaults, by requests",
+        "minutes_over_80_percent": sum(minutes),
+        "by_day": ", ".join(map(str, minutes)),
+        "errors": 0,
+    }
+
+
+def _play(cluster: Cluster, world: TideWorld, extender: _ExtenderServer, scheduler: str) -> None:
+    """Let the last day pass: pods come, are placed by the scheduler, and end."""
+    arrivals = {slot: [pod for pod in world.arrivals if pod.starts == slot] for slot in range(HISTORY, HISTORY + SLOTS)}
+    here: set[str] = set()
+    try:
+        for slot, coming in arrivals.items():
+            world.advance(slot)
+            for pod in world.ended(slot):
+                _delete(cluster, pod, here)
+            for pod in coming:
+                extender.board = world.board(slot)
+                world.place(pod, _placed_by(cluster, pod, scheduler))
+                here.add(pod.name)
+    finally:
+        for pod in world.arrivals:
+            _delete(cluster, pod, here)
+
+
+def _placed_by(cluster: Cluster, pod: TidePod, scheduler: str) -> str:
+    """Return the node that the scheduler binds a pod to."""
+    cluster.client.create(_PODS, waiting_pod(pod.name, _TIDE, scheduler, f"{pod.request_milli}m"))
+    path = f"{_PODS}/{pod.name}"
+    return cluster.wait_for(f"a node for {pod.name}", lambda: str(cluster.client.get(path)["spec"].get("nodeName", "")))
+
+
+def _delete(cluster: Cluster, pod: TidePod, here: set[str]) -> None:
+    if pod.name in here:
+        here.remove(pod.name)
+        cluster.client.delete(f"{_PODS}/{pod.name}", {"gracePeriodSeconds": 0})
+
+
+def _configuration(extender: _ExtenderServer, name: str) -> Document:
+    """Return the configuration that ships, with the scores of one policy and no filter; without one the defaults."""
+    if extender.policy is None:
+        return {"profiles": [{"schedulerName": name}]}
+    found = scheduler_configuration(extender.url, name)
+    (asked,) = found["extenders"]
+    del asked["filterVerb"]
+    asked |= {"urlPrefix": f"{extender.url}/scheduler/{extender.policy}", "ignorable": False, "httpTimeout": "10s"}
+    return found
+
+
+class _ExtenderServer(ThreadingHTTPServer):
+    """Answers the scheduler from the board that is set."""
+
+    daemon_threads = True
+    board: Board
+
+    def __init__(self, host: str, policy: PolicyName | None) -> None:
+        super().__init__((host, 0), _Handler)
+        self.policy = policy
+        self.url = f"http://{host}:{self.server_port}"
+        settings = SchedulingSettings()
+        selectors = OwnerSelectors()
+
+        def pending_of(raw: bytes) -> PendingPod:
+            return pending_pod(_POD.decode(raw), selectors, settings.gpu)
+
+        routes = Extender(lambda: self.board, pending_of, settings).routes()
+        self.routes: dict[str, Route] = {route.path: route for route in routes}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _ExtenderServer
+
+    def log_message(self, *_: object) -> None:
+        """Write no log."""
+
+    def do_POST(self) -> None:
+        """Answer a call of the scheduler."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        route = self.server.routes.get(self.path)
+        if route is None:
+            self.send_error(404)
+            return
+        answer = route.handle(Request("POST", self.path, body=body))
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+
+@contextmanager
+def _extender(host: str, policy: PolicyName | None) -> Iterator[_ExtenderServer]:
+    server = _ExtenderServer(host, policy)
+    thread = threading.Thread(target=server.serve_forever, name="extender", daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--days", type=between(1, 100), default=3, help="days, each of its own seed")
+    parser.add_argument("--pods", type=between(1, 300), default=120, help="pods of the tide of a day")
+    parser.add_argument("--seed", type=between(0, 1_000_000), default=0, help="of the first day")
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
