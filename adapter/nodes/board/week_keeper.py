@@ -40,6 +40,7 @@ class WeekKeeper:
         self._judged: LoadWeek | None = None
         self._judge_again_at = float("-inf")
         """Seconds of the monotonic clock."""
+        self._is_from_file = False
         self._states = StateLog(_log)
 
     def read_file(self) -> None:
@@ -47,7 +48,7 @@ class WeekKeeper:
         week = None if self._file is None else self._file.read()
         if week is not None:
             self._use(week_at(week, self._clock.wall()))
-            self.judge()
+            self._is_from_file = True
 
     def refreshed(self, day: LoadDay, result: RefreshResult, nodes: tuple[ClusterNode, ...] | None) -> None:
         """Follow the clock, the nodes, and the day after a refresh."""
@@ -56,6 +57,10 @@ class WeekKeeper:
         if day is not self._day:
             self._day, week = day, with_day(week, day)
         self._use(week)
+        if self._is_from_file:
+            # Not when the file is read: the first answer of a restarted process waits for that.
+            self._is_from_file = False
+            self.judge()
 
     def fill(
         self, refresher: SampleRefresher, nodes: tuple[ClusterNode, ...] | None, seconds: float, *, is_needed: bool
