@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.loads import AVG, LoadResource
+from adapter.nodes.model.loads import AVG, SAMPLE_WINDOWS_SECONDS, LoadResource
 from adapter.nodes.model.week import (
     FORECAST_VERDICTS,
     QUARTER_SECONDS,
@@ -25,7 +25,6 @@ from adapter.nodes.model.week import (
     QUARTERS_A_DAY,
     WEEK_DAYS,
     Backtest,
-    ForecastVerdict,
     HourForecast,
 )
 from adapter.nodes.windows.grid import rows_of
@@ -57,8 +56,9 @@ _LEAST_JUDGED: Final = QUARTERS_A_DAY * 2 // 3
 """Quarters of an hour that must be predicted and known of a day on which predictions are judged."""
 _NODES_AT_ONCE: Final = 4
 """Their backtest takes about a millisecond."""
-_FIVE_MINUTES: Final = 2
-"""The index of the window of five minutes."""
+_FIVE_MINUTES: Final = SAMPLE_WINDOWS_SECONDS.index(300)
+_PREDICTED, _NOT_BETTER, _SHORT_HISTORY, _NO_LOAD = map(np.int8, range(len(FORECAST_VERDICTS)))
+"""The numbers of the verdicts, in their order."""
 
 
 def backtest(week: LoadWeek, pace: Pace) -> Backtest:
@@ -85,16 +85,10 @@ def forecast(snapshot: LoadSnapshot, week: LoadWeek, judged: Backtest, now: floa
     rows = rows_of(snapshot.nodes, judged.nodes)
     loss_ratio, highest = _taken(judged.loss_ratio, rows), _taken(judged.highest, rows)
     ratio = np.fmax(_bounded(level, rise, np.fmax(highest, level)), np.where(np.isnan(latest), level, latest))
-    verdicts = np.select(
-        (np.isnan(level), np.isnan(rise) | np.isnan(loss_ratio), loss_ratio > BETTER_RATIO),
-        [np.int8(FORECAST_VERDICTS.index(verdict)) for verdict in _REFUSALS],
-        np.int8(FORECAST_VERDICTS.index(ForecastVerdict.PREDICTED)),
-    )
-    is_predicted = verdicts == FORECAST_VERDICTS.index(ForecastVerdict.PREDICTED)
-    return HourForecast(np.where(is_predicted, ratio, np.nan), verdicts)
-
-
-_REFUSALS: Final = (ForecastVerdict.NO_LOAD, ForecastVerdict.SHORT_HISTORY, ForecastVerdict.NOT_BETTER)
+    verdicts = np.where(loss_ratio <= BETTER_RATIO, _PREDICTED, _NOT_BETTER)
+    for is_unknown, verdict in ((np.isnan(rise) | np.isnan(loss_ratio), _SHORT_HISTORY), (np.isnan(level), _NO_LOAD)):
+        verdicts[is_unknown] = verdict
+    return HourForecast(np.where(verdicts == _PREDICTED, ratio, np.nan), verdicts)
 
 
 def upper_quantile(values: Singles) -> Singles:

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from adapter.foundation.cluster.values.placed_pods import PlacedPods, placed
 from adapter.foundation.objects.pod_requests import ContainerSpec, PodSpecResources, pod_resources
-from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.loads import MAX, LoadResource
 from adapter.nodes.model.scheduling_settings import GpuSettings, SchedulingSettings
+from adapter.nodes.model.usage import USAGE_NAMES, UsageName
+from adapter.nodes.model.week import FORECAST_VERDICTS, ForecastVerdict, HourForecast
 from adapter.nodes.model.workload import GpuPodKind
 from adapter.nodes.placement.columns import ColumnsBuilder, requested_ratio
 from adapter.nodes.placement.pod_times import last_changed_at
@@ -220,3 +222,27 @@ def test_columns_that_are_kept_up_to_date_equal_new_ones(
 def test_empty_loads_are_like_none(nodes: tuple[ClusterNode, ...]) -> None:
     found = builder().build(nodes, placed([a_pod("one", bound_at=END)]), loads({}), END)
     assert np.isnan(found.mean_ratio[CPU]).all()
+
+
+def test_each_use_names_the_longest_window_that_is_known() -> None:
+    snapshot = loads({"a": 0.4, "b": 0.4})
+    stats = np.full((5, 4, 2), np.nan)
+    stats[:3] = snapshot.resources[CPU].stats
+    stats[3, MAX] = [0.6, np.nan]
+    long = dataclasses.replace(snapshot.resources[CPU], stats=stats)
+    found = builder().build(NODES, placed([]), dataclasses.replace(snapshot, resources={CPU: long}), END)
+    day = [number if number < 0 else USAGE_NAMES[number] for number in found.usage_from[UsageName.CPU_1D].tolist()]
+    assert day == [UsageName.CPU_1H, UsageName.CPU_5M, -1]
+    assert found.usage_ratio[UsageName.CPU_1D].tolist() == pytest.approx([0.6, 0.4, np.nan], nan_ok=True)
+    assert found.usage_from[UsageName.MEMORY_5M].tolist() == [-1, -1, -1]
+
+
+def test_the_next_hour_is_in_the_order_of_the_columns() -> None:
+    verdict = FORECAST_VERDICTS.index(ForecastVerdict.PREDICTED)
+    hour = HourForecast(np.array([0.7, 0.3]), np.array([verdict, verdict], dtype=np.int8))
+    snapshot = dataclasses.replace(loads({"c": 0.4, "a": 0.2}), forecast=hour)
+    found = builder().build(NODES, placed([]), snapshot, END).forecast
+    assert found is not None
+    assert found.ratio.tolist() == pytest.approx([0.7, np.nan, 0.3], nan_ok=True)
+    assert FORECAST_VERDICTS[found.verdicts[1]] is ForecastVerdict.NO_LOAD
+    assert builder().build(NODES, placed([]), loads({"a": 0.2}), END).forecast is None
