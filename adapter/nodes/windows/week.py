@@ -69,12 +69,14 @@ def _joined(week: LoadWeek, axes: SlotAxes, found: QuarterMeans) -> LoadWeek:
     means = shifted(
         week.means, SlotAxes(week.nodes, week.end, QUARTER_SECONDS), SlotAxes(names, week.end, QUARTER_SECONDS)
     )
-    news = np.full((len(names), QUARTERS), np.nan, dtype=np.float16)
     first = QUARTERS - (week.end - axes.end) // QUARTER_SECONDS - found.shape[1]
     start, stop = max(first, 0), min(first + found.shape[1], QUARTERS)
-    if start < stop:
-        news[rows_of(axes.nodes, names), start:stop] = found[:, start - first : stop - first]
-    is_new = np.isnan(means) & ~np.isnan(news)
+    news = np.full((len(names), max(stop - start, 0)), np.nan, dtype=np.float16)
+    news[rows_of(axes.nodes, names)] = found[:, start - first : max(stop, start) - first]
+    before = means[:, start : start + news.shape[1]]
+    is_new = np.isnan(before) & ~np.isnan(news)
     if not is_new.any():
         return week
-    return LoadWeek(week.end, names, np.where(is_new, news, means))
+    joined = means.copy()
+    joined[:, start:stop] = np.where(is_new, news, before)
+    return LoadWeek(week.end, names, joined)
