@@ -31,6 +31,8 @@ class PastKeeper:
     week: WeekKeeper
     refresh_seconds: float
     refreshes: int = 0
+    fills: int = 0
+    """How often something of the past could be asked for."""
 
     @property
     def kept_queries(self) -> int:
@@ -68,7 +70,8 @@ class PastKeeper:
         if result.queries < queries_allowed(self.refresh_seconds):
             seconds = min(_LONGEST_FILL_SECONDS, _SHARE_OF_A_REFRESH * self.refresh_seconds)
             week = partial(self.week.fill, is_needed=needs_week)
-            turns = (self.day.fill, week) if self.refreshes % 2 else (week, self.day.fill)
+            turns = (week, self.day.fill) if self.fills % 2 else (self.day.fill, week)
+            self.fills += 1
             # The second one asks if the first one has nothing to ask.
             any(turn(refresher, nodes, seconds) for turn in turns)
         self.week.judge()

@@ -1,0 +1,67 @@
+"""Which part of the past is asked for, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from adapter.nodes.board.past_keeper import PastKeeper
+from adapter.nodes.model.samples import SampleSet
+from adapter.nodes.queries.results import RefreshResult
+
+if TYPE_CHECKING:
+    from adapter.nodes.board.day_keeper import DayKeeper
+    from adapter.nodes.board.week_keeper import WeekKeeper
+    from adapter.nodes.queries.refresher import SampleRefresher
+
+
+class Part:
+    """The day or the week, which lacks so many queries."""
+
+    day = None
+
+    def __init__(self, name: str, lacks: int, asked: list[str]) -> None:
+        self.name, self.lacks, self.asked = name, lacks, asked
+
+    def refreshed(self, *_of: object) -> None:
+        return
+
+    def judge(self) -> None:
+        return
+
+    def fill(self, *_of: object, is_needed: bool = False) -> int:
+        assert is_needed == (self.name == "week")
+        if not self.lacks:
+            return 0
+        self.lacks -= 1
+        self.asked.append(self.name)
+        return 1
+
+
+def asked_of(day: int, week: int, refresh_seconds: float, refreshes: int) -> list[str]:
+    """Return what is asked for while refreshes take all queries that they may."""
+    asked: list[str] = []
+    parts = (Part("day", day, asked), Part("week", week, asked))
+    keeper = PastKeeper(cast("DayKeeper", parts[0]), cast("WeekKeeper", parts[1]), refresh_seconds)
+    allowed = max(1, int(12 * refresh_seconds / 60))
+    for _ in range(refreshes):
+        result = RefreshResult(SampleSet({}), queries=allowed - keeper.kept_queries)
+        keeper.refreshed(result, None)
+        keeper.fill(cast("SampleRefresher", None), result, None, needs_week=True)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("day", "week", "expected"),
+    [
+        (2, 2, ["day", "week", "day", "week"]),
+        (1, 3, ["day", "week", "week", "week"]),
+        (4, 0, ["day", "day", "day", "day"]),
+        (0, 0, []),
+    ],
+)
+def test_day_and_week_take_turns_with_the_queries_that_are_left(day: int, week: int, expected: list[str]) -> None:
+    # Of ten refreshes one leaves a query.
+    assert asked_of(day, week, refresh_seconds=5.0, refreshes=40) == expected
+    assert asked_of(day, week, refresh_seconds=30.0, refreshes=40) == expected
