@@ -38,7 +38,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
         "--pods",
         "../shared/traces/gpu/openb_pod_list_default.csv",
     ),
-    "node_tide": ("--days", "3"),
+    "node_tide": ("--days", "10"),
     "node_watcher": ("--nodes", "5000"),
     "plan_proof": (),
     "proportional_limits": ("--nodes", "5000", "--seconds", "30"),

@@ -1,4 +1,4 @@
-"""How long nodes are over 80 % of their CPU on a day with a tide of pods: `python -m benchmarks.node_tide --days 3`.
+"""How long nodes are over 80 % of their CPU on a day with a tide of pods: `python -m benchmarks.node_tide --days 10`.
 
 The real kube-scheduler places each pod, with this program as its extender. The time is virtual: a day of slots of five
 minutes passes as fast as pods are placed, and the extender answers from what `nodes` would know at that time, made by
@@ -207,7 +207,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--days", type=between(1, 100), default=3, help="days, each of its own seed")
+    parser.add_argument("--days", type=between(1, 100), default=10, help="days, each of its own seed")
     parser.add_argument("--pods", type=between(1, 300), default=120, help="pods of the tide of a day")
     parser.add_argument("--seed", type=between(0, 1_000_000), default=0, help="of the first day")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")

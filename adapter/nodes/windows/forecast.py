@@ -63,12 +63,20 @@ _PREDICTED, _NOT_BETTER, _SHORT_HISTORY, _NO_LOAD = map(np.int8, range(len(FOREC
 
 def backtest(week: LoadWeek, pace: Pace) -> Backtest:
     """Return how well each node's next hours could have been predicted."""
-    if not week.nodes:
-        return Backtest()
+    if _known_days(week) <= _FIRST_JUDGED_DAY:
+        # Nothing can be judged yet, and that is all there is for days after a first start.
+        unknown = np.full(len(week.nodes), np.nan)
+        return Backtest(week.nodes, unknown, unknown)
     starts = range(0, len(week.nodes), _NODES_AT_ONCE)
     parts = (_judged(week.means[start : start + _NODES_AT_ONCE].astype(np.float32)) for start in starts)
     found = [part for several in pace.timed(parts) for part in several]
     return Backtest(week.nodes, *np.concatenate(found, axis=1))
+
+
+def _known_days(week: LoadWeek) -> int:
+    """Return of how many days of the week anything is known."""
+    known = np.flatnonzero((~np.isnan(week.means)).any(axis=0))
+    return len(np.unique(known // QUARTERS_A_DAY))
 
 
 def forecast(snapshot: LoadSnapshot, week: LoadWeek, judged: Backtest, now: float) -> HourForecast:
