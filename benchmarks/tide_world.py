@@ -57,7 +57,7 @@ class TidePod:
 
     @property
     def resources(self) -> PodResources:
-        """What it requests."""
+        """Its requests."""
         return pod_resources(PodSpecResources((ContainerSpec("main", {"cpu": f"{self.request_milli}m"}),)))
 
 
