@@ -14,6 +14,7 @@ import json
 import math
 from contextlib import ExitStack
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.sources.deadlines import Deadline
@@ -31,6 +32,8 @@ MERGE_PATCH = "application/merge-patch+json"
 """RFC 7386. With a resourceVersion in it, kube-apiserver applies it to that version or answers 409."""
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 """Merges lists such as `containers` by the names of their elements. Not for custom resources."""
+APPLY_PATCH = "application/apply-patch+yaml"
+"""Server-side apply. JSON is YAML, too."""
 CONFLICT = 409
 """Status of a conflict: the object has another version now, or the name is taken."""
 
@@ -110,7 +113,18 @@ class ObjectClient:
         It is sent at most once. With a resourceVersion in it, kube-apiserver applies it to that version or answers 409.
         Raises the errors of `replace`, and NotFoundError.
         """
-        request, sending = self._request_with_time_limit("PATCH", path, patch, fence, STRATEGIC_PATCH)
+        request, sending = self._request_with_time_limit("PATCH", path, patch, fence, content_type=STRATEGIC_PATCH)
+        return self._write_object(request, sending)
+
+    def apply(self, path: str, document: Mapping[str, Any], manager: str, fence: Fence | None = None) -> dict[str, Any]:
+        """Apply the fields of a document, or of a subresource such as `status`, as those of a field manager.
+
+        Fields that the manager applied before and that the document lacks are removed; those of others are taken over
+        where the document has them. Returns the changed object. The request is sent at most once. Raises the errors of
+        `replace`; ConflictError if the document names another UID than the object has.
+        """
+        query = {"fieldManager": manager, "force": "true"}
+        request, sending = self._request_with_time_limit("PATCH", path, document, fence, query, APPLY_PATCH)
         return self._write_object(request, sending)
 
     def delete(
@@ -133,14 +147,19 @@ class ObjectClient:
         return Sending(request.what, Deadline(self._seconds if seconds is None else seconds))
 
     def _request_with_time_limit(
-        self, method: str, path: str, document: Mapping[str, Any], fence: Fence | None, content_type: str = JSON
+        self,
+        method: str,
+        path: str,
+        document: Mapping[str, Any],
+        fence: Fence | None,
+        query: Mapping[str, str] = MappingProxyType({}),
+        content_type: str = JSON,
     ) -> tuple[KubernetesRequest, Sending]:
         """Return a request that states its time limit, so that the server does not process it later."""
         limits = fence or Fence(self._seconds, lambda _: True)
         server_seconds = limits.seconds / 2
-        request = KubernetesRequest(
-            method, path, {"timeout": f"{math.ceil(server_seconds * 1000)}ms"}, document, content_type
-        )
+        limited = {**query, "timeout": f"{math.ceil(server_seconds * 1000)}ms"}
+        request = KubernetesRequest(method, path, limited, document, content_type)
         deadline = Deadline(limits.seconds)
         sending = Sending(request.what, deadline, once=True, permit=limits.permit, server_seconds=server_seconds)
         return request, sending

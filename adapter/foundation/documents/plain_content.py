@@ -1,0 +1,45 @@
+"""Turns plain content, such as the spec of a Kubernetes object, into the tree that the readers of files take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adapter.foundation.documents.tree import MappingEntry, MappingNode, Node, ScalarNode, SequenceNode
+
+_DEEPEST = 32
+"""Deepest content in levels, which no reader needs."""
+
+
+class TooDeepError(ValueError):
+    """The content is nested more deeply than any reader needs."""
+
+
+def node_of(content: object, source: str, depth: int = 0) -> Node:
+    """Return the node of content that was JSON. `source` stands for the file; every line is 1. Raises TooDeepError."""
+    if depth > _DEEPEST:
+        raise TooDeepError(f"{source} is nested in more than {_DEEPEST} levels")
+    if isinstance(content, dict):
+        entries = (
+            MappingEntry(scalar_of(str(key), source), _below(each, source, depth)) for key, each in content.items()
+        )
+        return MappingNode(source, 1, 1, (), tuple(entries))
+    if isinstance(content, list):
+        return SequenceNode(source, 1, 1, (), tuple(_below(each, source, depth) for each in content))
+    return scalar_of(content, source)
+
+
+def scalar_of(content: object, source: str) -> ScalarNode:
+    """Return a single value as it would be written in YAML; only a text counts as quoted."""
+    is_text = isinstance(content, str)
+    text = _text(content)
+    return ScalarNode(source, 1, 1, (), text, plain=not is_text, null=content is None)
+
+
+def _below(content: Any, source: str, depth: int) -> Node:  # noqa: ANN401 - a part of a document
+    return node_of(content, source, depth + 1)
+
+
+def _text(content: object) -> str:
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    return "" if content is None else str(content)
