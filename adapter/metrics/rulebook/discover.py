@@ -41,10 +41,13 @@ class SeriesShapes:
         self._room = most_bytes
         self.left_out = 0
         """Number of series that were left out, completely or in part."""
+        self.series = 0
+        """Number of series that were added, including those that were left out."""
 
     def add(self, batch: Iterable[Mapping[str, str]]) -> None:
         """Add label sets of Prometheus's series API; takes about 0.1 ms for 200 of them."""
         for series in batch:
+            self.series += 1
             known = self._labels.get(series.get(_NAME, ""))
             if known is None or not series.keys() <= known:
                 self._extend(series)

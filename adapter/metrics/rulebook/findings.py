@@ -41,6 +41,7 @@ class Code(StrEnum):
     NO_RESOURCES = "no-resources"
     NO_SERIES = "no-series"
     NOT_ASKED = "not-asked"
+    NOT_CONFINED = "not-confined"
     QUERY_NOT_READ = "query-not-read"
     QUERY_REFUSED = "query-refused"
     REPEATED_RESOURCE_RULE = "repeated-resource-rule"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.objects.resources import Resource
+    from adapter.foundation.promql.narrowing import Matchers
     from adapter.metrics.rulebook.naming import Naming, SeriesFilter
     from adapter.metrics.rulebook.resources import ResourceMapping
     from adapter.metrics.rulebook.templates.template import QueryTemplate
@@ -105,12 +106,25 @@ class Policy:
     has forgotten it. Only used with a limit of the sample age; 0 disables it."""
 
 
+METRIC_RULE = "MetricRule"
+"""The kind of the objects that hold a rule, and the label value that all of them share in own metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """The namespace that the rule of a MetricRule object is confined to."""
+
+    namespace: str
+    matchers: Matchers
+    """Matchers that are put into every selector of its queries, such as `namespace="shop"`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One valid rule."""
 
     id: str
-    """`rules[3]` or `externalRules[0]`, numbered across all files, or `resourceRules.cpu`."""
+    """`rules[3]` or `externalRules[0]`, numbered across all files, `resourceRules.cpu`, or `MetricRule shop/web`."""
     api: Api
     file: str
     line: int
@@ -126,6 +140,18 @@ class Rule:
     """Query for the times of the samples of its values; None if their age is not limited."""
     ranges_seconds: float = 0.0
     """Longest range of its query; only set if the rule has a value for no data."""
+    confinement: Confinement | None = None
+    """None for the rules of files."""
+
+    @property
+    def place(self) -> str:
+        """The rule for people to find it: `rules[3] (adapter.yaml:12)`, or `MetricRule shop/web`."""
+        return f"{self.id} ({self.file}:{self.line})" if self.confinement is None else self.id
+
+    @property
+    def label_value(self) -> str:
+        """The value of the label `rule` in own metrics: one for all objects, of which there may be thousands."""
+        return self.id if self.confinement is None else METRIC_RULE
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,11 @@ class LabelTemplate:
     pattern: Pattern = field(compare=False)
     _template: Template = field(compare=False, repr=False)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether executing it may take much longer than its length suggests."""
+        return self._template.repeats
+
     def label_of(self, group: str, singular: str) -> str:
         """Return the label of a resource. Raises LabelTemplateError if it is not a valid label name."""
         label = _render_name(self._template, group.translate(_SANITIZED), singular)

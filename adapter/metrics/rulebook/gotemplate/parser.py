@@ -35,6 +35,11 @@ class Template:
     definitions: Mapping[str, tuple[Node, ...]]
     """Templates that `template` can execute, by name: those of `define` and `block`, and the template itself."""
 
+    @property
+    def repeats(self) -> bool:
+        """Whether a part of it may be executed more than once: it has a `range`, or executes a template."""
+        return any(map(_repeats, self.nodes))
+
 
 def parse_template(text: str, name: str = "") -> Template:
     """Return the template, which its own actions can execute by this name. Raises TemplateError."""
@@ -181,3 +186,9 @@ class _Parser:
 
 def _is_blank(nodes: _Nodes) -> bool:
     return all(isinstance(node, Text) and not node.text.strip() for node in nodes)
+
+
+def _repeats(node: Node) -> bool:
+    if isinstance(node, If | With):
+        return any(map(_repeats, (*node.body, *node.otherwise)))
+    return isinstance(node, Range | Invocation)

@@ -91,6 +91,8 @@ def _of_objects(metric: Metric, text: str, kind: PlanKind, namespace_label: str 
 
 def _refusal(metric: Metric, kind: PlanKind, selector_keys: frozenset[str]) -> str | None:
     """Return why the plan is not proven; None if it is."""
+    if kind is PlanKind.WIDE and metric.rule.confinement is not None:
+        return "the rule is confined to one namespace"
     if not metric.rule.metrics_query.is_plain:
         return (
             "the template computes with values of the request, so what holds for test values may not hold for real ones"

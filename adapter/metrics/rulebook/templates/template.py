@@ -69,6 +69,11 @@ class QueryTemplate:
         """Whether the query depends on the request."""
         return bool(self.fields & {"LabelMatchers", "LabelValuesByName"})
 
+    @property
+    def repeats(self) -> bool:
+        """Whether executing it may take much longer than its length suggests."""
+        return self._template.repeats
+
     def render(self, data: TemplateArguments) -> str:
         """Return the query. Raises TemplateError, and PlacingError for a value that is not allowed at its place."""
         return placed(execute_traced(self._template, _struct(data)))

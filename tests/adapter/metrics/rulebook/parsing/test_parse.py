@@ -367,6 +367,7 @@ def test_every_code_can_be_found() -> None:
         Code.NO_METRIC_NAME,
         Code.NO_SERIES,
         Code.NOT_ASKED,
+        Code.NOT_CONFINED,
         Code.QUERY_REFUSED,
         Code.ROWS_OF_ALL_NAMESPACES,
         Code.SERIES_OF_ANYBODY,

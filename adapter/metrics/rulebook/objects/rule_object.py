@@ -1,0 +1,169 @@
+"""Reads a MetricRule object: by the reader of rule files, and confined to the object's namespace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.documents.plain_content import TooDeepError, node_of
+from adapter.foundation.documents.tree import Document, MappingEntry, MappingNode, SequenceNode
+from adapter.metrics.rulebook.findings import Code
+from adapter.metrics.rulebook.lint import lint
+from adapter.metrics.rulebook.model import Api, Severity
+from adapter.metrics.rulebook.objects.confining import confined_rule
+from adapter.metrics.rulebook.objects.metric_rule import HAS_NO_MEANING, NOT_NAMESPACED, SPEC, named
+from adapter.metrics.rulebook.parsing.notes import Notes
+from adapter.metrics.rulebook.parsing.parse import RULE_LISTS, parse_rulebook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.documents.tree import Node
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.metrics.rulebook.model import Finding, Rule, Rulebook
+
+_OF_MANY_NAMESPACES: Final = frozenset({Code.ROWS_OF_ALL_NAMESPACES, Code.SERIES_OF_ANYBODY, Code.EXACT_PLAN})
+"""Warnings that mean nothing once a rule sees the series of one namespace alone."""
+_LIST_OF: Final = {api: key for key, api in RULE_LISTS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectContent:
+    """A MetricRule object as the API server has it, as far as it is read."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    created: str
+    """Time of its creation, RFC 3339 in UTC."""
+    spec: object
+
+    @property
+    def shown(self) -> str:
+        """The object for people: `MetricRule shop/web`."""
+        return named(self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleObject:
+    """A MetricRule object with what it says."""
+
+    content: ObjectContent
+    rule: Rule | None
+    """The confined rule; None if it is refused."""
+    findings: tuple[Finding, ...]
+    """What `check` says about it, errors first."""
+
+    @property
+    def age_order(self) -> tuple[str, str]:
+        """A key that sorts the objects of a namespace by age, the oldest first."""
+        return self.content.created, self.content.name
+
+    @property
+    def waits_for_a_kind(self) -> bool:
+        """Whether it may be valid as soon as the cluster serves another kind of object."""
+        return any(finding.code == Code.UNKNOWN_RESOURCE for finding in self.findings)
+
+
+def read_rule_object(content: ObjectContent, resolve: ResolveResource, namespace_label: str) -> RuleObject:
+    """Return the object with its rule, or with the errors that refuse it.
+
+    `namespace_label` is the Prometheus label that contains the namespace; takes some milliseconds.
+    """
+    notes = Notes(content.shown)
+    document = _document(content, namespace_label, notes)
+    if document is None or notes.has_errors:
+        return RuleObject(content, None, tuple(notes.findings))
+    rulebook = parse_rulebook([document], resolve)
+    rule, warnings = _confined(content, document, rulebook, resolve, namespace_label, notes)
+    found = (*notes.findings, *rulebook.findings, *warnings)
+    ordered = sorted(found, key=lambda finding: finding.severity is not Severity.ERROR)
+    return RuleObject(content, rule, tuple(replace(finding, rule=content.shown) for finding in ordered))
+
+
+def _confined(
+    content: ObjectContent,
+    document: Document,
+    rulebook: Rulebook,
+    resolve: ResolveResource,
+    namespace_label: str,
+    notes: Notes,
+) -> tuple[Rule | None, tuple[Finding, ...]]:
+    """Return the confined rule and the warnings about it; None, after noting why, if it cannot be confined."""
+    for rule in rulebook.rules:
+        own = replace(rule, id=content.shown)
+        confined = confined_rule(own, content.namespace, namespace_label, resolve, document, notes)
+        if confined is None:
+            return None, ()
+        linted = lint([document], replace(rulebook, rules=(replace(confined, id=rule.id),)), resolve)
+        warnings = tuple(finding for finding in linted if finding.code not in _OF_MANY_NAMESPACES)
+        return confined, warnings
+    return None, ()
+
+
+def _document(content: ObjectContent, namespace_label: str, notes: Notes) -> Document | None:
+    """Return the object as a rule file with one rule; None, after noting why, if it cannot be one."""
+    try:
+        spec = notes.mapping(node_of(content.spec, content.shown), SPEC)
+    except TooDeepError as e:
+        notes.add_at(Severity.ERROR, Code.WRONG_KIND, content.shown, 1, str(e), "write one rule")
+        return None
+    if spec is None:
+        return None
+    api = notes.required_text(spec, "api", "so it is unknown which API serves the metric", "write custom or external")
+    rule = notes.any_mapping(spec.get("rule"))
+    if api is None or rule is None:
+        if rule is None and not notes.has_errors:
+            notes.error(Code.MISSING_KEY, spec, "`rule` is missing, so nothing is served", "write a rule")
+        return None
+    if api not in {Api.CUSTOM, Api.EXTERNAL}:
+        notes.error(Code.WRONG_KIND, spec, f"`api` {api[:20]!r} is not an API of rules", "write custom or external")
+        return None
+    _note_keys_without_meaning(rule, notes)
+    listed = SequenceNode(content.shown, 1, 1, (), (_with_namespace_label(rule, namespace_label),))
+    return Document(content.shown, _mapping(content.shown, (_LIST_OF[Api(api)], listed)))
+
+
+def _note_keys_without_meaning(rule: MappingNode, notes: Notes) -> None:
+    resources = rule.get("resources")
+    for entry in rule.entries:
+        if entry.name in HAS_NO_MEANING:
+            message = f"`{entry.name}` has no meaning in an object: {HAS_NO_MEANING[entry.name]}"
+            notes.error(Code.UNKNOWN_KEY, entry.key, message, "remove it")
+    namespaced = resources.entry(NOT_NAMESPACED) if isinstance(resources, MappingNode) else None
+    if namespaced is not None:
+        message = f"`{NOT_NAMESPACED}` has no meaning in an object: its metrics belong to its namespace"
+        notes.error(Code.UNKNOWN_KEY, namespaced.key, message, "remove it")
+
+
+def _with_namespace_label(rule: MappingNode, label: str) -> MappingNode:
+    """Return the rule with an override for the label of the namespace, unless it says something about that label."""
+    resources = rule.get("resources")
+    if resources is not None and not isinstance(resources, MappingNode):
+        return rule
+    overrides = resources.get("overrides") if resources else None
+    if overrides is not None and not isinstance(overrides, MappingNode):
+        return rule
+    if overrides is not None and overrides.entry(label) is not None:
+        return rule
+    entry = (label, node_of({"resource": "namespace"}, rule.file))
+    known = overrides or _mapping(rule.file)
+    added = replace(known, entries=(*known.entries, *_mapping(rule.file, entry).entries))
+    within = _replaced(resources or _mapping(rule.file), "overrides", added)
+    return _replaced(rule, "resources", within)
+
+
+def _replaced(mapping: MappingNode, key: str, value: Node) -> MappingNode:
+    others = tuple(entry for entry in mapping.entries if entry.name != key)
+    return replace(mapping, entries=(*others, *_mapping(mapping.file, (key, value)).entries))
+
+
+def _mapping(source: str, *entries: tuple[str, Node]) -> MappingNode:
+    return MappingNode(source, 1, 1, (), tuple(_entries(source, *entries)))
+
+
+def _entries(source: str, *entries: tuple[str, Node]) -> Iterator[MappingEntry]:
+    for key, value in entries:
+        node = node_of({key: None}, source).mapping()
+        yield replace(node.entries[0], value=value)

@@ -1,0 +1,127 @@
+"""The status of a MetricRule object, and when it is written (pure).
+
+Several replicas find nearly the same at nearly the same time, and none of them is elected. They agree because each
+writes only what differs from what is there, keeps the times of conditions that stay as they are, and never replaces
+what another one found by what it does not know itself. A number of series, which changes all the time, is written
+rarely.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.metrics.rulebook.model import METRIC_RULE, Severity
+from adapter.metrics.rulebook.objects.metric_rule import GROUP, VERSION
+from adapter.metrics.rulebook.objects.verdict import Ready, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.metrics.rulebook.model import Finding
+    from adapter.metrics.rulebook.objects.rule_object import ObjectContent
+    from adapter.metrics.rulebook.objects.verdict import Verdict
+
+READY: Final = "Ready"
+REFUSED: Final = "Refused"
+SERIES_SECONDS: Final = 300.0
+"""How long a number of series stays as it is, if nothing else changes."""
+LEAST_SECONDS: Final = 10.0
+"""How long a status stays as it is, unless the spec has changed."""
+_LONGEST_MESSAGE: Final = 1024
+_MOST_METRICS: Final = 100
+_MOST_FINDINGS: Final = 10
+
+
+def status_of(
+    verdict: Verdict, findings: Iterable[Finding], generation: int, former: Mapping[str, Any], now: str
+) -> dict[str, Any]:
+    """Return the status of an object; `former` is the one that it has. `now` is the time, RFC 3339 in UTC."""
+    refusal = verdict.refusal
+    refused = (
+        ("True", refusal.reason, refusal.message)
+        if refusal is not None
+        else ("False", Reason.ACCEPTED, "nothing of it is refused")
+    )
+    known = _conditions(former)
+    shown = [*findings][:_MOST_FINDINGS]
+    status = {
+        "observedGeneration": generation,
+        "conditions": [
+            _condition(READY, (verdict.ready.value, verdict.reason, verdict.message), generation, known, now),
+            _condition(REFUSED, refused, generation, known, now),
+        ],
+        "metric": _summary(verdict.metrics),
+        "metrics": list(verdict.metrics[:_MOST_METRICS]),
+        "findings": [_finding(finding) for finding in shown],
+    }
+    return status if verdict.series is None else status | {"series": verdict.series}
+
+
+def seconds_until_due(wanted: Mapping[str, Any], former: Mapping[str, Any], unchanged_seconds: float) -> float | None:
+    """Return after how many seconds a status is to be written, 0 for now; None if it is not to be written.
+
+    `unchanged_seconds` is for how long the object has had its former status.
+    """
+    if wanted == former or _knows_less(wanted, former):
+        return None
+    if wanted.get("observedGeneration") != former.get("observedGeneration") or _knows_less(former, wanted):
+        return 0.0
+    is_rare = _without_series(wanted) == _without_series(former) and wanted.get("series") and former.get("series")
+    return max(0.0, (SERIES_SECONDS if is_rare else LEAST_SECONDS) - unchanged_seconds)
+
+
+def apply_document(content: ObjectContent, status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document of a server-side apply of a status, to this very object and no other of its name."""
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": METRIC_RULE,
+        "metadata": {"namespace": content.namespace, "name": content.name, "uid": content.uid},
+        "status": status,
+    }
+
+
+def _knows_less(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether one status lacks what the other, which may be that of another replica, states of the same spec."""
+    if one.get("observedGeneration") != other.get("observedGeneration"):
+        return False
+    ready, known = (_conditions(status).get(READY, {}).get("status") for status in (one, other))
+    return ready == Ready.UNKNOWN and known in {Ready.YES, Ready.NO}
+
+
+def _condition(
+    kind: str, content: tuple[str, str, str], generation: int, known: Mapping[str, Mapping[str, Any]], now: str
+) -> dict[str, Any]:
+    """Return a condition as `metav1.Condition` has it; its time is that of the last change of its status."""
+    status, reason, message = content
+    before = known.get(kind, {})
+    changed = str(before.get("lastTransitionTime") or now) if before.get("status") == status else now
+    return {
+        "type": kind,
+        "status": status,
+        "observedGeneration": generation,
+        "lastTransitionTime": changed,
+        "reason": str(reason),
+        "message": message[:_LONGEST_MESSAGE],
+    }
+
+
+def _conditions(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    conditions = status.get("conditions")
+    found = conditions if isinstance(conditions, list) else []
+    return {str(each.get("type")): each for each in found if isinstance(each, dict)}
+
+
+def _without_series(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in status.items() if key != "series"}
+
+
+def _summary(metrics: tuple[str, ...]) -> str:
+    """Return what the column METRIC shows: `pods/http_rps`, or `pods/http_rps (+2)`."""
+    first = metrics[0] if metrics else ""
+    return f"{first} (+{len(metrics) - 1})" if len(metrics) > 1 else first
+
+
+def _finding(finding: Finding) -> dict[str, str]:
+    severity = "error" if finding.severity is Severity.ERROR else "warning"
+    message = finding.message[:_LONGEST_MESSAGE]
+    return {"severity": severity, "code": finding.code, "message": message, "fix": finding.fix[:_LONGEST_MESSAGE]}
