@@ -54,7 +54,7 @@ def overview(
             "failing": len(failing),
             "retained": len(rulebook.retained),
         },
-        plans=Counter((group.metric.rule.id, kind) for group in groups for kind in group.kinds()),
+        plans=Counter((group.metric.rule.label_value, kind) for group in groups for kind in group.kinds()),
         distrusted=distrusted,
         values_held=values_held,
         last_success=_last_successes(states, {rule: at for rule, at in successes.items() if rule in rule_ids}),

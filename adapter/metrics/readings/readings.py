@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from adapter.foundation.time.clock import Clock
@@ -23,10 +24,12 @@ from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
 from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
 from adapter.metrics.readings.catalogue.discovery import SeriesDiscovery
 from adapter.metrics.readings.catalogue.look_ups import LookUp
+from adapter.metrics.readings.catalogue.object_cataloguer import object_cataloguer
+from adapter.metrics.readings.catalogue.object_catalogues import states_of_objects
 from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.progress import HASTY
-from adapter.metrics.readings.explain.served_memory import ServedMemory
+from adapter.metrics.readings.explain.served_memory import ServedMemory, refused_objects, serves
 from adapter.metrics.readings.notices import notices, usage_notices
 from adapter.metrics.readings.overview import overview
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
@@ -36,9 +39,10 @@ from adapter.metrics.readings.refreshing.refresh_loop import RefreshLoop
 from adapter.metrics.readings.refreshing.refresher import Refresher
 from adapter.metrics.readings.samples.shared_names import SharedNames
 from adapter.metrics.readings.samples.silent_series import SilentSeries
+from adapter.metrics.rulebook.model import Rulebook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.objects.selectors import Selector
@@ -55,12 +59,14 @@ if TYPE_CHECKING:
     )
     from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
+    from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
     from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, Question
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.readings.readings_telemetry import Overview, ReadingsTelemetry
     from adapter.metrics.readings.samples.external_reading import ExternalReading
     from adapter.metrics.readings.samples.object_reading import ObjectReading
-    from adapter.metrics.rulebook.model import Metric, RefusedRule, Rulebook
+    from adapter.metrics.rulebook.model import Metric, RefusedRule
+    from adapter.metrics.rulebook.objects.rule_object import RuleObject
 
 _log = logging.getLogger(__name__)
 
@@ -96,6 +102,9 @@ class Readings:
         self._uptime = PrometheusUptime(self._clock, started)
         self._silent_series = SilentSeries(self._settings.look_back_seconds)
         self._cataloguer = self._new_cataloguer(prometheus, rulebook)
+        self._rule_objects = object_cataloguer(
+            prometheus, self._objects.resource, self._settings, self._clock, self._pace
+        )
         self._scheduler = self._new_scheduler(submit)
         self._current_readings = CurrentReadings(self._scheduler, self._settings, self._clock)
         self._answering = self._new_answering()
@@ -114,6 +123,27 @@ class Readings:
     def has_looked_up_all(self) -> bool:
         """Return whether the catalogue holds what there was at the start, as far as Prometheus reports it."""
         return self._cataloguer.has_looked_up_all()
+
+    def catalogue_of(self, namespace: str | None) -> Catalogue:
+        """Return the metrics that the MetricRule objects of a namespace serve, where `catalogue` has none of a name."""
+        return self._rule_objects.catalogue_of(namespace)
+
+    def complete_catalogue_of(self, namespace: str) -> Catalogue:
+        """Return them once the objects have been read and their series looked up for the first time.
+
+        For a request for a metric that is not among them. Raises FirstAnswerPendingError.
+        """
+        looked_up = partial(self._rule_objects.await_first_look_ups, namespace)
+        self._current_readings.all_looked_up(namespace, looked_up)
+        return self._rule_objects.catalogue_of(namespace)
+
+    def rule_objects(self) -> Mapping[str, NamespaceObjects]:
+        """Return the MetricRule objects by namespace, each an immutable value."""
+        return self._rule_objects.namespaces
+
+    def expect_rule_objects(self) -> None:
+        """Let requests wait for MetricRule objects until `replace_rule_objects` is called for the first time."""
+        self._rule_objects.expect()
 
     def complete_catalogue(self, namespace: str | None) -> Catalogue:
         """Return the metrics that are served once the series of all rules have been looked up, if that is under way.
@@ -154,8 +184,15 @@ class Readings:
 
         Takes a few seconds at most, on the thread that calls. `notes` are further steps, from the caller.
         """
-        memory = ServedMemory(self.catalogue, self.look_ups(), self._scheduler.entries(), self._clock, self._pace)
-        return self._explainer.explain(question, self._cataloguer.rulebook, notes, memory)
+        catalogue, rulebook, look_ups = self.catalogue, self._cataloguer.rulebook, self.look_ups()
+        own = self._rule_objects.namespaces.get(question.namespace or "")
+        if own is not None and not serves(catalogue, question):
+            notes = (*notes, *refused_objects(own.judged(catalogue)))
+            if serves(own.catalogue, question):
+                catalogue, look_ups = own.catalogue, own.look_ups
+                rulebook = Rulebook(tuple(each.rule for each in look_ups))
+        memory = ServedMemory(catalogue, look_ups, self._scheduler.entries(), self._clock, self._pace)
+        return self._explainer.explain(question, rulebook, notes, memory)
 
     def look_ups(self) -> tuple[LookUp, ...]:
         """Return how the last look-up of each rule's series went, in the order of the files."""
@@ -174,8 +211,18 @@ class Readings:
         self._prepare(rulebook)
         self._cataloguer.replace(rulebook)
         self._states.forget_remarks()
-        self._scheduler.replan(self.catalogue, self._pace)
+        self._scheduler.replan(self._current, self._pace)
         self._usage.prepare(self.catalogue)
+
+    def replace_rule_objects(self, objects: Sequence[RuleObject], *, are_all: bool = True) -> None:
+        """Put other MetricRule objects in force: their series are looked up next, and those of no other rule.
+
+        Unless they are all, requests for metrics that none of them serves wait for the others.
+        """
+        values_for_no_data = (each.rule.policy.no_data_value for each in objects if each.rule is not None)
+        if any(value is not None for value in values_for_no_data):
+            self._uptime.wanted = True
+        self._rule_objects.replace(objects, are_all=are_all)
 
     def run_due(self) -> float:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
@@ -239,6 +286,7 @@ class Readings:
             scheduler=self._scheduler,
             refresher=refresher,
             cataloguer=self._cataloguer,
+            objects=self._rule_objects,
             cross_check=self._new_cross_check(refresher),
             states=self._states,
             submit=submit,
@@ -270,6 +318,13 @@ class Readings:
             silent_series=self._silent_series,
         )
 
+    def _current(self, metric: Metric) -> Metric | None:
+        """Return what has the place of a metric now; None where nothing has."""
+        confinement = metric.rule.confinement
+        if confinement is None:
+            return self.catalogue.current(metric)
+        return self._rule_objects.catalogue_of(confinement.namespace).current(metric)
+
     def _until(self) -> float:
         """Return until when a request that begins now may wait, in monotonic seconds."""
         return self._clock.monotonic() + self._settings.first_answer_wait_seconds
@@ -277,7 +332,7 @@ class Readings:
     def _prepare(self, rulebook: Rulebook) -> None:
         for warning in long_refresh_warnings(rulebook.rules, self._settings):
             _log.warning("%s", warning)
-        self._uptime.wanted = any(rule.policy.no_data_value is not None for rule in rulebook.rules)
+        self._uptime.wanted |= any(rule.policy.no_data_value is not None for rule in rulebook.rules)
 
     def _reading(self, metric: Metric, request: DemandedRequest, until: float) -> tuple[Reading, tuple[str, ...]]:
         """Return the reading that answers a request, and warnings about it. Raises ReadingError."""
@@ -289,7 +344,8 @@ class Readings:
         return reading, tuple(notices(metric.rule, retained, failure, self._current_readings.age(reading)))
 
     def _overview(self) -> Overview:
-        return overview(
+        states = states_of_objects(self._rule_objects.namespaces, self.catalogue, self._pace)
+        of_files = overview(
             self._cataloguer.rulebook,
             self._cataloguer.states(),
             self._scheduler.groups(),
@@ -298,3 +354,4 @@ class Readings:
             distrusted=self._scheduler.distrusted(),
             values_held=self._scheduler.values_held,
         )
+        return replace(of_files, objects=states)

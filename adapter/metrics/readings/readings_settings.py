@@ -73,6 +73,14 @@ class ReadingSettings:
     """How far back both forms are compared before a plan that was refused is used again."""
     cross_check_delay_seconds: float = 60.0
     """How far back plans are compared: where no sample is still on its way."""
+    object_look_up_deadline_seconds: float = 5.0
+    """When the look-up of a MetricRule object's series is given up."""
+    max_concurrent_object_look_ups: int = 2
+    """Look-ups for MetricRule objects that run at once, beside those for the rules of files; one of a namespace."""
+    max_rule_objects_per_namespace: int = 50
+    """MetricRule objects of one namespace that are served, the oldest first."""
+    max_series_of_rule_objects_per_namespace: int = 20_000
+    """Series that the MetricRule objects of one namespace may select together."""
     reload_discovery_seconds: float = 5.0
     """How long a reload may look up series of changed rules before they take effect without."""
 

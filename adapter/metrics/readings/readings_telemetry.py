@@ -41,6 +41,8 @@ class Overview:
     """By rule, how many metrics are queried exactly because a wider plan gave other values."""
     values_held: int = 0
     """How many values are in memory."""
+    objects: Mapping[str, int] = field(default_factory=dict)
+    """How many MetricRule objects are in each state."""
     last_success: Mapping[str, float] = field(default_factory=dict)
     """By rule, when Prometheus last answered for it, in Unix seconds."""
 
@@ -130,6 +132,14 @@ def _families(overview: Overview) -> Iterator[Family]:
     for state, number in overview.rule_states.items():
         rules.add_metric([state], number)
     yield rules
+    objects = GaugeMetricFamily(
+        f"{_PREFIX}metric_rules",
+        "MetricRule objects by state: ready; refused (all of it); waiting (for its series, or their look-up).",
+        labels=["state"],
+    )
+    for state, number in overview.objects.items():
+        objects.add_metric([state], number)
+    yield objects
     plans = GaugeMetricFamily(
         f"{_PREFIX}rule_plan",
         "Requests in demand that a rule answers, one for each metric and selector, by query plan.",

@@ -148,7 +148,7 @@ def long_refresh_warnings(rules: Iterable[Rule], settings: ReadingSettings) -> I
         wanted = rule.policy.refresh_seconds
         if wanted is not None and wanted > longest:
             yield (
-                f"{rule.id} ({rule.file}:{rule.line}): `refresh` is {wanted:g} s, but answers older than "
+                f"{rule.place}: `refresh` is {wanted:g} s, but answers older than "
                 f"{settings.max_answer_age_seconds:g} s are not served (--max-answer-age): it is refreshed "
                 f"every {longest:g} s"
             )

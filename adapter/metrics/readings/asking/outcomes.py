@@ -104,7 +104,7 @@ class QueryOutcomes:
             change.gone.append(query.reading)
         query.reading = reading
         query.failure, query.failures = None, 0
-        self.last_success[query.metric.rule.id] = reading.evaluated.wall
+        self.last_success[query.metric.rule.label_value] = reading.evaluated.wall
         self._telemetry.refreshed("ok")
         due = query.started_at + query.period
         if not self._lanes.quiet:
@@ -139,7 +139,7 @@ class QueryOutcomes:
         where = "" if query.kind is PlanKind.WIDE else f" of {query.key.namespace!r}"
         for group, kind in self._planner.narrow(query, now, lasting=failure.lasting):
             metric, rule = group.metric, group.metric.rule
-            self._telemetry.narrowed(rule.id, query.kind)
+            self._telemetry.narrowed(rule.label_value, query.kind)
             text = (
                 f"{metric.qualified} ({rule.id}): its {query.kind} query{where} fails; until it works again, the "
                 "metric is "

@@ -128,7 +128,7 @@ class Planner:
 
     def distrust(self, metric: Metric, now: float) -> None:
         """Use no wider plan for the metric until all is forgotten."""
-        self._distrusted[_identity(metric)] = metric.rule.id
+        self._distrusted[_identity(metric)] = metric.rule.label_value
         for group in list(self._groups.values()):
             if _identity(group.metric) == _identity(metric):
                 group.refused |= _WIDER
@@ -173,7 +173,7 @@ class Planner:
         newest: dict[str, float] = {}
         for query in self.queries.values():
             if query.reading is not None:
-                rule_id = query.metric.rule.id
+                rule_id = query.metric.rule.label_value
                 newest[rule_id] = max(query.reading.evaluated.wall, newest.get(rule_id, 0.0))
         return newest
 
@@ -232,8 +232,9 @@ class Planner:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = plan_of(metric, keys)
-            # The wide plan is the rule; any other is worth logging with its reason.
-            level = logging.DEBUG if plan.kind is PlanKind.WIDE else logging.INFO
+            # The wide plan is the rule; any other is worth logging with its reason. That of an object never is wide.
+            is_usual = plan.kind is PlanKind.WIDE or metric.rule.confinement is not None
+            level = logging.DEBUG if is_usual else logging.INFO
             text = f"{metric.qualified} ({metric.rule.id}): {plan.kind} plan: {plan.reason}"
             self._remarks.append(Remark(level, text))
         return plan

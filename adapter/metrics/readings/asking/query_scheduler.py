@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         QueryScope,
         Reading,
     )
-    from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog, Trouble
     from adapter.metrics.readings.failure import Failure
     from adapter.metrics.readings.readings_settings import ReadingSettings
@@ -201,17 +200,17 @@ class QueryScheduler:
                     self._lanes.discard(query)
                     self._holdings.release(query)
 
-    def replan(self, catalogue: Catalogue, pace: Pace) -> None:
+    def replan(self, current: Callable[[Metric], Metric | None], pace: Pace) -> None:
         """Prove all plans again and forget what was refused, as after a reload.
 
-        Demand for metrics that are gone is forgotten.
+        `current` returns what has the place of a metric now; demand for metrics that are gone is forgotten.
         """
         with self._lock:
             self._planner.forget()
         refused: list[str] = []
         for entries in pace.slices(self._demand.entries(), _ENTRIES_A_SLICE):
             for entry in entries:
-                metric = catalogue.current(entry.metric)
+                metric = current(entry.metric)
                 if metric is None:
                     self._expire(entry)
                     continue
@@ -230,7 +229,7 @@ class QueryScheduler:
         return self._demand.entries()
 
     def troubles(self, pace: Pace) -> list[Trouble]:
-        """Return the troubles of rules whose queries fail, one for each query."""
+        """Return the troubles of rules of files whose queries fail, one for each query."""
         with self._lock:
             standing = list(self._planner.queries.values())
         return [
@@ -238,6 +237,8 @@ class QueryScheduler:
             for queries in pace.slices(standing, _ENTRIES_A_SLICE)
             for query in queries
             if (failure := query.failure) is not None and not failure.of_source and not is_too_much(failure)
+            # Owners of objects read `explain`: thousands of their rules must not fill the log of the adapter.
+            if query.metric.rule.confinement is None
         ]
 
     @property

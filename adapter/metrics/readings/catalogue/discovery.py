@@ -26,7 +26,7 @@ from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.time.clock import Clock
@@ -69,6 +69,8 @@ class LookUpResult:
     """Why there may be more: what is missing has not vanished."""
     unreachable: bool = False
     """Whether nothing answered, so that an early retry costs nothing."""
+    series: int = 0
+    """Number of series that came."""
 
 
 class SeriesDiscovery:
@@ -83,8 +85,10 @@ class SeriesDiscovery:
         clock: Clock,
         pace: Pace,
         uptime: PrometheusUptime | None = None,
+        shapes: Callable[[], SeriesShapes] = SeriesShapes,
     ) -> None:
-        """`uptime` is notified of how each look-up ended."""
+        """`uptime` is notified of how each look-up ended; `shapes` makes what holds the series of one look-up."""
+        self._new_shapes = shapes
         self._uptime = uptime or PrometheusUptime(clock)
         self._prometheus = prometheus
         self._resolve = resolve
@@ -103,7 +107,7 @@ class SeriesDiscovery:
     def prepared(self, rulebook: Rulebook) -> tuple[DiscoveredRule, ...]:
         """Return the states for another rulebook: rules that say what they said before keep what was found for them."""
         before = list(self._states)
-        return tuple(self._prepare_rule(rule, before) for rule in rulebook.rules)
+        return tuple(self.prepare_rule(rule, before) for rule in rulebook.rules)
 
     def adopt(self, states: tuple[DiscoveredRule, ...]) -> None:
         """Replace the rules."""
@@ -113,7 +117,7 @@ class SeriesDiscovery:
         """Ask for the series and return the metrics that each of these rules makes of them."""
         asking = tuple(states)
         pace = self.pace if all(state.looked_up for state in asking) else self._first_pace
-        shapes = SeriesShapes()
+        shapes = self._new_shapes()
         unreachable = False
         began = self._clock.monotonic()
         try:
@@ -125,7 +129,7 @@ class SeriesDiscovery:
             if isinstance(error, UnexpectedAnswerError) or not shapes:
                 return LookUpResult(series_query, failure=failure, unreachable=unreachable)
         metrics = tuple((state.rule, self._metrics_of(state.rule, shapes, pace)) for state in asking)
-        return LookUpResult(series_query, metrics, failure, unreachable)
+        return LookUpResult(series_query, metrics, failure, unreachable, shapes.series)
 
     def _fold(self, series_query: str, timeout_seconds: float, shapes: SeriesShapes, pace: Pace) -> str | None:
         """Put the series into the shapes; return why they may not be all. Raises PrometheusError."""
@@ -151,10 +155,11 @@ class SeriesDiscovery:
         The given states stay as they are, since they say what is served.
         """
         asked = finding.series_query
-        taken = tuple(self._take_finding(finding, each) if each.rule.series_query == asked else each for each in states)
+        taken = tuple(self.taken(finding, each) if each.rule.series_query == asked else each for each in states)
         return taken, any(new.found is not old.found for new, old in zip(taken, states, strict=True))
 
-    def _take_finding(self, finding: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
+    def taken(self, finding: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:
+        """Return the state of a rule with what a look-up of its series brought; the given state stays as it is."""
         since = self._clock.wall() if known.unreachable_since is None else known.unreachable_since
         state = replace(
             known,
@@ -181,7 +186,8 @@ class SeriesDiscovery:
         yield from _in_order([(state.rule.id, state.static) for state in states], retained)
         yield from _in_order([(state.rule.id, state.found) for state in states], retained)
 
-    def _prepare_rule(self, rule: Rule, before: list[DiscoveredRule]) -> DiscoveredRule:
+    def prepare_rule(self, rule: Rule, before: list[DiscoveredRule]) -> DiscoveredRule:
+        """Return the state of a rule: with what was found for an equal rule, which is taken from `before`."""
         for index, state in enumerate(before):
             if state.rule.series_query == rule.series_query and same_rule(state.rule, rule):
                 # Each state is used once: two equal rules have a state each.

@@ -129,7 +129,7 @@ class RuleHealthLog:
     def remark(self, rule: Rule, kind: str, message: str, *arguments: object) -> None:
         """Log something about a rule that is not to be repeated before the next reload; once for each kind."""
         with self._lock:
-            remarked = self._remarked[rule.id]
+            remarked = self._remarked[rule.label_value]
             if kind in remarked or len(remarked) >= _MOST_REMARKS:
                 return
             remarked.add(kind)
@@ -212,7 +212,7 @@ def _is_recent(last: _LastLogged, now: float) -> bool:
 def _log_state(last: _LastLogged, trouble: Trouble | None, now: float) -> None:
     rule = last.rule
     often = f", after {last.changes} changes in {now - last.at:.0f} s" if last.at and last.changes > 1 else ""
-    place = f"{rule.id} ({rule.file}:{rule.line})"
+    place = rule.place
     if trouble is None:
         _log.info("%s works again%s", place, often, extra=_fields(rule, state="ok", changes=last.changes))
         return

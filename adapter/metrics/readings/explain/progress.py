@@ -102,7 +102,7 @@ class Progress:
 
 def place(rule: Rule) -> str:
     """Return the rule with its place, for people to find it."""
-    return f"{rule.id} ({rule.file}:{rule.line})"
+    return rule.place
 
 
 def shown(question: Question) -> str:

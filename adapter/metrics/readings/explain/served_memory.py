@@ -14,6 +14,7 @@ from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcom
 from adapter.metrics.readings.explain.rules import of_usage, unnamed_usage
 from adapter.metrics.readings.notices import reason_for_askers
 from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.objects.verdict import verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,8 +27,31 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.catalogue.look_ups import LookUp
     from adapter.metrics.readings.explain.explanation import Question
     from adapter.metrics.rulebook.model import Metric
+    from adapter.metrics.rulebook.objects.verdict import KnownObject
 
 _ENTRIES_A_SLICE = 1000
+
+
+def serves(catalogue: Catalogue, question: Question) -> bool:
+    """Return whether a metric of the name is served, of the kind that is named or of any; also in a namespace."""
+    resource, name = question.resource, question.name
+    if question.api is Api.RESOURCE:
+        return bool(of_usage(catalogue.resource, question))
+    is_external = question.api in {None, Api.EXTERNAL} and resource is None
+    if is_external and catalogue.find_external(name) is not None:
+        return True
+    if resource is None:
+        return question.api is not Api.EXTERNAL and any(metric.name == name for metric in catalogue.custom)
+    return catalogue.find_custom(resource.qualified, resource.namespaced, name) is not None
+
+
+def refused_objects(known: Iterable[KnownObject]) -> Iterator[ExplanationStep]:
+    """Yield why MetricRule objects of the requested namespace are not served."""
+    for each in known:
+        verdict = verdict_of(each)
+        if verdict.refusal is not None:
+            detail = f"{each.found.content.shown} is refused: {verdict.refusal.message}"
+            yield ExplanationStep("rules", Outcome.INFO, detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ class CrossCheck:
 
     def _try_plan(self, trial: Trial) -> tuple[str | None, bool]:
         """Return why the plan must not be used yet, or None if it may be, and whether that is permanent."""
-        rule = trial.entry.metric.rule.id
+        rule = trial.entry.metric.rule.label_value
         second = float(math.floor(self._clock.wall() - self._settings.trial_delay_seconds))
         found = self._both(trial.entry, trial.wider, second, wider_first=True)
         if isinstance(found, Failure):
@@ -141,7 +141,7 @@ class CrossCheck:
         group, wider = entry.scope.group, entry.scope.query
         if group.retired or group.kind is PlanKind.EXACT or wider.kind is PlanKind.EXACT:
             return
-        rule = entry.metric.rule.id
+        rule = entry.metric.rule.label_value
         second = float(math.floor(self._clock.wall() - self._settings.cross_check_delay_seconds))
         found = self._both(entry, wider, second, wider_first=False)
         if isinstance(found, Failure):

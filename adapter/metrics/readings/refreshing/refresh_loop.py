@@ -1,7 +1,7 @@
 """Keeps readings up to date: starts what is due on threads of the process, and enters how it ended.
 
-Four kinds of work come due: queries that are refreshed, look-ups of series, comparisons of plans, and the sweep, which
-forgets what is no longer requested and logs which rules fail.
+Four kinds of work come due: queries that are refreshed, look-ups of series for rule files and for objects, comparisons
+of plans, and the sweep, which forgets what is no longer requested and logs which rules fail.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
     from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
+    from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
     from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
     from adapter.metrics.readings.refreshing.cross_check import CrossCheck
     from adapter.metrics.readings.refreshing.refresher import Refresher
@@ -44,6 +45,7 @@ class RefreshLoop:
         scheduler: QueryScheduler,
         refresher: Refresher,
         cataloguer: Cataloguer,
+        objects: ObjectCataloguer,
         cross_check: CrossCheck,
         states: RuleHealthLog,
         submit: Callable[[Callable[[], None]], object],
@@ -54,6 +56,7 @@ class RefreshLoop:
         self._scheduler = scheduler
         self._refresher = refresher
         self._cataloguer = cataloguer
+        self._objects = objects
         self._cross_check = cross_check
         self._states = states
         self._submit = submit
@@ -74,7 +77,8 @@ class RefreshLoop:
         if now >= self._cross_check.due and not self._checking:
             self._checking = True
             self._submit(self._check_a_plan)
-        due = (self._scheduler.next_due(), self._cataloguer.next_due(), self._swept_at + _SWEEP_SECONDS)
+        of_look_ups = self._cataloguer.next_due(), self._objects.next_due()
+        due = (self._scheduler.next_due(), *of_look_ups, self._swept_at + _SWEEP_SECONDS)
         return max(0.0, min(moment for moment in due if moment is not None) - now)
 
     def refresh(self, query: Query) -> None:
@@ -103,9 +107,15 @@ class RefreshLoop:
     def _start_look_ups(self) -> None:
         for series_query in self._cataloguer.take_due():
             self._submit(functools.partial(self._look_up, series_query))
+        for key in self._objects.take_due():
+            self._submit(functools.partial(self._look_up_object, key))
 
     def _look_up(self, series_query: str) -> None:
         self._cataloguer.look_up(series_query)
+        self._start_look_ups()
+
+    def _look_up_object(self, key: tuple[str, str]) -> None:
+        self._objects.look_up(key)
         self._start_look_ups()
 
     def _check_a_plan(self) -> None:

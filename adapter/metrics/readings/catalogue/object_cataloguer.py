@@ -1,0 +1,274 @@
+"""Keeps the metrics of MetricRule objects: looks their series up, beside the look-ups for rule files.
+
+Namespaces take turns. Each has one look-up under way at most, and one that took long is followed by a pause of four
+times as long, so the look-ups of one namespace delay nobody's rules for long.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from adapter.foundation.time.due_queue import DueQueue
+from adapter.metrics.readings.catalogue.catalogue import Catalogue
+from adapter.metrics.readings.catalogue.discovery import LookUpResult, SeriesDiscovery
+from adapter.metrics.readings.catalogue.object_catalogues import (
+    NamespaceObjects,
+    ObjectState,
+    namespace_objects,
+    oldest,
+)
+from adapter.metrics.readings.retries import retry_after
+from adapter.metrics.rulebook.discover import SeriesShapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.time.clock import Clock
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.rulebook.objects.rule_object import RuleObject
+
+_log = logging.getLogger(__name__)
+
+_NOTHING = Catalogue()
+MOST_NAMES = 500
+MOST_LABELS = 200
+MOST_BYTES = 1 << 20
+"""Limits on the series of one object's look-up: their names, the labels of a name, and the memory for both."""
+_PAUSE_RATIO = 4.0
+"""Pause of a namespace after a look-up, in proportion to the duration of the look-up."""
+_LOOK_UPS_A_SECOND = 20.0
+"""Beyond that many objects a relist interval, the interval grows: 2,000 objects are looked up each 100 s."""
+
+_Key = tuple[str, str]
+"""Namespace and name of an object."""
+
+
+class ObjectCataloguer:
+    """The objects in force, and the catalogue of each namespace. Any thread may call it."""
+
+    def __init__(self, *, discovery: SeriesDiscovery, settings: ReadingSettings, clock: Clock) -> None:
+        self._discovery = discovery
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        """Lock for everything; it is never held during a look-up."""
+        self._states: dict[str, dict[str, ObjectState]] = {}
+        """By namespace and name. A namespace without objects has no entry."""
+        self._namespaces: dict[str, NamespaceObjects] = {}
+        self._due: dict[str, DueQueue[str]] = {}
+        """When each object is looked up, by namespace and name."""
+        self._turns: DueQueue[str] = DueQueue()
+        """When the next look-up of each namespace is due; a namespace whose look-up runs is not in it."""
+        self._failures: dict[_Key, int] = {}
+        self._running: set[str] = set()
+        """Namespaces with a look-up under way."""
+        self._generation = 0
+        """Generation of the newest catalogue."""
+        self._changed = threading.Condition(self._lock)
+        """Notified whenever a catalogue or what is known of an object changes."""
+        self._is_expecting = False
+
+    def catalogue_of(self, namespace: str | None) -> Catalogue:
+        """Return the metrics that objects serve to requests in a namespace."""
+        found = None if namespace is None else self._namespaces.get(namespace)
+        return _NOTHING if found is None else found.catalogue
+
+    @property
+    def namespaces(self) -> Mapping[str, NamespaceObjects]:
+        """All namespaces with objects."""
+        return dict(self._namespaces)
+
+    def expect(self) -> None:
+        """Count the look-ups of all namespaces as pending until objects are put in force."""
+        with self._lock:
+            self._is_expecting = True
+
+    def await_first_look_ups(self, namespace: str, seconds: float) -> bool:
+        """Wait until the series of each object of a namespace were looked up once; return whether they have been.
+
+        A look-up that failed counts, too.
+        """
+        with self._lock:
+            return self._changed.wait_for(lambda: not self._is_pending(namespace), seconds)
+
+    def replace(self, objects: Iterable[RuleObject], *, are_all: bool) -> None:
+        """Put other objects in force. What was found for a rule that says the same stays.
+
+        Unless they are all, the look-ups of all namespaces stay pending where they were expected.
+        """
+        wanted: dict[str, dict[str, RuleObject]] = {}
+        for found in objects:
+            wanted.setdefault(found.content.namespace, {})[found.content.name] = found
+        for namespace in {*wanted, *self._states}:
+            with self._lock:
+                self._replace_in(namespace, wanted.get(namespace, {}))
+        with self._lock:
+            self._is_expecting &= not are_all
+            self._changed.notify_all()
+
+    def take_due(self) -> list[_Key]:
+        """Return the objects to look up now, as many as may be at once; `look_up` is to be called for each."""
+        with self._lock:
+            now, taken = self._clock.monotonic(), list[_Key]()
+            for namespace in self._turns.pop_due(now, self._free()):
+                names = self._due[namespace].pop_due(now, 1)
+                if names:
+                    self._running.add(namespace)
+                    taken.append((namespace, names[0]))
+                else:
+                    self._enter_turn(namespace, now)
+            return taken
+
+    def next_due(self) -> float | None:
+        """Return when the next look-up is due, in monotonic seconds; None where none is, or no more may run at once."""
+        with self._lock:
+            return self._turns.next_due() if self._free() else None
+
+    def look_up(self, key: _Key) -> None:
+        """Look up the series of an object, and put another catalogue in force if that changed its metrics."""
+        namespace, name = key
+        started = self._clock.monotonic()
+        finding = LookUpResult("", failure="it was aborted by an internal error")
+        try:
+            with self._lock:
+                state = self._states.get(namespace, {}).get(name)
+            if state is not None and state.discovered is not None:
+                discovered = state.discovered
+                seconds = self._settings.object_look_up_deadline_seconds
+                finding = self._discovery.look_up(discovered.rule.series_query, (discovered,), seconds)
+        except Exception:  # noqa: BLE001 - see below
+            # The one place where a fault in one object's look-up is kept from all others.
+            _log.exception("looking up the series of MetricRule %s/%s failed: internal error", namespace, name)
+        finally:
+            with self._lock:
+                self._running.discard(namespace)
+                self._enter(key, finding, started)
+
+    def _is_pending(self, namespace: str) -> bool:
+        rules = (state.discovered for state in self._states.get(namespace, {}).values())
+        return self._is_expecting or any(
+            rule is not None and not rule.looked_up and rule.failure is None for rule in rules
+        )
+
+    def _free(self) -> int:
+        return self._settings.max_concurrent_object_look_ups - len(self._running)
+
+    def _replace_in(self, namespace: str, wanted: Mapping[str, RuleObject]) -> None:
+        before = self._states.get(namespace, {})
+        if {name: state.found for name, state in before.items()} == wanted:
+            return
+        allowed = oldest(wanted.values(), self._settings)
+        after = {
+            name: self._state_of(found, before.get(name)) if name in allowed else ObjectState(found)
+            for name, found in wanted.items()
+        }
+        now = self._clock.monotonic()
+        due = self._due.setdefault(namespace, DueQueue())
+        for name in before.keys() - after.keys():
+            due.discard(name)
+            self._failures.pop((namespace, name), None)
+        for name, state in after.items():
+            former = before.get(name)
+            if state.discovered is None:
+                due.discard(name)
+            elif former is None or former.discovered is None or not state.discovered.looked_up:
+                due.set(name, now)
+        self._set_states(namespace, after)
+        if not after:
+            del self._due[namespace]
+            self._turns.discard(namespace)
+        elif namespace not in self._running:
+            self._enter_turn(namespace, now)
+
+    def _state_of(self, found: RuleObject, former: ObjectState | None) -> ObjectState:
+        if former is not None and former.found == found:
+            return former
+        if found.rule is None:
+            return ObjectState(found)
+        known = [former.discovered] if former is not None and former.discovered is not None else []
+        discovered = self._discovery.prepare_rule(found.rule, known)
+        # Taken from the list: what the rule says has not changed.
+        is_kept = former is not None and former.discovered is not None and not known
+        return ObjectState(found, discovered, former.series if former is not None and is_kept else None)
+
+    def _enter(self, key: _Key, finding: LookUpResult, started: float) -> None:
+        """Enter what a look-up brought, and schedule the next ones of the object and of the namespace."""
+        namespace, name = key
+        now = self._clock.monotonic()
+        states = self._states.get(namespace, {})
+        state = states.get(name)
+        if state is not None and state.discovered is not None:
+            discovered = self._discovery.taken(finding, state.discovered)
+            is_of_this_rule = any(rule is state.discovered.rule for rule, _ in finding.metrics)
+            series = finding.series if is_of_this_rule and finding.failure is None else state.series
+            after = replace(state, discovered=discovered, series=series)
+            if _differs(after, state):
+                self._set_states(namespace, {**states, name: after})
+            else:
+                states[name] = after
+            if is_of_this_rule or finding.failure is not None:
+                self._due[namespace].set(name, self._next(key, finding, started, now))
+            else:
+                self._due[namespace].set(name, now)
+        if namespace in self._due:
+            self._enter_turn(namespace, now + _PAUSE_RATIO * (now - started))
+
+    def _next(self, key: _Key, finding: LookUpResult, started: float, now: float) -> float:
+        number = sum(map(len, self._states.values()))
+        interval = max(self._settings.relist_interval_seconds, number / _LOOK_UPS_A_SECOND)
+        if not finding.unreachable:
+            self._failures.pop(key, None)
+            return max(started + interval, now)
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        return now + retry_after(failures, interval)
+
+    def _enter_turn(self, namespace: str, least: float) -> None:
+        due = self._due[namespace].next_due()
+        if due is None:
+            self._turns.discard(namespace)
+        else:
+            self._turns.set(namespace, max(due, least))
+
+    def _set_states(self, namespace: str, states: dict[str, ObjectState]) -> None:
+        self._generation += 1
+        self._changed.notify_all()
+        if not states:
+            self._states.pop(namespace, None)
+            self._namespaces.pop(namespace, None)
+            return
+        self._states[namespace] = states
+        self._namespaces[namespace] = namespace_objects(_all(states), self._settings, self._generation)
+
+
+def object_cataloguer(
+    prometheus: Prometheus, resolve: ResolveResource, settings: ReadingSettings, clock: Clock, pace: Pace
+) -> ObjectCataloguer:
+    """Return a cataloguer without objects.
+
+    It does not share what the process knows of Prometheus's uptime: a selector of an owner that is too slow says
+    nothing about Prometheus.
+    """
+    shapes = partial(SeriesShapes, MOST_NAMES, MOST_LABELS, MOST_BYTES)
+    discovery = SeriesDiscovery(
+        prometheus=prometheus, resolve=resolve, settings=settings, clock=clock, pace=pace, shapes=shapes
+    )
+    return ObjectCataloguer(discovery=discovery, settings=settings, clock=clock)
+
+
+def _all(states: Mapping[str, ObjectState]) -> Sequence[ObjectState]:
+    return tuple(states.values())
+
+
+def _differs(one: ObjectState, other: ObjectState) -> bool:
+    """Return whether two states of an object show in a catalogue, or in what is known of the object."""
+    if one.discovered is None or other.discovered is None:
+        return one != other
+    has_failed = one.discovered.failure is None, other.discovered.failure is None
+    return one.series != other.series or one.discovered.found is not other.discovered.found or len({*has_failed}) > 1

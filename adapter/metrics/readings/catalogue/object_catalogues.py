@@ -1,0 +1,154 @@
+"""The metrics of the MetricRule objects of one namespace, and what is known of each object (pure).
+
+Nothing here depends on another namespace: quotas are those of the namespace, and of two objects with one name of a
+metric, the older one serves it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.catalogue.catalogue import Catalogue, narrowed
+from adapter.metrics.readings.catalogue.look_ups import LookUp
+from adapter.metrics.rulebook.objects.verdict import STATES, KnownObject, ObjectRefusal, Reason, TakenName, verdict_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
+    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.rulebook.model import Metric
+    from adapter.metrics.rulebook.objects.rule_object import RuleObject
+
+MOST_METRICS = 100
+"""Metrics of one object."""
+_LONGEST_NAME = 253
+"""Longest name of a metric in characters, as of an object."""
+_OF_FILES = "the rule files"
+_NAMESPACES_A_SLICE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectState:
+    """One object with what its look-ups brought."""
+
+    found: RuleObject
+    discovered: DiscoveredRule | None = None
+    """None if its rule is refused."""
+    series: int | None = None
+    """Number of series that the last good look-up brought."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceObjects:
+    """The objects of one namespace, the oldest first, and the catalogue of their metrics."""
+
+    known: tuple[tuple[KnownObject, tuple[Metric, ...]], ...] = ()
+    """Each object, with the metrics that it serves where the files serve none of that name."""
+    catalogue: Catalogue = Catalogue()  # noqa: RUF009 - never changed
+    look_ups: tuple[LookUp, ...] = ()
+    """How the last look-up of each rule's series went."""
+
+    def judged(self, files: Catalogue) -> Iterator[KnownObject]:
+        """Yield what is known of each object; names that the rules of the files serve are theirs."""
+        for known, metrics in self.known:
+            taken = {metric.qualified for metric in metrics if _is_served(metric, files)}
+            names = tuple(dict.fromkeys(metric.qualified for metric in metrics if metric.qualified not in taken))
+            of_files = (TakenName(name, _OF_FILES) for name in sorted(taken))
+            yield replace(known, metrics=names, taken=(*of_files, *known.taken))
+
+
+def namespace_objects(states: Sequence[ObjectState], settings: ReadingSettings, generation: int) -> NamespaceObjects:
+    """Return the objects of one namespace; `generation` is that of their catalogue."""
+    known: list[tuple[KnownObject, tuple[Metric, ...]]] = []
+    owners: dict[tuple[str, bool], str] = {}
+    series = 0
+    for number, state in enumerate(sorted(states, key=lambda each: each.found.age_order)):
+        metrics = tuple(_metrics(state))
+        refusal = _over_quota(state, number, series, metrics, settings)
+        found = KnownObject(state.found, refusal, series=state.series, failed=_has_failed(state))
+        if refusal is not None:
+            known.append((found, ()))
+            continue
+        series += state.series or 0
+        shown = state.found.content.shown
+        own = tuple(metric for metric in metrics if owners.setdefault(_key(metric), shown) == shown)
+        lost = sorted({(metric.qualified, owners[_key(metric)]) for metric in metrics} - _claimed(own, shown))
+        taken = tuple(TakenName(name, owner) for name, owner in lost)
+        known.append((replace(found, taken=taken), own))
+    catalogue = Catalogue((metric for _, metrics in known for metric in metrics), generation)
+    rules = (state.discovered for state in states if state.discovered is not None)
+    look_ups = tuple(LookUp(each.rule, each.succeeded_at, each.failure) for each in rules)
+    return NamespaceObjects(tuple(known), catalogue, look_ups)
+
+
+def states_of_objects(namespaces: Mapping[str, NamespaceObjects], files: Catalogue, pace: Pace) -> dict[str, int]:
+    """Return how many objects of all namespaces are in each state."""
+    states: Counter[str] = Counter()
+    for part in pace.slices(namespaces.values(), _NAMESPACES_A_SLICE):
+        states.update(verdict_of(known).state for objects in part for known in objects.judged(files))
+    return {state: states[state] for state in STATES}
+
+
+def oldest(objects: Iterable[RuleObject], settings: ReadingSettings) -> frozenset[str]:
+    """Return the names of the objects of one namespace that may be served; the oldest ones, if there are too many."""
+    by_age = sorted(objects, key=lambda found: found.age_order)
+    return frozenset(found.content.name for found in by_age[: settings.max_rule_objects_per_namespace])
+
+
+def _metrics(state: ObjectState) -> Iterator[Metric]:
+    """Yield the metrics that an object can serve within its namespace; those with series after those without."""
+    if state.discovered is None:
+        return
+    for metrics in (state.discovered.static, state.discovered.found):
+        for metric in metrics.values():
+            if len(metric.name) <= _LONGEST_NAME and _is_in_namespaces(metric):
+                yield metric
+
+
+def _is_in_namespaces(metric: Metric) -> bool:
+    return metric.resource is None or metric.resource.namespaced or narrowed(metric) is not None
+
+
+def _over_quota(
+    state: ObjectState, number: int, series: int, metrics: Sequence[Metric], settings: ReadingSettings
+) -> ObjectRefusal | None:
+    """Return why a quota of the namespace refuses the object; `number` and `series` are those of the older ones."""
+    most = settings.max_rule_objects_per_namespace
+    if number >= most:
+        message = f"at most {most} MetricRules of a namespace are served, and so many are older: delete some of them"
+        return ObjectRefusal(Reason.TOO_MANY_RULES, message)
+    names = len({metric.name for metric in metrics})
+    if names > MOST_METRICS:
+        message = f"it would serve {names} metrics, but at most {MOST_METRICS} are allowed: narrow `seriesQuery`"
+        return ObjectRefusal(Reason.TOO_MANY_METRICS, message)
+    most = settings.max_series_of_rule_objects_per_namespace
+    if series + (state.series or 0) > most:
+        message = (
+            f"it selects {state.series:,} series, {series:,} are selected by older MetricRules, and a namespace may "
+            f"have {most:,}: narrow `seriesQuery`"
+        )
+        return ObjectRefusal(Reason.TOO_MANY_SERIES, message)
+    return None
+
+
+def _is_served(metric: Metric, files: Catalogue) -> bool:
+    """Return whether the files serve a metric of that name to requests in a namespace."""
+    if metric.resource is None:
+        return files.find_external(metric.name) is not None
+    return files.find_custom(metric.resource.qualified, True, metric.name) is not None  # noqa: FBT003 - in a namespace
+
+
+def _has_failed(state: ObjectState) -> bool:
+    return state.discovered is not None and state.discovered.failure is not None
+
+
+def _key(metric: Metric) -> tuple[str, bool]:
+    return metric.qualified, metric.resource is None
+
+
+def _claimed(metrics: Sequence[Metric], shown: str) -> set[tuple[str, str]]:
+    return {(metric.qualified, shown) for metric in metrics}

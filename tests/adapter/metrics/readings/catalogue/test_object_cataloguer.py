@@ -1,0 +1,289 @@
+"""The metrics of MetricRule objects: each within its namespace, and never in the way of anybody else's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.prometheus.errors import QueryRefusedError
+from adapter.metrics.readings.answers import BySelector
+from adapter.metrics.readings.errors import FirstAnswerPendingError
+from adapter.metrics.readings.explain.explanation import Question
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.objects.verdict import Verdict, verdict_of
+from tests.support.readings import FakeClock, House, ScriptedPrometheus, Threads, make_house, reply
+from tests.support.rule_objects import QUEUE, RATE, rule_object, spec_with
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
+    from adapter.metrics.rulebook.objects.rule_object import RuleObject
+
+FILES: Final = """
+externalRules:
+- seriesQuery: 'queue_depth{namespace!=""}'
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: 'sum(<<.Series>>{<<.LabelMatchers>>})'
+"""
+MATCHED: Final = spec_with(QUEUE, seriesQuery='{__name__=~"^jobs_.+"}')
+"""A rule whose metrics are not known before their series."""
+
+
+def matching(selector: str) -> list[Mapping[str, str]]:
+    """Return the series of jobs in the namespace that the selector names."""
+    namespace = selector.partition('namespace="')[2].partition('"')[0]
+    names = ("jobs_waiting", "jobs_running") if "jobs_.+" in selector else ("jobs_waiting",)
+    return [{"__name__": name, "namespace": namespace} for name in names if "jobs_" in selector]
+
+
+@dataclass
+class Served:
+    """Readings with objects, on stand-ins."""
+
+    settings: ReadingSettings = field(default_factory=lambda: ReadingSettings(once_asked_ttl_seconds=600))
+    series: Any = matching
+    rules: str = FILES
+    threads: Threads = field(default_factory=Threads)
+
+    def __post_init__(self) -> None:
+        self.prometheus = ScriptedPrometheus(lambda _: reply(({}, "5")), self.series)
+        self.house: House = make_house(
+            self.prometheus, rules=self.rules, settings=self.settings, submit=self.threads, clock=FakeClock()
+        )
+        self.house.readings.run_due()
+
+    def put(self, *objects: RuleObject) -> None:
+        """Put objects in force, and let their first look-ups end."""
+        self.house.readings.replace_rule_objects(objects)
+        self.house.pass_time(1.0)
+
+    def names(self, namespace: str) -> list[str]:
+        catalogue = self.house.readings.catalogue_of(namespace)
+        return [metric.qualified for metric in (*catalogue.custom, *catalogue.external)]
+
+    def verdicts(self) -> dict[str, Verdict]:
+        files = self.house.readings.catalogue
+        spaces = self.house.readings.rule_objects()
+        known = [each for objects in spaces.values() for each in objects.judged(files)]
+        return {f"{each.found.content.namespace}/{each.found.content.name}": verdict_of(each) for each in known}
+
+    def reasons(self) -> dict[str, str]:
+        return {place: verdict.reason.value for place, verdict in self.verdicts().items()}
+
+
+def test_a_metric_is_served_to_its_own_namespace_alone() -> None:
+    served = Served()
+    served.put(rule_object(QUEUE, "shop/queue"))
+    assert (served.names("shop"), served.names("bank"), served.names("*")) == (["jobs_waiting"], [], [])
+    assert served.house.readings.catalogue.find_external("jobs_waiting") is None
+    assert served.reasons() == {"shop/queue": "Served"}
+
+
+def test_a_value_is_asked_for_within_the_namespace() -> None:
+    served = Served()
+    served.put(rule_object(QUEUE, "shop/queue"))
+    metric = served.house.readings.catalogue_of("shop").find_external("jobs_waiting")
+    assert metric is not None
+    answer = served.house.readings.external(metric, "shop", EVERYTHING)
+    assert [row.value for row in answer.rows] == [5.0]
+    assert served.prometheus.asked == ['sum(jobs_waiting{namespace="shop",namespace="shop"})']
+
+
+def test_a_custom_metric_describes_the_objects_of_its_namespace() -> None:
+    served = Served(series=lambda _: [{"__name__": "hits_total", "namespace": "shop", "pod": "web-0"}])
+    served.put(rule_object(RATE))
+    # What describes namespaces or nodes is not an object's to serve without a namespace.
+    metric = served.house.readings.catalogue_of("shop").find_custom("pods", True, "hit_rate")  # noqa: FBT003
+    assert metric is not None
+    assert served.verdicts()["shop/web"].metrics == ("pods/hit_rate",)
+    served.prometheus.answer = lambda _: reply(({"pod": "web-0"}, "2"))
+    answer = served.house.readings.objects(metric, "shop", BySelector(EVERYTHING), EVERYTHING)
+    assert [value[:2] for value in answer.values] == [("web-0", 2.0)]
+
+
+def test_a_name_of_the_files_is_theirs() -> None:
+    served = Served()
+    served.put(rule_object(spec_with(QUEUE, name={"as": "queue_depth"}), "shop/queue"))
+    verdict = served.verdicts()["shop/queue"]
+    assert (verdict.reason, verdict.metrics) == ("NameTaken", ())
+    found = served.house.readings.catalogue.find_external("queue_depth")
+    assert found is not None
+    assert found.rule.confinement is None
+
+
+def test_a_name_is_the_objects_again_when_the_files_give_it_up() -> None:
+    served = Served()
+    served.put(rule_object(spec_with(QUEUE, name={"as": "queue_depth"}), "shop/queue"))
+    served.house.readings.replace_rulebook(
+        make_house(ScriptedPrometheus(), rules="rules: []").readings._cataloguer.rulebook
+    )
+    assert served.reasons() == {"shop/queue": "Served"}
+
+
+def test_of_two_objects_with_one_name_the_older_one_serves_it() -> None:
+    served = Served()
+    old = rule_object(QUEUE, "shop/z", "2026-01-01T00:00:00Z")
+    new = rule_object(spec_with(QUEUE, metricsQuery="max(<<.Series>>)"), "shop/a", "2026-01-02T00:00:00Z")
+    served.put(new, old)
+    assert served.reasons() == {"shop/z": "Served", "shop/a": "NameTaken"}
+    assert "MetricRule shop/z" in served.verdicts()["shop/a"].message
+    metric = served.house.readings.catalogue_of("shop").find_external("jobs_waiting")
+    assert metric is not None
+    assert metric.rule.id == "MetricRule shop/z"
+
+
+def test_the_same_name_in_two_namespaces_is_two_metrics() -> None:
+    served = Served()
+    served.put(rule_object(QUEUE, "shop/queue"), rule_object(QUEUE, "bank/queue"))
+    assert served.reasons() == {"shop/queue": "Served", "bank/queue": "Served"}
+
+
+def test_an_object_that_is_deleted_serves_nothing_at_once() -> None:
+    served = Served()
+    served.put(rule_object(QUEUE, "shop/queue"))
+    served.house.readings.replace_rule_objects(())
+    assert served.names("shop") == []
+    assert served.house.readings.rule_objects() == {}
+
+
+def test_an_object_that_cannot_be_used_harms_no_other() -> None:
+    served = Served()
+    served.put(rule_object({"api": "external"}, "shop/bad"), rule_object(QUEUE, "shop/good"))
+    assert served.reasons() == {"shop/bad": "InvalidRule", "shop/good": "Served"}
+
+
+def test_a_metric_that_series_name_is_served_after_a_look_up() -> None:
+    served = Served()
+    served.put(rule_object(MATCHED, "shop/jobs"))
+    assert served.names("shop") == ["jobs_running", "jobs_waiting"]
+    assert served.verdicts()["shop/jobs"].series == 2
+    assert served.prometheus.looked_up[-1] == '{namespace="shop",__name__=~"^jobs_.+"}'
+
+
+def test_rules_that_stay_are_not_looked_up_again_when_another_changes() -> None:
+    served = Served()
+    served.put(rule_object(QUEUE, "shop/one"))
+    before = len(served.prometheus.looked_up)
+    served.put(rule_object(QUEUE, "shop/one"), rule_object(spec_with(QUEUE, name={"as": "b"}), "shop/two"))
+    assert len(served.prometheus.looked_up) == before + 1
+
+
+def test_a_failed_look_up_keeps_what_is_served_and_is_said_at_first_only() -> None:
+    failing = False
+
+    def series(selector: str) -> Collection[Mapping[str, str]] | PrometheusError:
+        return QueryRefusedError(selector, "execution", "too heavy") if failing else matching(selector)
+
+    served = Served(series=series)
+    served.put(rule_object(MATCHED, "shop/jobs"))
+    failing = True
+    served.house.pass_time(61.0)
+    assert served.reasons() == {"shop/jobs": "Served"}
+    served.put(rule_object(MATCHED, "shop/jobs"), rule_object(MATCHED, "bank/jobs"))
+    assert served.reasons() == {"shop/jobs": "Served", "bank/jobs": "LookUpFailed"}
+    assert served.house.readings.complete_catalogue_of("bank").external == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "spec", "reason"),
+    [
+        (ReadingSettings(max_rule_objects_per_namespace=1), QUEUE, "TooManyRules"),
+        (ReadingSettings(max_series_of_rule_objects_per_namespace=3), MATCHED, "TooManySeries"),
+    ],
+)
+def test_beyond_a_quota_the_oldest_objects_are_served(settings: ReadingSettings, spec: Any, reason: str) -> None:  # noqa: ANN401
+    served = Served(settings)
+    second = {**spec, "rule": {**spec["rule"], "name": {"matches": "^jobs_(.+)$", "as": "second_$1"}}}
+    old = rule_object(spec, "shop/old", "2026-01-01T00:00:00Z")
+    new = rule_object(second, "shop/new", "2026-01-02T00:00:00Z")
+    served.put(new, old, rule_object(QUEUE, "bank/queue"))
+    assert served.reasons() == {"shop/old": "Served", "shop/new": reason, "bank/queue": "Served"}
+
+
+def test_an_object_has_a_limited_number_of_metrics() -> None:
+    def many(selector: str) -> list[dict[str, str]]:
+        return [{"__name__": f"jobs_{number}", "namespace": "shop"} for number in range(101) if "jobs_" in selector]
+
+    served = Served(series=many)
+    served.put(rule_object(MATCHED, "shop/jobs"))
+    assert served.reasons() == {"shop/jobs": "TooManyMetrics"}
+    assert served.names("shop") == []
+
+
+def test_look_ups_of_one_namespace_do_not_keep_others_waiting() -> None:
+    """Twenty objects of one namespace, one of another, and two look-ups at once: the other one is among the first."""
+    served = Served(ReadingSettings(max_concurrent_object_look_ups=2), threads=Threads(held=True))
+    crowd = [rule_object(MATCHED, f"shop/jobs-{number}") for number in range(20)]
+    served.house.readings.replace_rule_objects([*crowd, rule_object(MATCHED, "bank/jobs")])
+    served.threads.run()
+    served.prometheus.looked_up.clear()
+    served.house.readings.run_due()
+    served.threads.run()
+    assert len([each for each in served.prometheus.looked_up if '"bank"' in each]) == 1
+    assert len([each for each in served.prometheus.looked_up if '"shop"' in each]) == 1
+
+
+def test_requests_wait_for_objects_that_have_not_been_read() -> None:
+    served = Served(ReadingSettings(first_answer_wait_seconds=0.01))
+    served.house.readings.expect_rule_objects()
+    for _ in range(2):
+        with pytest.raises(FirstAnswerPendingError):
+            served.house.readings.complete_catalogue_of("shop")
+        served.house.readings.replace_rule_objects((), are_all=False)
+    served.put(rule_object(QUEUE, "shop/queue"))
+    assert served.house.readings.complete_catalogue_of("shop").find_external("jobs_waiting") is not None
+
+
+def test_a_reload_of_the_files_keeps_the_readings_of_objects() -> None:
+    served = Served()
+    served.put(rule_object(QUEUE, "shop/queue"))
+    metric = served.house.readings.catalogue_of("shop").find_external("jobs_waiting")
+    assert metric is not None
+    served.house.readings.external(metric, "shop", EVERYTHING)
+    asked = len(served.prometheus.asked)
+    served.house.readings.replace_rulebook(served.house.readings._cataloguer.rulebook)
+    served.house.readings.external(metric, "shop", EVERYTHING)
+    assert len(served.prometheus.asked) == asked
+
+
+def test_own_metrics_have_no_label_for_each_object() -> None:
+    served = Served()
+    served.put(*(rule_object(QUEUE, f"team-{number}/queue") for number in range(5)), rule_object({}, "bad/queue"))
+    for number in range(5):
+        metric = served.house.readings.catalogue_of(f"team-{number}").find_external("jobs_waiting")
+        assert metric is not None
+        served.house.readings.external(metric, f"team-{number}", EVERYTHING)
+    house = served.house
+    assert house.counter("tidewatch_adapter_rule_plan", rule="MetricRule", plan="namespace") == 5.0
+    states = {state: house.counter("tidewatch_adapter_metric_rules", state=state) for state in ("ready", "refused")}
+    assert states == {"ready": 5.0, "refused": 1.0}
+    rules = {
+        sample.labels["rule"]
+        for family in house.registry.collect()
+        for sample in family.samples
+        if "rule" in sample.labels
+    }
+    assert rules == {"MetricRule", "externalRules[0]"}
+
+
+def test_an_explanation_names_the_object() -> None:
+    served = Served()
+    served.put(rule_object(QUEUE, "shop/queue"), rule_object({"api": "external"}, "shop/bad"))
+    found = served.house.readings.explain(Question("jobs_waiting", namespace="shop", api=Api.EXTERNAL))
+    assert (found.verdict, found.rule) == ("value", "MetricRule shop/queue")
+    assert "MetricRule shop/queue provides jobs_waiting" in " ".join(step.detail for step in found.steps)
+    elsewhere = served.house.readings.explain(Question("jobs_waiting", namespace="bank", api=Api.EXTERNAL))
+    assert (elsewhere.verdict, elsewhere.rule) == ("no-value", None)
+    assert "MetricRule" not in " ".join(step.detail for step in elsewhere.steps)
+
+
+def test_an_explanation_says_why_an_object_is_refused() -> None:
+    served = Served()
+    served.put(rule_object(spec_with(QUEUE, metricsQuery=None), "shop/queue"))
+    found = served.house.readings.explain(Question("jobs_waiting", namespace="shop", api=Api.EXTERNAL))
+    assert any("MetricRule shop/queue is refused: `metricsQuery` is missing" in step.detail for step in found.steps)
