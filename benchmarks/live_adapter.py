@@ -68,6 +68,14 @@ class LiveReadings:
         self._objects = objects
         self._prometheus = prometheus
 
+    def catalogue_of(self, namespace: str | None) -> Catalogue:  # noqa: ARG002 - part of the protocol
+        """Return nothing: there are no MetricRule objects."""
+        return Catalogue()
+
+    def complete_catalogue_of(self, namespace: str) -> Catalogue:
+        """Return nothing, likewise."""
+        return self.catalogue_of(namespace)
+
     def complete_catalogue(self, namespace: str | None) -> Catalogue:  # noqa: ARG002 - part of the protocol
         """Return all metrics, which are known from the start."""
         return self.catalogue

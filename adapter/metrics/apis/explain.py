@@ -96,12 +96,13 @@ class Explanations:
     def _serving_apis(self, question: Question) -> Iterator[Api]:
         """Yield the APIs that serve the metric; the one for CPU and memory comes last."""
         catalogue, name, resource = self._provider.catalogue, question.name, question.resource
+        own = self._provider.catalogue_of(question.namespace)
         if resource is None:
-            if self._hints.likeliest(name) is not None:
+            if self._hints.likeliest(name) is not None or any(metric.name == name for metric in own.custom):
                 yield Api.CUSTOM
-            if catalogue.find_external(name) is not None:
+            if catalogue.find_external(name) is not None or own.find_external(name) is not None:
                 yield Api.EXTERNAL
-        elif catalogue.find_custom(resource.qualified, resource.namespaced, name) is not None:
+        elif any(each.find_custom(resource.qualified, resource.namespaced, name) for each in (catalogue, own)):
             yield Api.CUSTOM
         if unnamed_usage(catalogue.resource, question):
             yield Api.RESOURCE

@@ -31,6 +31,14 @@ class MetricsProvider(Protocol):
         """Return the metrics that are served now; a new value after each change."""
         ...
 
+    def catalogue_of(self, namespace: str | None) -> Catalogue:
+        """Return the metrics that the MetricRule objects of a namespace serve, where `catalogue` has none of a name."""
+        ...
+
+    def complete_catalogue_of(self, namespace: str) -> Catalogue:
+        """Return them once the first look-ups of the namespace's objects have ended. Raises ReadingError."""
+        ...
+
     def complete_catalogue(self, namespace: str | None) -> Catalogue:
         """Return the metrics once the first look-ups have ended, for a request of a namespace. Raises ReadingError."""
         ...

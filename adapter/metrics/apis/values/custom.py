@@ -111,10 +111,20 @@ class CustomMetrics:
             with fetching(_metric_text(asked)):
                 catalogue = self._provider.complete_catalogue(asked.namespace)
             metric = self._find_metric(catalogue, asked)
+        if metric is None and asked.namespace is not None:
+            metric = self._find_metric_of_object(asked, asked.namespace)
         if metric is None or metric.resource is None:
             why = self._hints.for_missing(asked.metric, self._command(asked))
             raise not_found(_metric_text(asked), why, formerly=_without_name(asked))
         return metric, metric.resource
+
+    def _find_metric_of_object(self, asked: CustomValues, namespace: str) -> Metric | None:
+        """Return the metric that a MetricRule object of the namespace serves; None if none does."""
+        metric = self._find_metric(self._provider.catalogue_of(namespace), asked)
+        if metric is not None:
+            return metric
+        with fetching(_metric_text(asked)):
+            return self._find_metric(self._provider.complete_catalogue_of(namespace), asked)
 
     def _find_metric(self, catalogue: Catalogue, asked: CustomValues) -> Metric | None:
         namespaced = asked.namespace is not None

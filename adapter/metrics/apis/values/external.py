@@ -15,6 +15,8 @@ from adapter.metrics.apis.values.parameters import parameters, refuse_fields, re
 from adapter.metrics.apis.values.value_lists import external_metric_value_list
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.web.prepared import Body
     from adapter.metrics.apis.compatibility import Compatibility
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from adapter.metrics.apis.provider import MetricsProvider
     from adapter.metrics.apis.routing import ExternalValues
     from adapter.metrics.readings.answers import ExternalAnswer
+    from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.rulebook.model import Metric
 
 ANY_NAMESPACE = "*"
@@ -65,11 +68,8 @@ class ExternalMetrics:
             raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
         what = f"metric {asked.metric} for external"
         command = self._command(asked)
-        metric = self._provider.catalogue.find_external(asked.metric)
-        if metric is None:
-            with fetching(what):
-                catalogue = self._provider.complete_catalogue(asked.namespace)
-            metric = catalogue.find_external(asked.metric)
+        with fetching(what):
+            metric = self._find(asked)
         if metric is None:
             why = self._hints.for_missing(asked.metric, command)
             raise not_found(what, why, formerly=_formerly(asked))
@@ -80,6 +80,17 @@ class ExternalMetrics:
             raise no_data(what, command)
         body = self._body(asked, metric, metric_selector, answer)
         return AnswerValues(body.plain, answer.evaluated_at, answer.warnings, body.gzipped)
+
+    def _find(self, asked: ExternalValues) -> Metric | None:
+        """Return the metric; of a MetricRule object only where the files have none of the name. Raises ReadingError."""
+        catalogues: tuple[Callable[[], Catalogue], ...] = (
+            lambda: self._provider.catalogue,
+            lambda: self._provider.complete_catalogue(asked.namespace),
+            lambda: self._provider.catalogue_of(asked.namespace),
+            lambda: self._provider.complete_catalogue_of(asked.namespace),
+        )
+        found = (catalogue().find_external(asked.metric) for catalogue in catalogues)
+        return next((metric for metric in found if metric is not None), None)
 
     def _body(self, asked: ExternalValues, metric: Metric, metric_selector: Selector, answer: ExternalAnswer) -> Body:
         # Whole seconds are what an answer states.

@@ -122,6 +122,20 @@ class FakeReadings:
         default_factory=lambda: Explanation("m", None, None, ExplanationVerdict.VALUE, "told", "")
     )
 
+    of_objects: dict[str, Catalogue] = field(default_factory=dict)
+    """By namespace, what MetricRule objects serve."""
+
+    def catalogue_of(self, namespace: str | None) -> Catalogue:
+        return self.of_objects.get(namespace or "", Catalogue())
+
+    first_look_ups_of_objects: Exception | None = None
+    """What the first look-ups of objects end with, if they are under way."""
+
+    def complete_catalogue_of(self, namespace: str) -> Catalogue:
+        if self.first_look_ups_of_objects is not None:
+            raise self.first_look_ups_of_objects
+        return self.catalogue_of(namespace)
+
     def complete_catalogue(self, namespace: str | None) -> Catalogue:
         assert namespace is None or namespace
         if isinstance(self.first_look_ups, Exception):

@@ -1,0 +1,98 @@
+"""Metrics of MetricRule objects: found after those of the rule files, in their namespace alone, and in no list."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.web.http import Request
+from adapter.metrics.readings.catalogue.catalogue import Catalogue
+from adapter.metrics.readings.errors import FirstAnswerPendingError
+from adapter.metrics.rulebook.model import Api
+from tests.adapter.metrics.apis.fakes import (
+    NAMESPACES,
+    AskedExternal,
+    FakeReadings,
+    Server,
+    all_pods,
+    answer,
+    custom_metric,
+    external_metric,
+    rows,
+)
+from tests.adapter.metrics.apis.test_explain import FakeAuthorizer, explanations
+
+if TYPE_CHECKING:
+    from adapter.metrics.rulebook.model import Metric
+
+CUSTOM: Final = "/apis/custom.metrics.k8s.io/v1beta2"
+EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1"
+LAG, RPS = external_metric("lag"), custom_metric("rps")
+
+
+def of_object(metric: Metric) -> Metric:
+    return replace(metric, rule=replace(metric.rule, id="MetricRule shop/web"))
+
+
+OWN_LAG, DEPTH, HITS = of_object(LAG), of_object(external_metric("depth")), of_object(custom_metric("hits"))
+READS: Final = [
+    (f"{EXTERNAL}/namespaces/shop/depth", 200),
+    (f"{EXTERNAL}/namespaces/bank/depth", 404),
+    (f"{EXTERNAL}/namespaces/*/depth", 404),
+    (f"{CUSTOM}/namespaces/shop/pods/*/hits", 200),
+    (f"{CUSTOM}/namespaces/shop/pod/*/hits", 200),
+    (f"{CUSTOM}/namespaces/bank/pods/*/hits", 404),
+    (f"{CUSTOM}/namespaces/shop/metrics/own", 404),
+]
+
+
+def server() -> Server:
+    of_objects = Catalogue([OWN_LAG, DEPTH, HITS, custom_metric("own", NAMESPACES)], generation=1)
+    serving = Server(FakeReadings(Catalogue([LAG, RPS], generation=1), of_objects={"shop": of_objects}))
+    told = serving.readings.told
+    told[AskedExternal(LAG, "shop", EVERYTHING)] = rows(({}, 1.0))
+    told[AskedExternal(OWN_LAG, "shop", EVERYTHING)] = rows(({}, 2.0))
+    told[AskedExternal(DEPTH, "shop", EVERYTHING)] = rows(({}, 3.0))
+    told[all_pods(HITS)] = answer(("web-0", 4))
+    return serving
+
+
+@pytest.mark.parametrize(("path", "status"), READS)
+def test_a_metric_of_an_object_is_found_in_its_namespace_alone(path: str, status: int) -> None:
+    assert server().get(path).status == status
+
+
+def test_a_metric_of_the_files_goes_before_one_of_an_object() -> None:
+    (item,) = json.loads(server().get(f"{EXTERNAL}/namespaces/shop/lag").body)["items"]
+    assert item["value"] == "1"
+
+
+def test_names_of_objects_are_in_no_list() -> None:
+    listed = [json.loads(server().get(path).body)["resources"] for path in (CUSTOM, EXTERNAL)]
+    assert [[each["name"] for each in resources] for resources in listed] == [["pods/rps"], ["lag"]]
+
+
+@pytest.mark.parametrize("path", [f"{EXTERNAL}/namespaces/shop/new", f"{CUSTOM}/namespaces/shop/pods/*/new"])
+def test_a_metric_is_not_denied_while_objects_are_looked_up(path: str) -> None:
+    serving = server()
+    serving.readings.first_look_ups_of_objects = FirstAnswerPendingError("try again in a moment")
+    assert serving.get(path).status == 504
+
+
+@pytest.mark.parametrize(
+    ("query", "right", "api"),
+    [
+        ("metric=depth&namespace=shop", "list external depth/", Api.EXTERNAL),
+        ("metric=hits&namespace=shop", "get custom pods/hits", Api.CUSTOM),
+        ("metric=pods/hits&namespace=shop", "get custom pods/hits", Api.CUSTOM),
+    ],
+)
+def test_who_may_read_a_metric_of_an_object_may_have_it_explained(query: str, right: str, api: Api) -> None:
+    made, served = explanations(FakeAuthorizer({right}), server().readings)
+    assert made.get(Request("GET", "/debug/explain", query)).status == 200
+    ((question, _),) = served.explained
+    assert (question.api, question.namespace) == (api, "shop")
