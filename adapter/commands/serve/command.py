@@ -18,6 +18,7 @@ from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import keep_certificate
 from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.identity import make_gate
+from adapter.commands.serve.rule_objects import serve_rule_objects
 from adapter.commands.serve.rule_reloader import RuleReloader
 from adapter.commands.serve.serve_settings import METRICS_PREFIX, serve_settings
 from adapter.commands.trials.queries import QueryTrials
@@ -59,7 +60,7 @@ other metrics have answers already. A request that needs the list waits for it, 
 READY_WITHOUT_METRICS_SECONDS = 0.5
 """Time for the first look-ups of series, which helps rolling updates: a process that knows fewer metrics than its
 predecessor makes requests wait. It is short because readiness must not depend on Prometheus."""
-QUERY_THREADS = 30
+QUERY_THREADS = 32
 """Threads for queries: more than `ReadingSettings` and `readings/asking/lanes` let run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
 REQUEST_DURATION_NAME = "prometheus_adapter_prometheus_client_request_duration_seconds"
@@ -105,6 +106,8 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
         started=prometheus.started,
     )
     configuration.on_change(readings.replace_rulebook, QueryTrials(prometheus, objects.resource))
+    if settings.rule_objects is not None:
+        serve_rule_objects(settings.rule_objects, context, readings, objects.resource, pace, watches)
     _start_tasks(settings, context, configuration, readings)
     _be_ready_when_pods_are_known(context, objects)
     handler = Handler(

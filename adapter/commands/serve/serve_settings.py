@@ -12,6 +12,7 @@ from adapter.commands.rule_files import load_each
 from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
 from adapter.commands.serve.identity import ServeIdentity, identity_of_flags
 from adapter.commands.serve.lister_cluster import lister_cluster
+from adapter.commands.serve.rule_objects import RuleObjectSettings, rule_object_settings
 from adapter.foundation.documents.load import DocumentError
 from adapter.foundation.files.file_contents import FilesError, read_each
 from adapter.foundation.options.asking_limit import asking_limit
@@ -61,6 +62,8 @@ class ServeSettings:
     prometheus: PrometheusSettings
     readings: ReadingSettings
     objects: ObjectSettings
+    rule_objects: RuleObjectSettings | None
+    """How MetricRule objects are served; None if they are not."""
     identity: ServeIdentity
     certificate: ServingCertificate
     self_made: SelfMade | None
@@ -88,16 +91,19 @@ def serve_settings(values: FlagValues) -> ServeSettings:
         prometheus = prometheus_settings(values)
         tls = tls_choice(values)
         # The certificate comes last, since it may have to wait for the cluster.
+        objects = ObjectSettings(
+            files=_folder(values.path("objects")),
+            cluster=lister_cluster(values),
+            limit=asking_limit(values),
+        )
+        rule_objects = rule_object_settings(values, objects)
         certificate = _certificate(values, kept, self_made)
         return ServeSettings(
             configuration=values.paths("config"),
             prometheus=prometheus,
             readings=_readings(values),
-            objects=ObjectSettings(
-                files=_folder(values.path("objects")),
-                cluster=lister_cluster(values),
-                limit=asking_limit(values),
-            ),
+            objects=objects,
+            rule_objects=rule_objects,
             identity=identity,
             certificate=certificate,
             self_made=self_made,
@@ -129,6 +135,12 @@ def _readings(values: FlagValues) -> ReadingSettings:
         max_demand_per_namespace=_at_least_one(values, "max-demand-per-namespace", "request must be allowed"),
         max_values=_at_least_one(values, "max-values", "value must be allowed"),
         max_values_per_namespace=_at_least_one(values, "max-values-per-namespace", "value must be allowed"),
+        max_rule_objects_per_namespace=_at_least_one(
+            values, "max-metric-rules-per-namespace", "object must be allowed"
+        ),
+        max_series_of_rule_objects_per_namespace=_at_least_one(
+            values, "max-metric-rule-series-per-namespace", "series must be allowed"
+        ),
         max_answer_age_seconds=_positive(values, "max-answer-age"),
         look_back_seconds=_positive(values, "prometheus-look-back"),
         relist_interval_seconds=relist,

@@ -1,0 +1,144 @@
+"""Writes the statuses of MetricRule objects: by server-side apply, only what has changed, and at a limited rate."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.sources.kubernetes.errors import ConflictError, KubernetesError, NotFoundError
+from adapter.foundation.time.due_queue import DueQueue
+from adapter.foundation.time.rate_limit import RateLimit
+from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, VERSION
+from adapter.metrics.rulebook.objects.status import apply_document, seconds_until_due, status_of
+from adapter.metrics.rulebook.objects.verdict import verdict_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.commands.serve.rule_object_store import RuleObjectStore
+    from adapter.foundation.service.runtime.tasks import Stop
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.catalogue.catalogue import Catalogue
+    from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
+    from adapter.metrics.rulebook.objects.rule_object import ObjectContent
+    from adapter.metrics.rulebook.objects.verdict import KnownObject
+
+_log = logging.getLogger(__name__)
+
+FIELD_MANAGER: Final = "tidewatch-adapter"
+_ROUND_SECONDS: Final = 0.3
+_WRITES_A_SECOND: Final = 20.0
+_MOST_WRITES_AT_ONCE: Final = 40
+_RETRY_SECONDS: Final = 10.0
+"""How long nothing is written after the API server refused a write, or did not answer."""
+
+
+class RuleObjectsInForce(Protocol):
+    """The readings of the process, as far as statuses are made of them."""
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Return the metrics of the rule files."""
+        ...
+
+    def rule_objects(self) -> Mapping[str, NamespaceObjects]:
+        """Return the MetricRule objects by namespace, each an immutable value."""
+        ...
+
+
+class RuleObjectStatuses:
+    """Compares what is known of the objects with their statuses, namespace by namespace, and writes what differs."""
+
+    def __init__(
+        self,
+        client: ObjectClient,
+        store: RuleObjectStore,
+        readings: RuleObjectsInForce,
+        pace: Pace,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._client = client
+        self._store = store
+        self._readings = readings
+        self._pace = pace
+        self._clock = clock
+        self._wall = wall
+        self._limit = RateLimit(_WRITES_A_SECOND, _MOST_WRITES_AT_ONCE, clock=clock)
+        self._log = StateLog(_log)
+        self._seen: dict[str, NamespaceObjects] = {}
+        self._files: Catalogue | None = None
+        self._due: DueQueue[str] = DueQueue()
+        """When each namespace is looked at again."""
+        self._resumes_at = -math.inf
+
+    def run(self, stop: Stop) -> None:
+        """Write until the stop is requested."""
+        while not stop.wait(_ROUND_SECONDS):
+            self.look()
+
+    def look(self) -> None:
+        """Look at the namespaces in which something has changed or has come due, and write what differs there."""
+        now = self._clock()
+        objects, files = self._readings.rule_objects(), self._readings.catalogue
+        changed = self._store.take_changed_statuses()
+        for namespace, found in objects.items():
+            if files is not self._files or self._seen.get(namespace) is not found or namespace in changed:
+                self._due.set(namespace, now)
+        self._files, self._seen = files, dict(objects)
+        if now < self._resumes_at:
+            return
+        for namespace in self._due.pop_due(now, len(objects)):
+            if namespace in objects:
+                self._look_at(namespace, objects[namespace], files)
+
+    def _look_at(self, namespace: str, objects: NamespaceObjects, files: Catalogue) -> None:
+        with self._pace.slice():
+            known = list(objects.judged(files))
+        again = math.inf
+        for each in known:
+            again = min(again, self._settle(each))
+        if again < math.inf:
+            self._due.set(namespace, self._clock() + again)
+
+    def _settle(self, known: KnownObject) -> float:
+        """Write the status of an object if it is due; return after how many seconds to look again, or infinity."""
+        content, now = known.found.content, self._clock()
+        seen = self._store.status((content.namespace, content.name))
+        if seen is None or seen.uid != content.uid:
+            return math.inf
+        wanted = status_of(
+            verdict_of(known), known.found.findings, content.generation, seen.content, _rfc3339(self._wall())
+        )
+        wait = seconds_until_due(wanted, seen.content, now - seen.since)
+        if wait is None:
+            return math.inf
+        if wait > 0:
+            return wait
+        if now < self._resumes_at or not self._limit.take(0.0):
+            return _ROUND_SECONDS
+        self._write(content, wanted)
+        # The watch brings the new status. Until then, or if it was not written, it must not be forgotten.
+        return _RETRY_SECONDS
+
+    def _write(self, content: ObjectContent, status: Mapping[str, Any]) -> None:
+        path = f"/apis/{GROUP}/{VERSION}/namespaces/{content.namespace}/{PLURAL}/{content.name}/status"
+        try:
+            self._client.apply(path, apply_document(content, status), FIELD_MANAGER)
+        except (NotFoundError, ConflictError):
+            # It is gone, or another object has its name now: the watch brings that.
+            return
+        except KubernetesError as error:
+            self._resumes_at = self._clock() + _RETRY_SECONDS
+            self._log.failed("write", f"statuses of MetricRules cannot be written, and are tried again: {error}")
+        else:
+            self._log.recovered("write", "statuses of MetricRules are written again")
+
+
+def _rfc3339(wall: float) -> str:
+    return datetime.fromtimestamp(int(wall), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

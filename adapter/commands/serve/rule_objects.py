@@ -1,0 +1,212 @@
+"""The MetricRule objects of a running process: watched, read, and put in force.
+
+A cluster without their definition is one warning in the log, and everything else works. While the API server cannot be
+reached, the last objects stay in force. An object that cannot be used harms no other.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.commands.serve.rule_object_statuses import RuleObjectStatuses
+from adapter.commands.serve.rule_object_store import RuleObjectForm, RuleObjectStore
+from adapter.foundation.cluster.values.state import ObjectKind
+from adapter.foundation.cluster.watch.doubts import when_empty
+from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds, ServedReflector
+from adapter.foundation.options.clients import kubernetes_client
+from adapter.foundation.promql.quoting import is_label_name
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import BOOLEAN, INTEGER, TEXT, Flag
+from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.kubernetes.writing import ObjectClient
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.rulebook.model import METRIC_RULE
+from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL
+from adapter.metrics.rulebook.objects.rule_object import read_rule_object
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.objects.resources import ResolveResource, Resource
+    from adapter.foundation.options.clients import ObjectSettings
+    from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.service.runtime.tasks import Stop
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
+    from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.readings import Readings
+    from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject
+
+KIND = ObjectKind(GROUP, PLURAL, METRIC_RULE)
+_GROUP = "MetricRule objects"
+_LOOK_SECONDS = 0.2
+"""How soon a changed object is read."""
+_RESOLVE_AGAIN_SECONDS = 15.0
+"""How often to retry an object that names a kind of object which the cluster does not know."""
+_FIRST_LIST_SECONDS = 10.0
+"""How long requests for unknown metrics wait, all in all, for the first list of objects."""
+_READING_SECONDS = 1.0
+"""How long objects are read before what has been read is put in force."""
+_PAUSE_SECONDS = 0.001
+"""Between the objects that are read: a request may wait for them."""
+
+METRIC_RULE_FLAGS = (
+    Flag(
+        name="metric-rules",
+        kind=BOOLEAN,
+        default=False,
+        help=(
+            "Serve the metrics of MetricRule objects (metricrules.tidewatch.io), each to its own namespace, beside "
+            "those of the rule files, which take precedence."
+        ),
+        group=_GROUP,
+    ),
+    Flag(
+        name="metric-rules-namespace-label",
+        kind=TEXT,
+        default="namespace",
+        help="Prometheus label that contains the namespace; every query of an object is confined to its own.",
+        group=_GROUP,
+    ),
+    Flag(
+        name="max-metric-rules-per-namespace",
+        kind=INTEGER,
+        default=ReadingSettings().max_rule_objects_per_namespace,
+        help="Limit on the MetricRule objects of one namespace that are served, the oldest first.",
+        group=_GROUP,
+    ),
+    Flag(
+        name="max-metric-rule-series-per-namespace",
+        kind=INTEGER,
+        default=ReadingSettings().max_series_of_rule_objects_per_namespace,
+        help="Limit on the series that the MetricRule objects of one namespace select together, the oldest first.",
+        group=_GROUP,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleObjectSettings:
+    """How MetricRule objects are served."""
+
+    namespace_label: str
+    objects: ObjectSettings
+    """Where the cluster is."""
+
+
+def rule_object_settings(values: FlagValues, objects: ObjectSettings) -> RuleObjectSettings | None:
+    """Return the settings, or None if objects are not served. Raises UsageError."""
+    label = values.text("metric-rules-namespace-label")
+    if not is_label_name(label):
+        raise UsageError(f"--metric-rules-namespace-label: {label!r} cannot be a label: use its name in Prometheus")
+    if not values.boolean("metric-rules"):
+        return None
+    if objects.files is not None:
+        raise UsageError("--metric-rules needs a cluster: leave out --objects, or --metric-rules")
+    return RuleObjectSettings(namespace_label=label, objects=objects)
+
+
+class RuleObjectLoader:
+    """Reads the objects that have changed, and puts all of them in force."""
+
+    def __init__(
+        self,
+        store: RuleObjectStore,
+        resolve: ResolveResource,
+        readings: Readings,
+        namespace_label: str,
+        pace: Pace,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._resolve = resolve
+        self._readings = readings
+        self._label = namespace_label
+        self._pace = pace.with_pause(_PAUSE_SECONDS)
+        self._clock = clock
+        self._known: dict[tuple[str, str], RuleObject] = {}
+        self._spent: dict[str, float] = {}
+        """Seconds that reading the objects of each namespace has taken, as long as it has any."""
+        self._resolved_at = clock()
+
+    def run(self, stop: Stop, first_list: Callable[[float], bool]) -> None:
+        """Load until the stop is requested. `first_list` waits some seconds for the first list, or its failure."""
+        until = self._clock() + _FIRST_LIST_SECONDS
+        while not first_list(_LOOK_SECONDS) and self._clock() < until and not stop.requested:
+            pass
+        has_more = self.load()
+        while not stop.requested:
+            if has_more or self._store.changed.wait(_LOOK_SECONDS) or self._may_resolve():
+                has_more = self.load()
+
+    def load(self) -> bool:
+        """Read objects that have changed, for a second at most, and put them in force; return whether there are more.
+
+        The objects of the namespace whose objects took the least time so far are read first, so that nobody's change
+        waits for many, or for slow ones, of another namespace. A former version is in force until the new one is read.
+        """
+        self._store.changed.clear()
+        if self._may_resolve():
+            self._resolved_at = self._clock()
+            self._known = {key: found for key, found in self._known.items() if not found.waits_for_a_kind}
+        contents = self._store.contents()
+        known = {key: found for key, found in self._known.items() if key in contents}
+        self._spent = {namespace: self._spent.get(namespace, 0.0) for namespace, _ in contents}
+        changed = [key for key, content in contents.items() if key not in known or known[key].content != content]
+        changed.sort(key=lambda key: self._spent[key[0]])
+        until, number = self._clock() + _READING_SECONDS, 0
+        while number < len(changed) and self._clock() < until:
+            known[changed[number]] = self._read(contents[changed[number]])
+            number += 1
+        has_more = number < len(changed)
+        self._known = known
+        self._readings.replace_rule_objects(tuple(known.values()), are_all=not has_more)
+        return has_more
+
+    def _read(self, content: ObjectContent) -> RuleObject:
+        began = self._clock()
+        with self._pace.slice():
+            found = read_rule_object(content, self._resolve, self._label)
+        self._spent[content.namespace] += self._clock() - began
+        return found
+
+    def _may_resolve(self) -> bool:
+        is_time = self._clock() - self._resolved_at >= _RESOLVE_AGAIN_SECONDS
+        return is_time and any(found.waits_for_a_kind for found in self._known.values())
+
+
+def serve_rule_objects(
+    settings: RuleObjectSettings,
+    context: WorkerContext,
+    readings: Readings,
+    resolve: ResolveResource,
+    pace: Pace,
+    telemetry: WatchTelemetry,
+) -> None:
+    """Start the tasks that watch the objects, put them in force and write their statuses. Raises StartError."""
+    try:
+        client = kubernetes_client(settings.objects.cluster, limit=settings.objects.limit)
+        writing = ObjectClient(kubernetes_client(settings.objects.cluster))
+    except KubernetesError as error:
+        raise StartError(f"{error}; or leave out --metric-rules") from error
+    watches = WatchSettings(pace=pace, telemetry=telemetry)
+    store = RuleObjectStore()
+
+    def reflector(resource: Resource, failed: Callable[[KubernetesError], None]) -> Reflector[RuleObjectForm]:
+        which = ListWatch(resource, WHOLE_OBJECTS)
+        return Reflector(client, which, RuleObjectForm, store, watches, failed, when_empty(store))
+
+    watch = ServedReflector(KIND, ServedKinds(client, pace), reflector, watches)
+    loader = RuleObjectLoader(store, resolve, readings, settings.namespace_label, pace)
+    statuses = RuleObjectStatuses(writing, store, readings, pace)
+    readings.expect_rule_objects()
+    run = context.tasks.running
+    run("watch MetricRules", lambda stop: watch.run(stop.event), reads_only=True)
+    run("MetricRules", lambda stop: loader.run(stop, watch.tried.wait), reads_only=True)
+    # A status that is not written at the end of a process is written by the next one.
+    run("statuses of MetricRules", statuses.run, reads_only=True)
