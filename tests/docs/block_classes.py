@@ -24,6 +24,7 @@ from adapter.commands.readiness import READINESS
 from adapter.foundation.documents.load import MappingNode, SequenceNode, load_documents, problems_within
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.service.flags.parsing import parse_flags
+from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.report import rulebook_report
 from adapter.nodes.configuration.reading import read_scheduling
@@ -33,7 +34,9 @@ from recommender.commands.main import COMMANDS as RECOMMENDER
 from recommender.configuration.reading import read_configuration
 from recommender.kubectl.main import COMMANDS as PLUGIN
 from tests.docs.blocks import Block, commands_of
+from tests.docs.metric_rule_schema import VALIDATOR as METRIC_RULES
 from tests.support.checkout import CHECKOUT
+from tests.support.rule_objects import rule_object
 from tests.support.trimaran_client import decoded_document
 
 if TYPE_CHECKING:
@@ -171,6 +174,17 @@ def read_as_rules(block: Block) -> None:
     report = rulebook_report(documents, parse_rulebook(documents, resolve), resolve)
     assert [finding.message for finding in report.all_findings if finding.severity == "error"] == []
     assert report.rules
+
+
+def is_metric_rule(block: Block) -> bool:
+    return kind_of(block) == METRIC_RULE
+
+
+def read_as_metric_rule(block: Block) -> None:
+    """The reader takes it, and so does the definition that the API server has."""
+    document = yaml.safe_load(block.text)
+    assert rule_object(document["spec"]).findings == ()
+    assert list(METRIC_RULES.iter_errors(document["spec"])) == []
 
 
 def is_hpa(block: Block) -> bool:
@@ -347,6 +361,7 @@ CLASSES: Final = (
     Class("recommender", is_recommender, read_by_recommender),
     Class("scheduling", is_scheduling, read_by_nodes),
     Class("rules", is_rules, read_as_rules),
+    Class("metric rule", is_metric_rule, read_as_metric_rule),
     Class("role", is_role, has_rules_of_rbac),
     Class("hpa", is_hpa, served_by_the_shipped_rules),
     Class("workload", is_workload, has_containers_that_start),

@@ -106,6 +106,7 @@ CASES: Final[dict[str, dict[str, Any]]] = {
         "prometheusRule": {"enabled": True, "labels": {"release": "prom"}},
         "dashboards": {"enabled": True},
     },
+    "objects of teams": {"crds": {"enabled": True}},
     "a long end": {"shutdownDelaySeconds": 40},
 }
 

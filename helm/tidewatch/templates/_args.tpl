@@ -7,6 +7,9 @@
 - --config=/etc/tidewatch/rules
 {{- include "tidewatch.prometheusArgs" . }}
 - --metrics-relist-interval={{ .Values.metricsRelistInterval }}
+{{- if .Values.crds.enabled }}
+- --metric-rules
+{{- end }}
 {{- if eq .Values.certificates.mode "self" }}
 - --cert-dir=/tmp/certificates
 {{- if include "tidewatch.keepsCertificate" . }}

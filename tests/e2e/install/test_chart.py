@@ -13,13 +13,17 @@ from adapter.commands.main import COMMANDS
 from adapter.commands.serve.certificates import kept_certificate
 from adapter.foundation.service.server.addresses import Address
 from adapter.foundation.service.server.server_settings import ServerOptions
+from docs.generate.metric_rule_crd import metric_rule_crd
 from tests.helm.cases import CASES, rendered
 from tests.helm.chart import CHART, NAME, NAMESPACE, Object, Release, helm, selector_of
 from tests.helm.fields import MODELS, check_fields
 
 RESOURCE = "v1beta1.metrics.k8s.io"
 BUILT_IN_ROLES = {"system:auth-delegator", "extension-apiserver-authentication-reader"}
-CLUSTER_KINDS = {"APIService", "ClusterRole", "ClusterRoleBinding"}
+CLUSTER_KINDS = {"APIService", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
+FOREIGN = {"cert-manager.io/v1", "monitoring.coreos.com/v1", "apiextensions.k8s.io/v1"}
+"""Versions without a model; tests/e2e/metrics_apis/test_metric_rules.py installs the definition."""
+OWN_GROUP = "tidewatch.io"
 SELECTING = {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "PodMonitor"}
 
 
@@ -46,7 +50,7 @@ def test_every_object_is_one_that_kubernetes_takes(release: Release) -> None:
         if one["kind"] in MODELS:
             check_fields(one)
     foreign = {one["apiVersion"] for one in release.objects if one["kind"] not in MODELS}
-    assert foreign <= {"cert-manager.io/v1", "monitoring.coreos.com/v1"}
+    assert foreign <= FOREIGN
 
 
 def test_every_object_has_its_place_and_no_two_have_the_same(release: Release) -> None:
@@ -179,7 +183,14 @@ def test_no_right_is_without_bounds(release: Release) -> None:
         assert "*" not in rule["verbs"]
         of_metrics = {"custom.metrics.k8s.io", "external.metrics.k8s.io"} & set(rule["apiGroups"])
         assert ("*" in rule["resources"]) == bool(reader and of_metrics)
-        if set(rule["verbs"]) - {"get", "list", "watch"} or "secrets" in rule["resources"]:
+        if OWN_GROUP in rule["apiGroups"]:
+            # Statuses of objects of any name, by the adapter; objects of a namespace, by its editors.
+            assert (
+                set(rule["verbs"]) <= {"get", "list", "watch"}
+                or rule["resources"] == ["metricrules/status"]
+                or (grown_roles(one) == {"edit", "admin"})
+            )
+        elif set(rule["verbs"]) - {"get", "list", "watch"} or "secrets" in rule["resources"]:
             assert rule["resourceNames"], "a right to write, or to a Secret, is for named objects alone"
             assert set(rule["verbs"]) == {"get", "patch"}
 
@@ -214,15 +225,34 @@ def test_resource_metrics_are_registered_and_readable_only_where_they_are_asked_
 ) -> None:
     asked_for = RESOURCE_CASES.get(case, False)
     assert (RESOURCE in names(release, "APIService")) == asked_for
-    readers = [one for one in release.all("ClusterRole") if grown_roles(one)]
+    roles = [one for one in release.all("ClusterRole") if OWN_GROUP not in one["rules"][-1]["apiGroups"]]
+    readers = [one for one in roles if grown_roles(one)]
     assert [one["metadata"]["name"] for one in readers] == ([f"{NAME}-aggregated-metrics-reader"] if asked_for else [])
     for reader in readers:
         assert grown_roles(reader) == {"view", "edit", "admin"}
         assert reader["rules"] == [
             {"apiGroups": ["metrics.k8s.io"], "resources": ["pods", "nodes"], "verbs": ["get", "list"]}
         ]
-    keepers = [rule for one in release.all("ClusterRole") for rule in one["rules"] if "patch" in rule["verbs"]]
+    rules = [rule for one in roles for rule in one["rules"] if rule["apiGroups"] != [OWN_GROUP]]
+    keepers = [rule for rule in rules if "patch" in rule["verbs"]]
     assert [set(rule["resourceNames"]) for rule in keepers] == ([names(release, "APIService")] if keepers else [])
+
+
+def test_metric_rules_are_served_where_their_definition_is_installed(release: Release, case: str) -> None:
+    is_wanted = case == "objects of teams"
+    definitions = [
+        one for one in release.all("CustomResourceDefinition") if one["spec"]["names"]["kind"] == "MetricRule"
+    ]
+    assert [one["spec"] for one in definitions] == ([metric_rule_crd()["spec"]] if is_wanted else [])
+    assert [one["metadata"]["annotations"] for one in definitions] == (
+        [{"helm.sh/resource-policy": "keep"}] if is_wanted else []
+    )
+    assert ("--metric-rules" in release.container["args"]) == is_wanted
+    account = release.one("ClusterRole", NAME) if is_wanted else {"rules": []}
+    rights = [rule for rule in account["rules"] if rule["apiGroups"] == [OWN_GROUP]]
+    assert [(rule["resources"], rule["verbs"]) for rule in rights] == (
+        [(["metricrules"], ["get", "list", "watch"]), (["metricrules/status"], ["patch"])] if is_wanted else []
+    )
 
 
 def test_the_rights_are_these_and_no_others() -> None:
