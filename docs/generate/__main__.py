@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.options.schema import schema_text
 from adapter.metrics.rulebook.parsing.rule_file import RULE_FILE
 from adapter.nodes.configuration.reading import SCHEDULING
-from docs.generate.metric_rule_crd import METRIC_RULE_CRD, metric_rule_template
+from docs.generate.definitions import DEFINITIONS, template
 from docs.generate.rooms import rooms_page
 from recommender.configuration.reading import CONFIGURATION
 
@@ -29,7 +29,8 @@ def main() -> None:
     (DOCS / "rooms.md").write_text(rooms_page(DOCS.parent), encoding="utf-8")
     for name, (title, section) in SCHEMAS.items():
         (DOCS / "schemas" / name).write_text(schema_text(title, section), encoding="utf-8")
-    (DOCS.parent / METRIC_RULE_CRD).write_text(metric_rule_template(), encoding="utf-8")
+    for path, (component, definition) in DEFINITIONS.items():
+        (DOCS.parent / path).write_text(template(definition(), component), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,28 +1,13 @@
-"""The CustomResourceDefinition of MetricRule, as a template of the chart: made from the one strict reader of rules."""
+"""The CustomResourceDefinition of MetricRule; made from the one strict reader of rules."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-import yaml
-
 from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, SPEC, VERSION
 from docs.generate.structural import structural
 
-METRIC_RULE_CRD: Final = "helm/tidewatch/templates/crd-metricrules.yaml"
-_TEMPLATE: Final = """{{{{- /* Made from the code by `python -m docs.generate`: do not edit it. */ -}}}}
-{{{{- if .Values.crds.enabled }}}}
-apiVersion: {apiVersion}
-kind: {kind}
-metadata:
-  {{{{- include "tidewatch.metadata" (dict {labels} "name" "{name}" "namespace" "") | nindent 2 }}}}
-  annotations:
-    # Their objects would be deleted with them.
-    helm.sh/resource-policy: keep
-{text}{{{{- end }}}}
-"""
-_OF_COMPONENT: Final = '"context" . "component" "adapter"'
 _LONGEST_QUERY: Final = 8192
 """Longest query that the adapter parses, in characters."""
 _LONGEST_NAME: Final = 253
@@ -37,13 +22,6 @@ _COLUMNS: Final = (
     ("SERIES", "integer", ".status.series"),
     ("AGE", "date", ".metadata.creationTimestamp"),
 )
-
-
-def metric_rule_template() -> str:
-    """Return the template of the chart."""
-    definition = metric_rule_crd()
-    spec = yaml.safe_dump({"spec": definition["spec"]}, sort_keys=False, allow_unicode=True, width=140)
-    return _TEMPLATE.format(**definition, name=definition["metadata"]["name"], labels=_OF_COMPONENT, text=spec)
 
 
 def metric_rule_crd() -> dict[str, Any]:

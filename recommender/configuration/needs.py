@@ -32,12 +32,14 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
         for each, needs in zip(configuration.recommendations, found, strict=True)
     )
     return ClusterNeeds(
-        nodes=any(part.nodes for part in parts),
+        # Objects come and go, and a watch of the nodes that ends with one of them begins anew with the next.
+        nodes=configuration.objects.enabled or any(part.nodes for part in parts),
         # HPAs own targets, and their tolerance swallows metrics: both outputs need them. Which namespaces series name
         # is not known beforehand. Metrics of such targets need no look at HPAs, since the present sizes of the targets
-        # are not looked up either.
+        # are not looked up either. Namespaces of objects come and go: one watch serves all of them.
         autoscaler_namespaces=frozenset(target.namespace for target in targets_of(configuration)).union(
-            {""} if scaled_by_series else (), *(part.autoscaler_namespaces for part in parts)
+            {""} if scaled_by_series or configuration.objects.enabled else (),
+            *(part.autoscaler_namespaces for part in parts),
         ),
         counts=frozenset().union(*(part.counts for part in parts)),
         pods=any(part.pods for part in parts),
@@ -47,13 +49,29 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
 
 
 def targets_of(configuration: Configuration) -> frozenset[TargetReference]:
-    """Return the objects whose sizes have to be known."""
-    return frozenset(target for each in configuration.recommendations for target in each.policy.targets)
+    """Return the targets of the file: their sizes have to be known at every poll."""
+    entries = (each for each in configuration.recommendations if not each.policy.namespace)
+    return frozenset(target for each in entries for target in each.policy.targets)
+
+
+def targets_of_objects(configuration: Configuration) -> frozenset[TargetReference]:
+    """Return the targets of objects, which may be so many that they are looked up in turn."""
+    objects = (each for each in configuration.recommendations if each.policy.namespace)
+    return frozenset(target for each in objects for target in each.policy.targets)
 
 
 def queries_of(configuration: Configuration) -> frozenset[str]:
     """Return the queries for Prometheus that have one value each."""
     return frozenset().union(*(needs_of_one(each).queries for each in configuration.recommendations))
+
+
+def payers_of(configuration: Configuration) -> dict[str, str]:
+    """Return the namespace of the object that asks a query, by query, where no entry of the file asks it, too."""
+    found: dict[str, str] = {}
+    for each in configuration.recommendations:
+        for query in needs_of_one(each).queries:
+            found.setdefault(query, each.policy.namespace)
+    return found
 
 
 def config_maps_of(configuration: Configuration) -> frozenset[tuple[str, str]]:

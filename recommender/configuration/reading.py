@@ -18,6 +18,7 @@ from adapter.foundation.service.server.addresses import parse_address
 from recommender.configuration.conflicts import conflicts_of, leaves_alone
 from recommender.configuration.entry import ENTRY, Shared, read_entry
 from recommender.configuration.merging import with_rivals
+from recommender.configuration.objects.object_settings import RECOMMENDATION_OBJECTS
 from recommender.configuration.prometheus import PROMETHEUS
 from recommender.configuration.recommender_configuration import (
     Configuration,
@@ -208,6 +209,12 @@ CONFIGURATION: Final = Section(
         Key("listen", _LISTEN, "Addresses; flags win."),
         Key("owners", _OWNERS, "Who may own the sizes of targets."),
         Key("leaderElection", _LEADER_ELECTION, "Which of several processes acts."),
+        Key(
+            "recommendationObjects",
+            RECOMMENDATION_OBJECTS,
+            "Which objects of the kind Recommendation count, and what they may do.",
+            into="objects",
+        ),
         Key("recommendations", _Entries(), "What is recommended.", "[]"),
     ),
     _check,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recommender.configuration.objects.object_settings import RecommendationObjectSettings
 from recommender.decisions.policy_settings import Owners
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ class Configuration:
     """Targets that several recommendations scale: none of these does, and their other outputs remain."""
     record_seconds: float | None = None
     """How long to keep in `state/recording` which nodes and pods there were; None: nothing is recorded."""
+    objects: RecommendationObjectSettings = field(default_factory=RecommendationObjectSettings)
+    object_names: frozenset[str] | None = None
+    """Names (`NAMESPACE/NAME`) of all objects of the kind Recommendation; None while they are not known."""
 
     @property
     def problems(self) -> tuple[DocumentProblem, ...]:

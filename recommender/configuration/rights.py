@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS
 from adapter.foundation.objects.resources import UnknownResourceError
 from recommender.configuration.needs import needs_of, needs_of_one, targets_of
+from recommender.configuration.objects.object_reading import GROUP, PLURAL
+from recommender.configuration.objects.object_settings import OBJECTS_MEMORY, OBJECTS_SHARDS
 from recommender.configuration.own_namespace import with_own_namespace
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.role_rules import CREATE, GET, KEEP, WATCH, RoleRule
+from recommender.kinds.role_rules import APPLY, CREATE, GET, KEEP, WATCH, RoleRule
 from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def rights_of(
             *_of_series(configuration, resolve),
             *_of_parameters(configuration),
             *_of_process(configuration, namespace, memory_name),
+            *_of_objects(configuration, namespace, memory_name, resolve),
             *_of_facts(configuration),
             *(right for each in configuration.recommendations for right in kind_of(each.policy.type).rights(each)),
         )
@@ -115,6 +118,30 @@ def _of_process(configuration: Configuration, namespace: str, memory_name: Memor
     if election.enabled:
         yield RoleRule(place, "coordination.k8s.io", "leases", "", CREATE)
         yield RoleRule(place, "coordination.k8s.io", "leases", "", KEEP, (election.name,))
+
+
+def _of_objects(
+    configuration: Configuration, namespace: str, memory_name: MemoryName, resolve: ResolveResource
+) -> Iterator[RoleRule]:
+    """Yield the rights for objects of the kind Recommendation, whose targets are not known beforehand."""
+    settings = configuration.objects
+    if not settings.enabled:
+        return
+    yield RoleRule("", GROUP, PLURAL, "", WATCH)
+    yield RoleRule("", GROUP, PLURAL, "status", APPLY)
+    yield RoleRule("", "", "nodes", "", WATCH)
+    yield RoleRule("", "autoscaling", "horizontalpodautoscalers", "", WATCH)
+    yield RoleRule("", "", "events", "", CREATE)
+    for kind in settings.target_kinds:
+        plural = _plural(kind.api_version, kind.kind, resolve)
+        if plural is not None:
+            yield RoleRule("", kind.group, plural, "", GET)
+            if Output.SCALE in settings.outputs:
+                yield RoleRule("", kind.group, plural, "scale", KEEP)
+    place = configuration.leader_election.namespace or namespace
+    names = tuple(memory_name(OBJECTS_MEMORY, shard) for shard in range(OBJECTS_SHARDS))
+    yield RoleRule(place, "", "configmaps", "", CREATE)
+    yield RoleRule(place, "", "configmaps", "", KEEP, names)
 
 
 def _memory_names(recommendation: Recommendation, memory_name: MemoryName) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def _outcome(
 
 def _waits_for_its_turn(policy: RecommendationPolicy, target: TargetReference, inputs: Inputs) -> bool:
     """Return whether the target has not been looked up lately because there are so many: nothing is wrong with it."""
-    is_one_of_many = policy.each is not None and Output.SCALE in policy.outputs
+    is_one_of_many = (policy.each is not None or bool(policy.namespace)) and Output.SCALE in policy.outputs
     return is_one_of_many and target not in inputs.targets and not policy.rivals.get(target)
 
 

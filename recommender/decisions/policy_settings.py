@@ -82,5 +82,7 @@ class RecommendationPolicy:
     """By target, the names of the other recommendations that scale it."""
     each: TargetReference | None = None
     """With `forEach`: the target that this policy is about, one of several with this name."""
+    namespace: str = ""
+    """The namespace of the object that states it; empty for an entry of the file."""
     note: str = ""
     """A note for the user about the configuration; it is part of each record's message."""

@@ -54,6 +54,15 @@ class ScaleClaim:
         return self.place == other.place and (self.part == other.part or not (self.part and other.part))
 
 
+class NotForObjectsError(Exception):
+    """An object of the kind Recommendation has something that only the file may have, or that cannot be confined."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        """`reason` is that of its condition, in CamelCase."""
+        super().__init__(message)
+        self.reason = reason
+
+
 @dataclass(frozen=True, slots=True)
 class Recommendation:
     """One entry of `recommendations`."""
@@ -160,6 +169,13 @@ class RecommendationKind(Protocol[S]):
     def placed(self, settings: S, namespace: str) -> S:  # noqa: ARG002 - of use to kinds that look for neighbours
         """Return the settings of a process that runs in this namespace."""
         return settings
+
+    def confined(self, settings: S, namespace: str, narrow: Callable[[str], str]) -> S:  # noqa: ARG002
+        """Return the settings of an object of this namespace, which can have no targets elsewhere.
+
+        `narrow` returns a query as the object may ask it. Raises NotForObjectsError, as does `narrow`.
+        """
+        raise NotForObjectsError("OnlyInFile", f"{self.key} is for the administrator's file alone")
 
     def remarks(self, settings: S) -> Iterable[str]:  # noqa: ARG002 - of use to kinds with defaults that depend on a place
         """Return what `run --validate` says of settings that are right, but may not be what was meant."""

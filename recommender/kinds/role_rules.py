@@ -7,6 +7,8 @@ from typing import Final
 
 GET: Final = ("get",)
 CREATE: Final = ("create",)
+APPLY: Final = ("patch",)
+"""Server-side apply, of an object that exists."""
 UPDATE: Final = ("get", "update")
 KEEP: Final = ("get", "update", "patch")
 WATCH: Final = ("list", "watch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.promql.tokens import tokens_of
@@ -71,6 +72,21 @@ class PredictiveKind(RecommendationKind[PredictiveSettings]):
         """Yield by whose clocks days and weeks repeat, if nobody said so."""
         if not settings.is_timezone_written:
             yield "days and weeks of its load are those of UTC, since it has no `timezone`"
+
+    def confined(
+        self, settings: PredictiveSettings, namespace: str, narrow: Callable[[str], str]
+    ) -> PredictiveSettings:
+        """Return the settings with each query narrowed, and with `forEach` for targets of the namespace alone."""
+        connections, each = settings.connections, settings.for_each
+        if connections is not None and connections.metric is not None:
+            connections = replace(connections, metric=narrow(connections.metric))
+        return replace(
+            settings,
+            load=None if settings.load is None else narrow(settings.load),
+            freeze_unless=None if settings.freeze_unless is None else narrow(settings.freeze_unless),
+            connections=connections,
+            for_each=None if each is None else replace(each, only_namespace=namespace),
+        )
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002 - as RecommendationKind has it
         """Return the load, and the query that freezes the size; `connections.metric` has a series for each pod."""

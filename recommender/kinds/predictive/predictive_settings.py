@@ -94,6 +94,8 @@ class ForEach:
     kind: str = "Deployment"
     """One of `FOR_EACH_KINDS`."""
     max_targets: int = 10_000
+    only_namespace: str = field(default="", repr=False)
+    """The namespace of all targets, whatever the series say; empty for any."""
 
     @property
     def api_version(self) -> str:

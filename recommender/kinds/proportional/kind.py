@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery
@@ -9,7 +10,7 @@ from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.texts.columns import GAP, wrapped
-from recommender.kinds.kind import Needs, RecommendationKind
+from recommender.kinds.kind import Needs, NotForObjectsError, RecommendationKind
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.kinds.proportional.parameters import DriverQuery, ProportionalSettings
@@ -84,6 +85,28 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         from recommender.kinds.proportional.reading.proportional_reader import PROPORTIONAL  # noqa: PLC0415 - not for the drop-in
 
         return PROPORTIONAL
+
+    def confined(
+        self,
+        settings: ProportionalSettings,
+        namespace: str,  # noqa: ARG002 - as RecommendationKind has it
+        narrow: Callable[[str], str],
+    ) -> ProportionalSettings:
+        """Return the settings with the query narrowed. Whole namespaces are counted for the file alone."""
+        if settings.config_map is not None:
+            message = "configMap is for the administrator's file alone: write linear or ladder into the object"
+            raise NotForObjectsError("OnlyInFile", message)
+        counted = next((each.name for each in settings.drivers if isinstance(each.source, CountQuery)), "")
+        if counted:
+            message = f"drivers.{counted} is for the administrator's file alone: count with drivers.query"
+            raise NotForObjectsError("OnlyInFile", message)
+        drivers = tuple(
+            replace(each, source=DriverQuery(narrow(each.source.expr)))
+            if isinstance(each.source, DriverQuery)
+            else each
+            for each in settings.drivers
+        )
+        return replace(settings, drivers=drivers)
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002 - as RecommendationKind has it
         """Return the nodes, objects, queries and the ConfigMap that the settings name."""

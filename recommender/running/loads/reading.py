@@ -58,6 +58,8 @@ def target_of(labels: Mapping[str, str], for_each: ForEach | None) -> Target:
         raise LoadSeriesError(f"lack the label {for_each.name_label if namespace else for_each.namespace_label}")
     if not is_namespace_name(namespace):
         raise LoadSeriesError(f"have a label {for_each.namespace_label} that cannot be the name of a namespace")
+    if for_each.only_namespace and namespace != for_each.only_namespace:
+        raise LoadSeriesError(f"name another namespace than {for_each.only_namespace}, which has the object")
     if not is_subdomain_name(name):
         raise LoadSeriesError(f"have a label {for_each.name_label} that cannot be the name of a {for_each.kind}")
     return TargetReference(for_each.api_version, for_each.kind, namespace, name)

@@ -1,0 +1,1 @@
+"""Recommendations that are objects of the cluster: their settings, how they are read, and their schema."""

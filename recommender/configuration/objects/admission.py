@@ -1,0 +1,116 @@
+"""Determines which objects count beside the file, which wins, and within the quotas of their namespaces (pure)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from recommender.configuration.configured_targets import identity_of
+from recommender.configuration.needs import needs_of_one
+from recommender.configuration.objects.object_reading import ObjectRefusal
+from recommender.kinds.kind import Recommendation
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from recommender.configuration.configured_targets import TargetIdentity
+    from recommender.configuration.objects.object_reading import RecommendationObject
+    from recommender.configuration.objects.object_settings import RecommendationObjectSettings
+    from recommender.configuration.recommender_configuration import Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class ReadObject:
+    """An object with what its spec says."""
+
+    about: RecommendationObject
+    read: Recommendation | ObjectRefusal
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The configuration with the objects that count, and why the others do not."""
+
+    configuration: Configuration
+    objects: Mapping[str, RecommendationObject] = field(default_factory=dict)
+    """All of them, by `NAMESPACE/NAME`."""
+    refusals: Mapping[str, ObjectRefusal] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Quota:
+    """What the objects of a namespace take so far."""
+
+    objects: int = 0
+    targets: int = 0
+
+    def add(self, read: Recommendation) -> None:
+        """Count an object."""
+        self.objects += 1
+        self.targets += _targets(read)
+
+
+def admitted(file: Configuration, objects: Collection[ReadObject]) -> Admission:
+    """Return the configuration of the file with the objects that count: none, where the file does not enable them."""
+    if not file.objects.enabled:
+        return Admission(file)
+    owners = {identity_of(target): _in_file(each) for each in file.recommendations for target in each.policy.targets}
+    quotas: dict[str, _Quota] = defaultdict(_Quota)
+    counting: list[Recommendation] = []
+    refusals: dict[str, ObjectRefusal] = {}
+    for each in sorted(objects, key=_age):
+        key, read = each.about.key, each.read
+        if isinstance(read, Recommendation):
+            read = _taken_target(read, owners) or _over_quota(read, quotas[each.about.namespace], file.objects) or read
+        if isinstance(read, ObjectRefusal):
+            refusals[key] = read
+            continue
+        quotas[each.about.namespace].add(read)
+        owners |= {identity_of(target): _of_older(key) for target in read.policy.targets}
+        counting.append(read)
+    known = {each.about.key: each.about for each in objects}
+    recommendations = (*file.recommendations, *counting)
+    configuration = replace(file, recommendations=recommendations, object_names=frozenset(known))
+    return Admission(configuration, known, refusals)
+
+
+def _age(each: ReadObject) -> tuple[str, str, str]:
+    """Return what orders objects, the oldest first: RFC 3339 in UTC sorts as text."""
+    return each.about.created, each.about.namespace, each.about.name
+
+
+def _in_file(entry: Recommendation) -> ObjectRefusal:
+    return ObjectRefusal(
+        "TargetInFile", f"a target of recommendation {entry.policy.name!r} of the administrator's file"
+    )
+
+
+def _of_older(key: str) -> ObjectRefusal:
+    return ObjectRefusal("TargetTaken", f"a target of the older object {key}")
+
+
+def _taken_target(read: Recommendation, owners: Mapping[TargetIdentity, ObjectRefusal]) -> ObjectRefusal | None:
+    for target in read.policy.targets:
+        owner = owners.get(identity_of(target))
+        if owner is not None:
+            return ObjectRefusal(owner.reason, f"{target} is already {owner.message}")
+    return None
+
+
+def _over_quota(read: Recommendation, used: _Quota, settings: RecommendationObjectSettings) -> ObjectRefusal | None:
+    namespace = read.policy.namespace
+    if used.objects >= settings.max_per_namespace:
+        message = f"namespace {namespace} has {used.objects} older objects, and no more are allowed"
+        return ObjectRefusal("QuotaExceeded", f"{message}: delete one, or ask the administrator for more")
+    most, wanted = settings.max_targets_per_namespace, _targets(read)
+    if used.targets + wanted > most:
+        message = f"with its {wanted} targets, namespace {namespace} has more than {most}"
+        return ObjectRefusal("QuotaExceeded", f"{message}: lower forEach.max, or list fewer targets")
+    return None
+
+
+def _targets(read: Recommendation) -> int:
+    """Return the targets that count for the quota; the loads of an object without any count as one."""
+    each = needs_of_one(read).for_each
+    return max(1, len(read.policy.targets)) if each is None else each.max_targets

@@ -1,0 +1,170 @@
+"""Reads an object of the kind Recommendation: its spec is an entry of the file, for targets of its own namespace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.documents.tree import MappingNode, SequenceNode
+from adapter.foundation.promql.narrowing import Matchers
+from adapter.foundation.promql.quoting import go_quoted
+from adapter.foundation.promql.tree import UnreadableQueryError
+from recommender.configuration.entry import read_entry
+from recommender.configuration.needs import needs_of_one
+from recommender.configuration.objects.object_settings import TargetKind
+from recommender.configuration.objects.spec_tree import SpecTree
+from recommender.configuration.recommender_configuration import RefusedRecommendation
+from recommender.kinds.kind import NotForObjectsError
+from recommender.kinds.table import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.documents.tree import Node
+    from recommender.configuration.entry import Shared
+    from recommender.configuration.objects.object_settings import RecommendationObjectSettings
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.kinds.kind import Recommendation
+
+GROUP: Final = "tidewatch.io"
+PLURAL: Final = "recommendations"
+KIND: Final = "Recommendation"
+FILE_ONLY: Final = "clusterSize"
+FILE_ONLY_MESSAGE: Final = "clusterSize is for the administrator's file alone: it changes the whole cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendationObject:
+    """What is of use of an object of the kind Recommendation."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    created: str
+    """RFC 3339, by which ages compare."""
+    spec: object
+    status: Mapping[str, object]
+
+    @property
+    def key(self) -> str:
+        """The name of the recommendation, which no entry of the file can have: `NAMESPACE/NAME`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRefusal:
+    """Why an object does not count."""
+
+    reason: str
+    """In CamelCase, as conditions have it."""
+    message: str
+
+
+def object_of(document: Mapping[str, object]) -> RecommendationObject | None:
+    """Return an object; None for one that is being deleted, which counts as gone."""
+    metadata = document["metadata"]
+    if not isinstance(metadata, dict) or metadata.get("deletionTimestamp"):
+        return None
+    status = document.get("status")
+    return RecommendationObject(
+        namespace=metadata.get("namespace") or "",
+        name=metadata["name"],
+        uid=metadata.get("uid") or "",
+        generation=metadata.get("generation") or 0,
+        created=metadata.get("creationTimestamp") or "",
+        spec=document.get("spec"),
+        status=status if isinstance(status, dict) else {},
+    )
+
+
+def read_object(
+    found: RecommendationObject, shared: Shared, settings: RecommendationObjectSettings
+) -> Recommendation | ObjectRefusal:
+    """Return the recommendation that an object states, or why it does not count."""
+    tree = SpecTree(f"{KIND} {found.key}")
+    read = read_entry(_entry(tree, found), shared)
+    if isinstance(read, RefusedRecommendation):
+        if read.type == FILE_ONLY:
+            return ObjectRefusal("OnlyInFile", FILE_ONLY_MESSAGE)
+        return ObjectRefusal("InvalidSpec", tree.message(read.problems))
+    try:
+        _check_policy(read.policy, found.namespace, settings)
+        _check_series(read, settings)
+        subject = kind_of(read.policy.type).confined(
+            read.subject, found.namespace, lambda query: _narrowed(query, found.namespace, settings)
+        )
+    except NotForObjectsError as error:
+        return ObjectRefusal(error.reason, str(error))
+    policy = replace(read.policy, name=found.key, namespace=found.namespace)
+    return replace(read, policy=policy, subject=subject, line=0, target_lines=(0,) * len(policy.targets))
+
+
+def _entry(tree: SpecTree, found: RecommendationObject) -> Node:
+    """Return the spec as an entry of the file: with a name, and with the namespace of the object for its targets."""
+    node = tree.node(found.spec, "spec")
+    if not isinstance(node, MappingNode):
+        return node
+    named = tree.entry("name", KIND.lower(), "metadata")
+    entries = tuple(
+        replace(each, value=_with_namespace(tree, each.value, found.namespace)) if each.name == "targets" else each
+        for each in node.entries
+    )
+    return replace(node, entries=(named, *entries))
+
+
+def _with_namespace(tree: SpecTree, targets: Node, namespace: str) -> Node:
+    if not isinstance(targets, SequenceNode):
+        return targets
+    own = tree.entry("namespace", namespace, "metadata")
+    items = tuple(
+        replace(each, entries=(*each.entries, own))
+        if isinstance(each, MappingNode) and not each.get("namespace")
+        else each
+        for each in targets.items
+    )
+    return replace(targets, items=items)
+
+
+def _check_policy(policy: RecommendationPolicy, namespace: str, settings: RecommendationObjectSettings) -> None:
+    """Raise NotForObjectsError for targets and outputs that the object may not have."""
+    for target in policy.targets:
+        if target.namespace != namespace:
+            message = f"{target} is in another namespace: an object sizes targets of its own namespace alone"
+            raise NotForObjectsError("TargetOfAnotherNamespace", message)
+        _check_kind(TargetKind(target.api_version, target.kind), settings)
+    forbidden = sorted(policy.outputs - settings.outputs)
+    if forbidden:
+        message = (
+            f"the output {forbidden[0]} is not allowed: the administrator allows {_listed(sorted(settings.outputs))}"
+        )
+        raise NotForObjectsError("OutputNotAllowed", message)
+
+
+def _check_series(read: Recommendation, settings: RecommendationObjectSettings) -> None:
+    """Raise NotForObjectsError for targets that series name and that may not be sized."""
+    each = needs_of_one(read).for_each
+    if each is not None:
+        _check_kind(TargetKind(each.api_version, each.kind), settings)
+
+
+def _check_kind(kind: TargetKind, settings: RecommendationObjectSettings) -> None:
+    if kind not in settings.target_kinds:
+        message = f"{kind} may not be sized: the administrator allows {_listed(settings.target_kinds)}"
+        raise NotForObjectsError("KindNotAllowed", message)
+
+
+def _narrowed(query: str, namespace: str, settings: RecommendationObjectSettings) -> str:
+    """Return a query that sees series of the namespace alone. Raises NotForObjectsError."""
+    if namespace in settings.trusted_namespaces:
+        return query
+    matchers = Matchers.read(f"{settings.namespace_label}={go_quoted(namespace)}")
+    try:
+        return matchers.in_query(query)
+    except UnreadableQueryError as error:
+        message = f"the query {query!r} cannot be held to namespace {namespace}: {error}"
+        raise NotForObjectsError("QueryNotConfined", message) from None
+
+
+def _listed(values: Iterable[object]) -> str:
+    return ", ".join(map(str, values))

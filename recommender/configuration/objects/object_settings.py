@@ -1,0 +1,101 @@
+"""The key `recommendationObjects` of the configuration file: whether objects count, and what they may do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from adapter.foundation.documents.scalars import BOOLEAN, NAMESPACE, PROMETHEUS_LABEL, TEXT, one_of, whole
+from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.shapes import ListOf
+from recommender.configuration.configured_targets import manifest_kind
+from recommender.decisions.policy_settings import Output
+
+OBJECT_OUTPUTS: Final = (Output.METRIC, Output.SCALE)
+"""A CapacityBuffer belongs to cluster sizes, which only the file has."""
+OBJECTS_MEMORY: Final = "objects.tidewatch.io"
+"""The memories of all objects are stored under this name, which no entry of the file can have."""
+OBJECTS_SHARDS: Final = 32
+"""In so many ConfigMaps, whatever objects come and go."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TargetKind:
+    """A kind of targets."""
+
+    api_version: str
+    kind: str
+
+    @property
+    def group(self) -> str:
+        """The API group, empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    def __str__(self) -> str:
+        """`Deployment of apps/v1`."""
+        return f"{self.kind} of {self.api_version}"
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendationObjectSettings:
+    """What objects of the kind Recommendation may do."""
+
+    enabled: bool = False
+    outputs: frozenset[Output] = frozenset({Output.METRIC})
+    target_kinds: tuple[TargetKind, ...] = (TargetKind("apps/v1", "Deployment"), TargetKind("apps/v1", "StatefulSet"))
+    trusted_namespaces: frozenset[str] = frozenset()
+    """Namespaces whose objects may query the series of all namespaces."""
+    namespace_label: str = "namespace"
+    """The label of series that names their namespace."""
+    max_per_namespace: int = 20
+    max_targets_per_namespace: int = 100
+    """Targets that the objects of a namespace may size: those that they list, and `forEach.max` of each `forEach`."""
+
+
+def _target_kind(*, api_version: str, kind: str) -> TargetKind:
+    return TargetKind(api_version, manifest_kind(api_version.rpartition("/")[0], kind))
+
+
+RECOMMENDATION_OBJECTS: Final = Section(
+    "recommendationObjects",
+    RecommendationObjectSettings,
+    (
+        Key("enabled", BOOLEAN, "Whether objects of the kind Recommendation are watched."),
+        Key(
+            "outputs",
+            ListOf(
+                one_of(OBJECT_OUTPUTS, "an output of objects").then(Output),
+                frozenset,
+                ("recommendationObjects.outputs is empty", "write metric, scale or both"),
+            ),
+            "Which outputs objects may have; metric alone without the key.",
+        ),
+        Key(
+            "targetKinds",
+            ListOf(
+                Section(
+                    "recommendationObjects.targetKinds",
+                    _target_kind,
+                    (
+                        Key("apiVersion", TEXT, "API version of the kind.", "apps/v1"),
+                        Key("kind", TEXT, "Name of the kind.", "Deployment"),
+                    ),
+                ),
+                unique=lambda kind: kind,
+            ),
+            "Kinds that objects may size; Deployment and StatefulSet without the key.",
+        ),
+        Key(
+            "trustedNamespaces",
+            ListOf(NAMESPACE, frozenset),
+            "Namespaces whose objects may query the series of all namespaces.",
+        ),
+        Key("namespaceLabel", PROMETHEUS_LABEL, "Label of series that names their namespace."),
+        Key("maxPerNamespace", whole(1, 10_000), "Most objects of a namespace."),
+        Key(
+            "maxTargetsPerNamespace",
+            whole(1, 100_000),
+            "Most targets of the objects of a namespace; forEach counts as its max.",
+        ),
+    ),
+)

@@ -1,0 +1,146 @@
+"""The spec of an object is an entry of the file: for its own namespace, and with queries that see no other one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.promql.tree import parse_query
+from recommender.configuration.objects.object_reading import ObjectRefusal, object_of
+from recommender.configuration.objects.object_settings import RecommendationObjectSettings, TargetKind
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.kind import Recommendation
+from tests.recommender.configuration.objects.objects import (
+    EACH,
+    LOAD,
+    SETTINGS,
+    accepted,
+    each,
+    linear,
+    predictive,
+    read,
+    refused,
+    target,
+)
+
+if TYPE_CHECKING:
+    from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+
+
+def test_an_object_is_named_by_namespace_and_name_and_its_targets_are_there() -> None:
+    policy = accepted(predictive(target(), target("api", namespace="shop"))).policy
+    assert (policy.name, policy.namespace) == ("shop/web", "shop")
+    assert [str(each) for each in policy.targets] == ["Deployment shop/web", "Deployment shop/api"]
+
+
+def test_every_query_sees_the_series_of_the_namespace_alone() -> None:
+    connections = {"limit": 10, "metric": "max by (pod) (open)"}
+    spec = predictive() | {"predictive": LOAD | {"connections": connections, "freezeUnless": "up or down{a='b'}"}}
+    settings: PredictiveSettings = accepted(spec).subject
+    assert settings.load == 'sum(rate(requests_total{namespace="shop"}[5m]))'
+    assert settings.freeze_unless == 'up{namespace="shop"} or down{namespace="shop",a=\'b\'}'
+    assert settings.connections is not None
+    assert settings.connections.metric == 'max by (pod) (open{namespace="shop"})'
+    driver = {"proportional": {"drivers": {"query": {"expr": "sum(x)", "perReplica": 3}}}, "targets": [target()]}
+    assert accepted(driver).subject.drivers[0].source.expr == 'sum(x{namespace="shop"})'
+
+
+def test_a_trusted_namespace_may_ask_for_all_series_but_sizes_its_own_targets_alone() -> None:
+    trusting = replace(SETTINGS, trusted_namespaces=frozenset({"shop"}))
+    assert accepted(predictive(), settings=trusting).subject.load == LOAD["load"]
+    assert (
+        accepted(predictive(), "team/web", trusting).subject.load == 'sum(rate(requests_total{namespace="team"}[5m]))'
+    )
+    assert refused(linear(target(namespace="other")), trusting)[0] == "TargetOfAnotherNamespace"
+    assert accepted(each(), settings=trusting).subject.for_each.only_namespace == "shop"
+
+
+def test_the_label_of_namespaces_can_have_another_name() -> None:
+    settings = replace(SETTINGS, namespace_label="exported_namespace")
+    assert accepted(predictive(), settings=settings).subject.load.startswith(
+        'sum(rate(requests_total{exported_namespace="shop"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "words"),
+    [
+        (linear(target(namespace="kube-system")), "TargetOfAnotherNamespace", "Deployment kube-system/web"),
+        (linear(target(kind="ReplicaSet")), "KindNotAllowed", "Deployment of apps/v1, StatefulSet of apps/v1"),
+        (each() | {"predictive": EACH | {"forEach": EACH["forEach"] | {"kind": "ReplicaSet"}}}, "KindNotAllowed", ""),
+        ({"clusterSize": {"nodeGroups": []}}, "OnlyInFile", "clusterSize is for the administrator's file alone"),
+        ({"clusterSize": {"nodeGroups": {"byLabel": {"key": "pool"}}}}, "OnlyInFile", "clusterSize is for"),
+        (
+            {"proportional": {"configMap": {"namespace": "shop", "name": "a"}}, "targets": [target()]},
+            "OnlyInFile",
+            "configMap",
+        ),
+        (
+            {"proportional": {"drivers": {"pods": {"perReplica": 1}}}, "targets": [target()]},
+            "OnlyInFile",
+            "drivers.pods",
+        ),
+        (predictive() | {"predictive": LOAD | {"load": "info(up)"}}, "QueryNotConfined", "info()"),
+        (predictive() | {"predictive": LOAD | {"freezeUnless": "up{"}}, "QueryNotConfined", "'up{'"),
+        (linear(outputs=["capacityBuffer"]), "InvalidSpec", "spec.outputs"),
+        (linear(maxStp=1), "InvalidSpec", "spec.maxStp: the key 'maxStp' is not known: did you mean 'maxStep'?"),
+        (predictive() | {"predictive": LOAD | {"horizon": "soon"}}, "InvalidSpec", "spec.predictive.horizon: 'soon'"),
+        (linear(target(), target()), "InvalidSpec", "spec.targets[1]: Deployment shop/web is listed twice, first at"),
+        (linear() | {"targets": ["web"]}, "InvalidSpec", "spec.targets[0]"),
+        ({"predictive": None}, "InvalidSpec", "predictive is empty"),
+        ([], "InvalidSpec", "spec: "),
+        ({}, "InvalidSpec", "spec: the recommendation does not state what it calculates"),
+    ],
+)
+def test_what_an_object_may_not_have_is_refused_with_its_place(spec: object, reason: str, words: str) -> None:
+    why, message = refused(spec)
+    assert why == reason
+    assert words in message
+
+
+def test_outputs_and_kinds_are_those_that_the_administrator_allows() -> None:
+    assert refused(linear(outputs=["scale"]), RecommendationObjectSettings(enabled=True)) == (
+        "OutputNotAllowed",
+        "the output scale is not allowed: the administrator allows metric",
+    )
+    jobs = RecommendationObjectSettings(enabled=True, target_kinds=(TargetKind("example.com/v1", "Fleet"),))
+    assert refused(linear(), jobs)[0] == "KindNotAllowed"
+    fleet = linear(target(apiVersion="example.com/v1", kind="Fleet"))
+    assert accepted(fleet, settings=jobs).policy.outputs == {Output.METRIC}
+
+
+def test_of_many_problems_some_are_told_and_the_rest_is_counted() -> None:
+    message = refused(linear(**{f"wrong{place}": 1 for place in range(9)}))[1]
+    assert message.count("is not known") == 5
+    assert message.endswith("; and 4 more problems")
+
+
+def test_an_object_that_is_being_deleted_counts_as_gone() -> None:
+    metadata = {"namespace": "shop", "name": "web", "uid": "u", "generation": 3}
+    found = object_of({"metadata": metadata, "spec": {}})
+    assert found is not None
+    assert (found.key, found.generation) == ("shop/web", 3)
+    assert object_of({"metadata": metadata | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}) is None
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+_KEYS = st.sampled_from(
+    ["proportional", "predictive", "clusterSize", "targets", "outputs", "paused", "maxStep", "name"]
+)
+
+
+@given(st.dictionaries(_KEYS, _JSON, max_size=4) | _JSON)
+def test_whatever_a_namespace_writes_is_read_or_refused(spec: object) -> None:
+    assert isinstance(read(spec), Recommendation | ObjectRefusal)
+
+
+def test_the_narrowed_query_is_promql() -> None:
+    parse_query(accepted(predictive()).subject.load)
