@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from recommender.decisions.object_names import object_namespace
 from recommender.outputs.results import ScaleResult
 
 if TYPE_CHECKING:
@@ -15,6 +16,12 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 3
 _POLLS = ("ok", "error")
 _EVENTS = ("created", "suppressed", "dropped", "forbidden", "error")
 _MEMORY_WRITES = ("ok", "conflict", "fenced", "error")
+
+
+def counted_as(recommendation: str) -> str:
+    """Return the label of a recommendation in counters; objects come and go, so a namespace has one for all of them."""
+    namespace = object_namespace(recommendation)
+    return f"{namespace}/*" if namespace else recommendation
 
 
 class RecommenderTelemetry:
@@ -79,11 +86,11 @@ class RecommenderTelemetry:
     def scale_output_added(self, recommendation: str) -> None:
         """Export the scale calls of a recommendation as 0 before the first one."""
         for result in ScaleResult:
-            self._scale_calls.labels(recommendation, result.value)
+            self._scale_calls.labels(counted_as(recommendation), result.value)
 
     def scale_call(self, recommendation: str, result: ScaleResult) -> None:
         """Count a scale call."""
-        self._scale_calls.labels(recommendation, result.value).inc()
+        self._scale_calls.labels(counted_as(recommendation), result.value).inc()
 
     def polled(self, seconds: float, failures: int) -> None:
         """Record a poll: its duration, and how many recommendations had no value because of an error."""
@@ -93,7 +100,7 @@ class RecommenderTelemetry:
 
     def decided(self, recommendation: str, seconds: float) -> None:
         """Record a decision and its duration."""
-        self._duration.labels(recommendation).observe(seconds)
+        self._duration.labels(counted_as(recommendation)).observe(seconds)
 
     def event(self, result: str) -> None:
         """Count an event: `created`, `suppressed`, `dropped`, `forbidden` or `error`."""

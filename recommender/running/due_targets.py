@@ -1,4 +1,4 @@
-"""Determines which targets of `forEach` are looked up in a poll: a bounded number, those first that are to be scaled.
+"""Determines which targets of `forEach` and of objects are looked up in a poll: those first that are to be scaled.
 
 A recommendation that only publishes metrics needs no look-ups. With the output `scale`, no call is made without a
 recent look-up. A target whose size is as recommended waits for its turn without harm.
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_LOOK_UPS: Final = 200
 """In a poll: the look-ups have 8 threads, and 5 s together."""
+MOST_OBJECT_LOOK_UPS: Final = 400
+"""Likewise for targets of objects: all of 2,000 within a minute, for which a look-up counts."""
 _OF_THE_OTHERS: Final = 50
 """Of them, for targets whose size was as recommended when it was last looked up."""
 
@@ -78,6 +80,10 @@ class DueTargets:
         }
         return {**known, **found}
 
+    def follow(self, targets: Iterable[TargetReference]) -> None:
+        """Follow these targets and no others; those that are new are looked up first."""
+        self._targets = {target: self._targets.get(target) or _ScaledTarget() for target in targets}
+
     def decided(self, records: Iterable[Record]) -> None:
         """Follow the recommendations of this poll: those of `forEach` that scale their targets."""
         before = self._targets
@@ -86,3 +92,9 @@ class DueTargets:
             if record.each is not None:
                 state = self._targets[record.each] = before.get(record.each) or _ScaledTarget()
                 state.replicas = record.replicas
+
+    def sized(self, records: Iterable[Record]) -> None:
+        """Take the recommended sizes of targets that are followed."""
+        for outcome in (outcome for record in records for outcome in record.targets):
+            if outcome.target in self._targets:
+                self._targets[outcome.target].replicas = outcome.recommended_replicas

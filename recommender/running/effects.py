@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from recommender.decisions.object_names import object_namespace
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import TargetAction
 from recommender.kinds.table import kind_named
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import Record, TargetReference
+    from recommender.outputs.event_limits import EventLimits
     from recommender.outputs.events import EventWriter
     from recommender.outputs.scale import ScaleWriter
     from recommender.running.sizes.writers import SizeWriters
@@ -37,11 +39,14 @@ class ClusterEffects:
         events: EventWriter,
         history: RecordHistory,
         size_writers: SizeWriters | None = None,
+        limits: EventLimits | None = None,
     ) -> None:
+        """`limits` are those of the events of objects; None: there are no objects."""
         self._writer = writer
         self._size_writers = size_writers
         self._events = events
         self._history = history
+        self._limits = limits
         self._before: dict[tuple[str, TargetReference | None], Record] = {}
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
@@ -62,7 +67,7 @@ class ClusterEffects:
         if self._size_writers is not None:
             self._size_writers.act(configuration, decisions, now)
         self._announce(records)
-        self._history.add(now, records)
+        self._history.add(now, of_file(records))
 
     def reconfigured(self, configuration: Configuration) -> None:
         """Send no call any more to a target that is not listed now, without a wait for the next poll.
@@ -92,7 +97,13 @@ class ClusterEffects:
                 continue
             kind = kind_named(record.type)
             for event in (*events_of_record(last, record), *(kind.events(last, record) if kind is not None else ())):
-                self._events.add(event)
+                if self._limits is None or self._limits.permits(record.name):
+                    self._events.add(event)
+
+
+def of_file(records: Iterable[Record]) -> list[Record]:
+    """Return the records whose history is kept: objects come and go, and show their last change themselves."""
+    return [record for record in records if not object_namespace(record.name)]
 
 
 def _is_news(before: Record | None, after: Record) -> bool:
@@ -113,7 +124,7 @@ class HistoryAlone:
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:  # noqa: ARG002 - as the protocol has it
         """Keep the records for the page."""
-        self._history.add(now, [decision.record for decision in decisions])
+        self._history.add(now, of_file([decision.record for decision in decisions]))
 
     def stand_down(self) -> None:
         """Do nothing: a process without a Lease always leads."""

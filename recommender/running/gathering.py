@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
@@ -37,6 +37,8 @@ ReadTargets: TypeAlias = "Callable[[Collection[TargetReference]], Mapping[Target
 
 _NO_LOADS = Unknown("nothing looks loads up here")
 
+OBJECT_SECONDS = 3.0
+"""Longest time that lookups of objects make a poll wait: those that take longer count in the next poll."""
 SLOW_SECONDS = 1.0
 """A lookup that takes longer has another pool of threads in the next poll."""
 
@@ -62,6 +64,8 @@ class LookUps:
     config_maps: frozenset[ConfigMapName] = frozenset()
     targets: frozenset[TargetReference] = frozenset()
     loads: frozenset[LoadNeed] = frozenset()
+    payers: Mapping[str, str] = field(default_factory=dict)
+    """By query the namespace whose object asks it; empty or absent: the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ class LookUpThreads:
     submit: Submit
     submit_slow: Submit
     """For lookups that were slow last time, so that those which hang leave threads for the others."""
+    submit_for: Callable[[str, Callable[[], None]], None] | None = None
+    """For lookups of objects: takes the namespace that pays for the lookup. None: they are as those of the file."""
 
 
 class Gatherer:
@@ -102,8 +108,8 @@ class Gatherer:
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
         """Return the inputs; takes `seconds` at most. What has not arrived by then is `Unknown`."""
         until = self._clock() + seconds
-        self._loads.start(wanted.loads)
-        self._queries.start(wanted.queries)
+        self._loads.start(wanted.loads, lambda need: need.namespace)
+        self._queries.start(wanted.queries, lambda query: wanted.payers.get(query, ""))
         self._config_maps.start(wanted.config_maps)
         targets = self._targets(wanted.targets)
         left = lambda: max(0.0, until - self._clock())  # noqa: E731 - one expression, used twice
@@ -143,21 +149,48 @@ class _Parallel(Generic[K, T]):
         self._clock = clock
         self._under_way: dict[K, _PendingLookUp[T]] = {}
         self._slow: frozenset[K] = frozenset()
+        self._of_objects: frozenset[K] = frozenset()
+        self._earlier: dict[K, Observed[T] | Unknown] = {}
+        """Answers of objects that came too late for their poll."""
 
-    def start(self, keys: Collection[K]) -> None:
+    def start(self, keys: Collection[K], payer: Callable[[K], str] = lambda _: "") -> None:
+        self._of_objects = frozenset(key for key in keys if payer(key) and self._threads.submit_for is not None)
+        self._earlier = {key: found for key, found in self._earlier.items() if key in self._of_objects}
         for key in keys:
-            if key not in self._under_way:
-                under_way = _PendingLookUp[T](threading.Event(), self._late)
-                self._under_way[key] = under_way
-                submit = self._threads.submit_slow if key in self._slow else self._threads.submit
-                submit(partial(self._run, key, under_way))
+            pending = self._under_way.get(key)
+            if pending is not None and key in self._of_objects and pending.done.is_set():
+                self._earlier[key] = pending.result
+                pending = None
+            if pending is None:
+                under_way = self._under_way[key] = _PendingLookUp[T](threading.Event(), self._late)
+                self._submit(key, payer(key), partial(self._run, key, under_way))
+
+    def _submit(self, key: K, namespace: str, work: Callable[[], None]) -> None:
+        if namespace and self._threads.submit_for is not None:
+            self._threads.submit_for(namespace, work)
+        elif key in self._slow:
+            self._threads.submit_slow(work)
+        else:
+            self._threads.submit(work)
 
     def results(self, keys: Collection[K], left: Callable[[], float]) -> Mapping[K, Observed[T] | Unknown]:
-        """Return what has arrived; waits for the rest as long as there is time left."""
+        """Return what has arrived; waits for the rest as long as there is time left.
+
+        A lookup of an object that was slow last time is not waited for, so that it delays no other decision.
+        """
         found: dict[K, Observed[T] | Unknown] = {}
-        for key in keys:
+        until = self._clock() + OBJECT_SECONDS
+        # Those of objects come last, as they may use up the time.
+        for key in sorted(keys, key=lambda key: key in self._of_objects):
+            seconds = left()
+            if key in self._of_objects:
+                seconds = 0.0 if key in self._slow else min(seconds, max(0.0, until - self._clock()))
             under_way = self._under_way[key]
-            found[key] = under_way.result if under_way.done.wait(left()) else self._late
+            if under_way.done.wait(seconds):
+                found[key] = under_way.result
+                self._earlier.pop(key, None)
+            else:
+                found[key] = self._earlier.get(key, self._late)
         done = {key: each for key, each in self._under_way.items() if each.done.is_set()}
         self._slow = frozenset(key for key in self._slow if key not in done and key in keys) | frozenset(
             key for key, each in done.items() if each.seconds > SLOW_SECONDS

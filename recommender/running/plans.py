@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recommender.configuration.needs import config_maps_of, needs_of, needs_of_one, queries_of, targets_of
+from recommender.configuration.needs import (
+    config_maps_of,
+    needs_of,
+    needs_of_one,
+    payers_of,
+    queries_of,
+    targets_of,
+    targets_of_objects,
+)
 from recommender.decisions.expansion import EachTarget
 from recommender.kinds.table import kind_of
 from recommender.running.gathering import LookUps
@@ -31,6 +39,8 @@ class PollPlan:
     """By name of each recommendation; with `forEach` for a target."""
     for_each: Mapping[str, EachTarget] = field(default_factory=dict)
     """By name of each recommendation with `forEach`."""
+    object_targets: frozenset[TargetReference] = frozenset()
+    """Targets of objects, which are looked up in turn."""
     slow: frozenset[str] = frozenset()
     """Names of the recommendations that are decided last, in threads of their own."""
 
@@ -42,6 +52,7 @@ def plan_of(configuration: Configuration) -> PollPlan:
         config_maps_of(configuration),
         targets_of(configuration),
         load_needs_of(configuration),
+        payers_of(configuration),
     )
     recommendations = configuration.recommendations
     kinds = {each.policy.name: kind_of(each.policy.type) for each in recommendations}
@@ -54,4 +65,5 @@ def plan_of(configuration: Configuration) -> PollPlan:
         if (found := needs_of_one(each).for_each) is not None
     }
     slow = frozenset(name for name, kind in kinds.items() if kind.is_slow)
-    return PollPlan(configuration, needs_of(configuration), look_ups, calculations, for_each, slow)
+    needs, in_turn = needs_of(configuration), targets_of_objects(configuration)
+    return PollPlan(configuration, needs, look_ups, calculations, for_each, in_turn, slow)

@@ -160,8 +160,17 @@ def _rivals(
     for claimed in claims.values():
         names = tuple(dict.fromkeys(name for name, _ in claimed))
         for name, target in claimed if len(names) > 1 else ():
-            found.setdefault(name, {})[target] = tuple(other for other in names if other != name)
+            others = tuple(other for other in names if other != name and _is_rival(other, policies, names, name))
+            if others:
+                found.setdefault(name, {})[target] = others
     return found
+
+
+def _is_rival(other: str, policies: Mapping[str, RecommendationPolicy], in_order: tuple[str, ...], name: str) -> bool:
+    """Whether another recommendation keeps this one from a target: the file wins over objects, and the older object."""
+    if not policies[name].namespace:
+        return not policies[other].namespace
+    return in_order.index(other) < in_order.index(name)
 
 
 def _targets(policy: RecommendationPolicy, listed: Mapping[str, ListedTargets]) -> Iterable[TargetReference]:

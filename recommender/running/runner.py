@@ -21,7 +21,7 @@ from recommender.decisions.summary import grouped, summary_of
 from recommender.decisions.texts.notes import note_of
 from recommender.decisions.texts.record_texts import log_fields
 from recommender.kinds.table import kind_named
-from recommender.running.due_targets import DueTargets
+from recommender.running.due_targets import MOST_OBJECT_LOOK_UPS, DueTargets
 
 if TYPE_CHECKING:
     import threading
@@ -137,6 +137,7 @@ class Runner:
     def __init__(self, parts: RunnerServices) -> None:
         self._parts = parts
         self._due_targets = DueTargets()
+        self._object_targets = DueTargets(MOST_OBJECT_LOOK_UPS)
         self._last: dict[str, tuple[object, ...]] = {}
         """The last log line of each recommendation."""
         self._decided = -math.inf
@@ -165,12 +166,15 @@ class Runner:
         inputs = parts.gatherer.gather(self._look_ups(plan), seconds)
         now = parts.clock.wall()
         fresh_seconds = plan.configuration.stale_after_seconds
-        inputs = replace(inputs, targets=self._due_targets.looked_up(inputs.targets, now, fresh_seconds))
+        found = self._due_targets.looked_up(inputs.targets, now, fresh_seconds)
+        inputs = replace(inputs, targets=self._object_targets.looked_up(found, now, fresh_seconds))
         self._decided = parts.clock.monotonic()
         decided = parts.decisions.decided(plan, inputs, now)
-        if parts.plan().configuration != plan.configuration:
+        unchanged = unchanged_names(plan.configuration, parts.plan().configuration)
+        if unchanged is None:
             # The next poll follows at once; a target that is not listed any more must not be scaled by this one.
             return
+        decided = [each for each in decided if each.name in unchanged]
         # The leadership may have ended while inputs were gathered.
         if not parts.leadership.is_leader():
             self._follow()
@@ -193,8 +197,10 @@ class Runner:
         for each in decided:
             if each.memory is not None:
                 parts.memories.remember(each.name, each.memory)
+        parts.memories.keep_objects(plan.configuration.object_names)
         scaling = {each.policy.name for each in plan.configuration.recommendations if _scales(each)}
         self._due_targets.decided(record for record in records if record.name in scaling)
+        self._object_targets.sized(records)
         parts.effects.act(plan.configuration, decisions, now)
         self._log_changes(records)
         failures = sum(record.status is Status.ERROR for record in records)
@@ -208,8 +214,10 @@ class Runner:
         return now + seconds_to_next_poll(interval_ends - now, self._again - clock.wall(), now - self._decided)
 
     def _look_ups(self, plan: PollPlan) -> LookUps:
-        """Return what is looked up now: with forEach and the output scale, some of the targets of the last poll."""
-        return replace(plan.look_ups, targets=plan.look_ups.targets | self._due_targets.chosen())
+        """Return what is looked up now: of many targets of forEach and of objects some in each poll."""
+        self._object_targets.follow(plan.object_targets)
+        in_turn = self._due_targets.chosen() | self._object_targets.chosen()
+        return replace(plan.look_ups, targets=plan.look_ups.targets | in_turn)
 
     def _follow(self) -> None:
         """Publish that another process leads, and forget what it will change."""
@@ -234,6 +242,8 @@ class Runner:
             # Lines for thousands of targets would be read by nobody: one for all of them, when what is wrong changes.
             summary = summary_of(group)
             self._log_change(f"{name}/forEach", summary.facts, summary.worst, summary.log_fields(name))
+        names = {record.name for record in records}
+        self._last = {key: facts for key, facts in self._last.items() if key.removesuffix("/forEach") in names}
 
     def _log_change(
         self,
@@ -260,6 +270,24 @@ class Runner:
                 stop.wait(min(COLLECT_SECONDS, max(0.0, until - self._parts.clock.monotonic())))
                 self._parts.wake.clear()
                 return
+
+
+def unchanged_names(before: Configuration, now: Configuration) -> frozenset[str] | None:
+    """Return the recommendations for which decisions of the former configuration still count; None if none does.
+
+    A change of the file ends a poll. Objects change at any time, so they end nothing but the decisions about them.
+    """
+    if before is now:
+        return frozenset(each.policy.name for each in now.recommendations)
+    if _of_file(before) != _of_file(now):
+        return None
+    former = {each.policy.name: each for each in before.recommendations}
+    return frozenset(each.policy.name for each in now.recommendations if former.get(each.policy.name) == each)
+
+
+def _of_file(configuration: Configuration) -> Configuration:
+    entries = tuple(each for each in configuration.recommendations if not each.policy.namespace)
+    return replace(configuration, recommendations=entries, object_names=None)
 
 
 def _scales(recommendation: Recommendation) -> bool:

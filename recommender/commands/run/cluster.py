@@ -15,8 +15,10 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.commands.run.environment import RunEnvironment
+from recommender.commands.run.followed_objects import StatusAccess, follow_objects
 from recommender.commands.run.leading import TIMING, Candidate, begin_election
 from recommender.configuration.needs import needs_of_one
+from recommender.outputs.event_limits import EventLimits
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.scale import ScaleHooks, ScaleWriter, longest_fenced_write_seconds
@@ -87,6 +89,8 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
             _Writing(writes, resolve, fence, memories, lookups, objects, partial(watch.state, with_pods=False)),
         )
 
+    status = StatusAccess(objects, fence) if settings.writes else None
+
     def change(plan: PollPlan) -> None:
         watch.change(plan.needs)
         if writing is not None:
@@ -101,6 +105,9 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
         effects=writing or HistoryAlone(parts.history),
         change=change,
         has_tried_lists=watch.has_tried_lists,
+        follow_objects=partial(
+            follow_objects, client, context.tasks, WatchSettings(pace=parts.pace, telemetry=parts.watches), status
+        ),
     )
 
 
@@ -157,16 +164,17 @@ class _Writing:
 def _effects(context: WorkerContext, parts: SharedServices, writing: _Writing) -> ClusterEffects:
     events = EventWriter(writing.objects, writing.lookups.uid, parts.telemetry.event, clock=parts.clock)
     context.tasks.running("events", lambda stop: events.run(stop.event))
+    limits = EventLimits(parts.telemetry.event, parts.clock)
     hooks = ScaleHooks(
         before_write=lambda wish: writing.memories.store_now(wish.recommendation, wish.target),
         count=parts.telemetry.scale_call,
-        on_result=partial(_announce, events),
+        on_result=partial(_announce, events, limits),
     )
     writer = ScaleWriter(writing.objects, writing.resolve, writing.fence, hooks)
 
     def group_written(outcome: ScaleOutcome) -> None:
         parts.size_writes.note(outcome)
-        _announce(events, outcome)
+        _announce(events, limits, outcome)
 
     groups = ScaleWriter(
         writing.objects,
@@ -179,7 +187,7 @@ def _effects(context: WorkerContext, parts: SharedServices, writing: _Writing) -
 
     def buffer_written(outcome: ScaleOutcome) -> None:
         withdrawals.note(outcome)
-        _announce(events, outcome)
+        _announce(events, limits, outcome)
 
     def before_buffer(wish: Wish) -> bool:
         # A former size that is put back starts nothing, and its recommendation may have no memory any more.
@@ -211,7 +219,7 @@ def _effects(context: WorkerContext, parts: SharedServices, writing: _Writing) -
     # The last callback runs first: no write may begin once the Lease is being released.
     context.on_stopping(writer.clear)
     context.on_stopping(size_writers.clear)
-    return ClusterEffects(writer, events, parts.history, size_writers)
+    return ClusterEffects(writer, events, parts.history, size_writers, limits)
 
 
 def _removals(parts: SharedServices, writing: _Writing, events: EventWriter) -> NodeRemovals:
@@ -230,9 +238,9 @@ def _removals(parts: SharedServices, writing: _Writing, events: EventWriter) -> 
     )
 
 
-def _announce(events: EventWriter, outcome: ScaleOutcome) -> None:
+def _announce(events: EventWriter, limits: EventLimits, outcome: ScaleOutcome) -> None:
     event = event_of_scale_call(outcome)
-    if event is not None:
+    if event is not None and limits.permits(outcome.wish.recommendation):
         events.add(event)
 
 

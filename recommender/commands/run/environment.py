@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recommender.commands.run.followed_objects import without_objects
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from recommender.commands.run.followed_objects import FollowedObjects
     from recommender.running.gathering import ConfigMapInput, ReadCluster, ReadTargets
     from recommender.running.leadership import Leadership
     from recommender.running.memory.memories import Memories
+    from recommender.running.objects.object_configuration import ObjectConfigurations
     from recommender.running.plans import PollPlan
     from recommender.running.runner import Effects
 
@@ -29,3 +33,5 @@ class RunEnvironment:
     """Follows a changed configuration."""
     has_tried_lists: Callable[[], bool]
     """Whether the first list of every kind has arrived or failed."""
+    follow_objects: Callable[[ObjectConfigurations], FollowedObjects] = without_objects
+    """Lets objects of the kind Recommendation count."""

@@ -24,6 +24,7 @@ from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.run.cluster import cluster_environment
 from recommender.commands.run.folder import folder_environment
+from recommender.commands.run.followed_objects import without_objects
 from recommender.commands.run.shared_services import SharedServices
 from recommender.configuration.reading import ConfigurationFileError
 from recommender.decisions.policy_settings import Output
@@ -32,14 +33,16 @@ from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader
+from recommender.running.fair_threads import FairThreads
 from recommender.running.gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.history_cache import HistoryCache
 from recommender.running.loads.load_service import LoadService
+from recommender.running.objects.object_configuration import ObjectConfigurations
 from recommender.running.plans import plan_of
 from recommender.running.poll_decisions import PollDecisions
 from recommender.running.query_values import QueryValues
 from recommender.running.recorder import RECORD_SECONDS, ClusterRecorder
-from recommender.running.runner import Latest, Runner, RunnerServices
+from recommender.running.runner import Latest, Runner, RunnerServices, unchanged_names
 from recommender.running.sizes.background import SizesInBackground, SizingServices
 from recommender.running.sizes.needs import FollowedNeeds
 from recommender.running.sizes.plugins import PluginHosts
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from recommender.commands.run.environment import RunEnvironment
     from recommender.commands.run.run_settings import RunSettings
     from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.publication import Publication
     from recommender.running.configuration_sources import ConfigurationSource
     from recommender.running.plans import PollPlan
 
@@ -60,6 +64,8 @@ _log = logging.getLogger(__name__)
 
 LOOK_UP_THREADS = 6
 SLOW_LOOK_UP_THREADS = 3
+LOOK_UPS_OF_A_NAMESPACE = 2
+"""Queries of the objects of one namespace at once."""
 SIZE_THREADS = 2
 """Decisions of huge clusters at once: each is busy for seconds, and one thread runs at a time."""
 QUERY_SECONDS = 5.0
@@ -70,11 +76,21 @@ READY_WITHOUT_LISTS_SECONDS = 10.0
 
 def make_worker(settings: RunSettings, source: ConfigurationSource, context: WorkerContext) -> WsgiApp:
     """Build the worker and start its tasks; raises StartError."""
+    has_objects = source.current.objects.enabled and settings.objects.files is None
     plans = Plans(source.current)
     environment, parts = _surroundings(settings, context, plans)
+    followed = without_objects()
+    if has_objects:
+        source = objects = ObjectConfigurations(source)
+        followed = environment.follow_objects(objects)
     queries = _queries(source.current, context, parts.pace)
     metrics = RecommendationMetrics(environment.leadership.is_leader, all_kinds())
-    latest = Latest(metrics.publish)
+
+    def publish(publication: Publication) -> None:
+        metrics.publish(publication)
+        followed.publish(publication)
+
+    latest = Latest(publish)
     children = Children(context.registry, METRICS_PREFIX, most=1)
     context.on_stopping(children.close)
     loads = LoadService(queries, source.current.state, context.registry, parts.clock, children.run)
@@ -86,28 +102,21 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         environment.targets,
         loads.load,
     )
-    runner = Runner(
-        RunnerServices(
-            plan=plans.current,
-            gatherer=Gatherer(sources, _threads("query"), _threads("ConfigMap"), load_threads=_threads("load")),
-            leadership=environment.leadership,
-            decisions=PollDecisions(
-                environment.memories, parts.telemetry, parts.clock, _sizes(settings, context, parts)
-            ),
-            memories=environment.memories,
-            effects=environment.effects,
-            latest=latest,
-            telemetry=parts.telemetry,
-            clock=parts.clock,
-            wake=parts.wake,
-        )
+    gatherer = Gatherer(
+        sources,
+        _threads("query", has_objects=has_objects),
+        _threads("ConfigMap"),
+        load_threads=_threads("load", has_objects=has_objects),
     )
-
+    decisions = PollDecisions(environment.memories, parts.telemetry, parts.clock, _sizes(settings, context, parts))
+    runner = _runner(plans, gatherer, decisions, environment, parts, latest)
     _show_scale_calls(source.current, parts.telemetry)
     at_start = source.current
 
     def replace(configuration: Configuration) -> None:
-        warn_of_restart(at_start, configuration)
+        if unchanged_names(plans.current().configuration, configuration) is None:
+            # Not whenever an object changes.
+            warn_of_restart(at_start, configuration)
         plans.replace(configuration)
         _show_scale_calls(configuration, parts.telemetry)
         queries.use(configuration.prometheus)
@@ -116,6 +125,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         parts.wake.set()
 
     source.on_change(replace)
+    followed.start()
     context.add_metrics(metrics.text)
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
     _be_ready(context, environment)
@@ -127,6 +137,30 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     recorder = ClusterRecorder(environment.cluster, at_start.state / "recording", parts.pace, parts.clock)
     _keep_recording(recorder, plans, context)
     return _page(settings, context, environment, parts, latest)
+
+
+def _runner(
+    plans: Plans,
+    gatherer: Gatherer,
+    decisions: PollDecisions,
+    environment: RunEnvironment,
+    parts: SharedServices,
+    latest: Latest,
+) -> Runner:
+    return Runner(
+        RunnerServices(
+            plan=plans.current,
+            gatherer=gatherer,
+            leadership=environment.leadership,
+            decisions=decisions,
+            memories=environment.memories,
+            effects=environment.effects,
+            latest=latest,
+            telemetry=parts.telemetry,
+            clock=parts.clock,
+            wake=parts.wake,
+        )
+    )
 
 
 def _keep_recording(recorder: ClusterRecorder, plans: Plans, context: WorkerContext) -> None:
@@ -215,6 +249,7 @@ def warn_of_restart(at_start: Configuration, now: Configuration) -> None:
     read_once = {
         "leaderElection": at_start.leader_election != now.leader_election,
         "listen": at_start.listen != now.listen,
+        "recommendationObjects.enabled": at_start.objects.enabled != now.objects.enabled,
         "state": at_start.state != now.state,
     }
     keys = [key for key, has_changed in read_once.items() if has_changed]
@@ -224,9 +259,12 @@ def warn_of_restart(at_start: Configuration, now: Configuration) -> None:
         )
 
 
-def _threads(what: str) -> LookUpThreads:
+def _threads(what: str, *, has_objects: bool = False) -> LookUpThreads:
     usual, slow = DaemonThreads(what, LOOK_UP_THREADS), DaemonThreads(f"slow {what}", SLOW_LOOK_UP_THREADS)
-    return LookUpThreads(usual.submit, slow.submit)
+    if not has_objects:
+        return LookUpThreads(usual.submit, slow.submit)
+    fair = FairThreads(f"{what} of objects", LOOK_UP_THREADS, LOOK_UPS_OF_A_NAMESPACE)
+    return LookUpThreads(usual.submit, slow.submit, fair.submit)
 
 
 def _queries(configuration: Configuration, context: WorkerContext, pace: Pace) -> QueryValues:
@@ -240,7 +278,7 @@ def _queries(configuration: Configuration, context: WorkerContext, pace: Pace) -
 def _show_scale_calls(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:
     """Start the counters of scale calls at 0, so that a rate shows the first call."""
     for recommendation in configuration.recommendations:
-        if Output.SCALE in recommendation.policy.outputs:
+        if Output.SCALE in recommendation.policy.outputs and not recommendation.policy.namespace:
             telemetry.scale_output_added(recommendation.policy.name)
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import msgspec
@@ -105,6 +106,11 @@ class LoadFiles:
             return False
         self._states.recovered("write", "the histories of loads are written again")
         return True
+
+    def remove(self, name: str) -> None:
+        """Delete the file of a recommendation that will not come back. A failure costs room alone."""
+        with suppress(OSError):
+            self._path(name).unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{stored_name(name)}.load"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -114,6 +115,11 @@ class LearnedFiles:
             self._states.failed("write", f"{message}: a restart compares the models anew", level=logging.WARNING)
         else:
             self._states.recovered("write", "the choices of models are written again")
+
+    def remove(self, name: str) -> None:
+        """Delete the file of a recommendation that will not come back. A failure costs room alone."""
+        with suppress(OSError):
+            self._path(name).unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{stored_name(name)}.verdicts.json"

@@ -25,6 +25,8 @@ class LoadNeed:
     poll_interval_seconds: float
     is_published: bool = True
     """Whether an HPA acts on the value, which takes its sync period more."""
+    namespace: str = ""
+    """The namespace of its object; empty for an entry of the file."""
     source: str = ""
     """Which Prometheus is asked, and as which tenant: the past of another one is that of another load."""
 
@@ -57,9 +59,10 @@ class LoadNeed:
 def load_needs_of(configuration: Configuration) -> frozenset[LoadNeed]:
     """Return the loads that a configuration asks for."""
     source = "" if configuration.prometheus is None else source_of(configuration.prometheus)
+    namespaces = {each.policy.name: each.policy.namespace for each in configuration.recommendations}
     published = {each.policy.name for each in configuration.recommendations if Output.METRIC in each.policy.outputs}
     return frozenset(
-        LoadNeed(name, settings, configuration.poll_interval_seconds, name in published, source)
+        LoadNeed(name, settings, configuration.poll_interval_seconds, name in published, namespaces[name], source)
         for name, settings in predictive_settings(configuration.recommendations).items()
         if settings.load
     )

@@ -37,9 +37,11 @@ class RunningLoadService:
     ) -> None:
         telemetry = LoadTelemetry(registry)
         self.book = LearnedModels()
-        self.histories = HistoryKeeper(queries.client, LoadFiles(state / FOLDER), telemetry, clock)
+        self._files = LoadFiles(state / FOLDER)
+        self.histories = HistoryKeeper(queries.client, self._files, telemetry, clock)
         self._predictor = Predictor(self.book)
         self._delays = DelayMeter()
+        self._of_objects: frozenset[str] = frozenset()
         self.source = LoadSource(queries, self.histories, self._delays, self._predictor, telemetry)
 
         self._stored = LearnedFiles(state / FOLDER, clock.wall)
@@ -52,6 +54,11 @@ class RunningLoadService:
         self.book.keep(names)
         self._predictor.keep(names)
         self._delays.keep(names)
+        for gone in self._of_objects - names:
+            # Objects come and go: what they leave behind would fill the disk.
+            self._files.remove(gone)
+            self._stored.remove(gone)
+        self._of_objects = frozenset(need.name for need in needs if need.namespace)
         for need in needs:
             if self.book.get(need) is None and (verdicts := self._stored.restore(need)):
                 self.book.put(need, Learned(task_of(need, self._delays.delays(need)), verdicts=verdicts))

@@ -8,12 +8,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from recommender.decisions.memory import Memory
+from recommender.decisions.object_names import object_namespace
+from recommender.running.memory.object_memories import ObjectMemories
 from recommender.running.memory.significant_changes import changed_enough_to_write
 from recommender.running.memory.store import MemoryStore, MemoryUnavailableError, ShardStore, StoredMemory
 from recommender.running.memory.target_memories import TargetMemories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from recommender.decisions.record import TargetReference
 
@@ -37,6 +39,7 @@ class Memories:
         self._tried_at: dict[str, float] = {}
         """When each memory was last read, or when that was last tried."""
         self._read_until = math.inf
+        self._objects = ObjectMemories(self._targets)
 
     def begin(
         self, names: Sequence[str], seconds: float, shards: Mapping[str, int] = MappingProxyType({})
@@ -49,6 +52,7 @@ class Memories:
         """
         self._read_until = self._clock() + seconds
         self._shards = dict(shards)
+        self._objects.begin()
         return tuple(sorted(names, key=lambda name: self._tried_at.get(name, -math.inf)))
 
     def load(self, name: str) -> Memory:
@@ -56,6 +60,8 @@ class Memories:
 
         Raises MemoryUnavailableError.
         """
+        if object_namespace(name):
+            return self._objects.load(name, self._read_until)
         shards = self._shards.get(name)
         if shards is not None:
             if self._targets.needs_load(name):
@@ -72,7 +78,13 @@ class Memories:
         return self._memories[name]
 
     def remember(self, name: str, memory: Memory) -> None:
-        """Replace the memory of a recommendation that has been loaded; it is stored if that is worth a write."""
+        """Replace the memory of a recommendation that has been loaded; it is stored if that is worth a write.
+
+        That of an object is stored by `keep_objects`.
+        """
+        if object_namespace(name):
+            self._objects.remember(name, memory)
+            return
         shards = self._shards.get(name)
         if shards is not None:
             self._targets.remember(name, memory)
@@ -84,11 +96,17 @@ class Memories:
         if (saved is None or changed_enough_to_write(saved, memory)) and self._store.save(name, memory, urgent=False):
             self._saved[name] = memory
 
+    def keep_objects(self, names: Collection[str] | None) -> None:
+        """Store what is remembered of objects, and forget objects that are not among these; None: nobody knows them."""
+        self._objects.keep(names)
+
     def store_now(self, name: str, target: TargetReference) -> bool:
         """Store the memory of a recommendation, or with `forEach` of a target, at once; returns whether it is stored.
 
         To be called before a scale call of the target, which starts what the memory counts.
         """
+        if object_namespace(name):
+            return self._objects.store_now(name, target)
         if name in self._shards:
             return self._targets.store_now(name, target)
         memory = self._memories.get(name)
@@ -106,4 +124,5 @@ class Memories:
     def forget(self) -> None:
         """Forget everything: another process leads and will change what is stored."""
         self._memories, self._saved = {}, {}
+        self._objects.forget()
         self._targets.forget()

@@ -1,0 +1,66 @@
+"""Starts what follows objects of the kind Recommendation, and what writes their statuses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.running.objects.object_watch import object_watch
+from recommender.running.objects.status_writer import StatusWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.service.runtime.tasks import Tasks
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+    from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
+    from recommender.decisions.publication import Publication
+    from recommender.running.objects.object_configuration import ObjectConfigurations
+
+
+@dataclass(frozen=True, slots=True)
+class StatusAccess:
+    """What a process needs that writes statuses."""
+
+    objects: ObjectClient
+    fence: Fence
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedObjects:
+    """What a worker does with objects."""
+
+    publish: Callable[[Publication], None]
+    """Takes publications, of which statuses are made."""
+    start: Callable[[], None]
+    """Starts the tasks, when everything is ready for changes."""
+
+
+def without_objects(_source: ObjectConfigurations | None = None) -> FollowedObjects:
+    """Return what a process does that follows no objects, or has no cluster: nothing."""
+    return FollowedObjects(lambda _publication: None, lambda: None)
+
+
+def follow_objects(
+    client: KubernetesClient,
+    tasks: Tasks,
+    watches: WatchSettings,
+    status: StatusAccess | None,
+    source: ObjectConfigurations,
+) -> FollowedObjects:
+    """Return what follows objects and writes their statuses; without `status` none is written."""
+    watch = object_watch(client, watches, source.changed)
+    source.connect(watch.known)
+    writer = None
+    if status is not None:
+        writer = StatusWriter(status.objects, status.fence, lambda: source.admission, watch.known)
+        source.on_admission(writer.reconfigured)
+
+    def start() -> None:
+        tasks.running("watch recommendations", lambda stop: watch.run(stop.event), reads_only=True)
+        tasks.running("recommendation objects", lambda stop: source.run(stop.event))
+        if writer is not None:
+            tasks.running("statuses of objects", lambda stop: writer.run(stop.event))
+
+    return FollowedObjects((lambda _publication: None) if writer is None else writer.publish, start)

@@ -1,0 +1,42 @@
+"""How many events the objects of a namespace may cause, so that those of others are not dropped for them."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.rate_limit import RateLimit
+from recommender.decisions.object_names import object_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BURST: Final = 10
+PER_SECOND: Final = 0.1
+_MOST_NAMESPACES: Final = 10_000
+
+
+class EventLimits:
+    """Limits the events of objects by namespace; those of the file are not limited. For any number of threads."""
+
+    def __init__(self, count: Callable[[str], None], clock: Clock = Clock()) -> None:  # noqa: B008 - immutable
+        """`count` is called with `dropped` for each event that is too many."""
+        self._count = count
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._limits: dict[str, RateLimit] = {}
+
+    def permits(self, recommendation: str) -> bool:
+        """Return whether a further event of a recommendation may be written."""
+        namespace = object_namespace(recommendation)
+        if not namespace:
+            return True
+        with self._lock:
+            if namespace not in self._limits and len(self._limits) >= _MOST_NAMESPACES:
+                self._limits.clear()
+            limit = self._limits.setdefault(namespace, RateLimit(PER_SECOND, BURST, clock=self._clock.monotonic))
+        is_permitted = limit.take(0.0)
+        if not is_permitted:
+            self._count("dropped")
+        return is_permitted

@@ -1,0 +1,194 @@
+"""Writes the status of objects of the kind Recommendation: by the leader alone, on a change alone, at a limited rate.
+
+    writer = StatusWriter(objects.apply, fence, source, watch.known)
+    tasks.running("statuses", lambda stop: writer.run(stop.event))
+    latest = Latest(writer.publish)
+
+A status is applied by server-side apply with a field manager of this program, and names the UID of the object: it never
+makes an object, nor reaches another one of the same name. What another client writes into a status stays until this
+program's own view changes, so there is no fight.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.sources.kubernetes.errors import (
+    ConflictError,
+    FencedError,
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+)
+from adapter.foundation.time.clock import Clock
+from adapter.foundation.time.rate_limit import RateLimit
+from recommender.configuration.objects.definition import VERSION
+from recommender.configuration.objects.object_reading import GROUP, KIND, PLURAL
+from recommender.decisions.publication import Publication
+from recommender.decisions.summary import grouped
+from recommender.running.objects.object_status import decided_status, is_urgent, refused_status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.sources.kubernetes.writing import Fence
+    from recommender.configuration.objects.admission import Admission
+    from recommender.configuration.objects.object_reading import RecommendationObject
+
+_log = logging.getLogger(__name__)
+
+MANAGER: Final = "tidewatch-recommender"
+CALM_SECONDS: Final = 30.0
+"""Between two writes of one status of which only texts and steps have changed."""
+_PER_SECOND: Final = 20.0
+_BURST: Final = 40
+_RETRY_SECONDS: Final = 30.0
+"""After a write that failed. One that cannot succeed costs one call in that time."""
+_LOOP_SECONDS: Final = 1.0
+
+
+class StatusClient(Protocol):
+    """The requests to the API server (`writing.ObjectClient`)."""
+
+    def apply(self, path: str, document: Mapping[str, Any], manager: str, fence: Fence) -> dict[str, Any]:
+        """Apply the fields of a document as those of a field manager."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What was written last."""
+
+    uid: str
+    status: Mapping[str, Any]
+    time: float
+    """By the monotonic clock; of a write that failed, too."""
+    failed: bool = False
+
+
+class StatusWriter:
+    """Writes statuses. `publish` is for one thread, `run` for another."""
+
+    def __init__(
+        self,
+        client: StatusClient,
+        fence: Fence,
+        admission: Callable[[], Admission],
+        known: Callable[[], Mapping[str, RecommendationObject] | None],
+        *,
+        clock: Clock = Clock(),  # noqa: B008 - immutable
+    ) -> None:
+        """`known` returns the objects with the statuses that they have now."""
+        self._client = client
+        self._fence = fence
+        self._admission = admission
+        self._known = known
+        self._clock = clock
+        self._publication = Publication()
+        self._wake = threading.Event()
+        self._rate = RateLimit(_PER_SECOND, _BURST, clock=clock.monotonic)
+        self._written: dict[str, _Written] = {}
+        self._is_new = False
+        self._waiting: dict[str, tuple[RecommendationObject, dict[str, Any]]] = {}
+        """Statuses of the last publication that differ from what was written."""
+        self._states = StateLog(_log)
+
+    def publish(self, publication: Publication) -> None:
+        """Take the result of a poll; its statuses are written soon. Never waits."""
+        self._publication = publication
+        self._is_new = True
+        self._wake.set()
+
+    def reconfigured(self) -> None:
+        """Note that objects have changed: the last records may be about former ones. For any thread."""
+        self._publication = replace(self._publication, records=())
+        self._is_new = True
+        self._wake.set()
+
+    def run(self, stop: threading.Event) -> None:
+        """Write what has changed, until the stop."""
+        while not stop.is_set():
+            self._wake.wait(_LOOP_SECONDS)
+            self._wake.clear()
+            self.write_due()
+
+    def write_due(self) -> None:
+        """Write what has changed, as far as the rate allows: values and conditions first, then what waited longest."""
+        # In this order: what is published meanwhile is new at the next look.
+        is_new, self._is_new = self._is_new, False
+        publication, known = self._publication, self._known()
+        if not publication.leads or known is None:
+            # Another leader writes them: what the objects have is what the next status goes on from.
+            self._written.clear()
+            self._waiting.clear()
+            return
+        if is_new:
+            self._written = {key: each for key, each in self._written.items() if key in known}
+            self._waiting = self._wanted(publication, known)
+        due = []
+        for key, (about, status) in self._waiting.items():
+            written = self._written.get(key)
+            urgent = written is None or is_urgent(written.status, status)
+            since = float("inf") if written is None else self._clock.monotonic() - written.time
+            least = _RETRY_SECONDS if written is not None and written.failed else 0.0 if urgent else CALM_SECONDS
+            if since >= least:
+                due.append((not urgent, -since, key, about, status))
+        for _, _, key, about, status in sorted(due, key=lambda each: each[:3]):
+            if not self._rate.take(0.0):
+                # The rest is due at the next look.
+                return
+            self._write(about, status)
+            if not self._written[key].failed:
+                del self._waiting[key]
+
+    def _wanted(
+        self, publication: Publication, known: Mapping[str, RecommendationObject]
+    ) -> dict[str, tuple[RecommendationObject, dict[str, Any]]]:
+        """Return the objects whose status is to be another one, each as it was decided about."""
+        admission, now = self._admission(), self._clock.wall()
+        policies = {each.policy.name: each.policy for each in admission.configuration.recommendations}
+        records = grouped(each for each in publication.records if each.name in admission.objects)
+        found = {}
+        for key, about in admission.objects.items():
+            present = known.get(key)
+            if present is None or present.uid != about.uid:
+                continue
+            written = self._written.get(key)
+            before = written.status if written is not None and written.uid == about.uid else present.status
+            former = replace(about, status=before)
+            if (refusal := admission.refusals.get(key)) is not None:
+                status = refused_status(former, refusal, now)
+            elif key in policies and key in records:
+                status = decided_status(former, policies[key], records[key], now)
+            else:
+                continue
+            failed = written is not None and written.failed
+            if failed or status != before:
+                found[key] = former, status
+        return found
+
+    def _write(self, about: RecommendationObject, status: dict[str, Any]) -> None:
+        collection = f"/apis/{GROUP}/{VERSION}/namespaces/{about.namespace}/{PLURAL}"
+        metadata = {"name": about.name, "namespace": about.namespace, "uid": about.uid}
+        document = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": metadata, "status": status}
+        failed = True
+        try:
+            self._client.apply(f"{collection}/{about.name}/status", document, MANAGER, self._fence)
+        except (NotFoundError, ConflictError, FencedError):
+            # It is gone, or another object of the same name; or this process no longer leads.
+            pass
+        except ForbiddenError as error:
+            message = "statuses of objects cannot be written: allow patch of recommendations/status"
+            self._states.failed("forbidden", message, level=logging.WARNING, error=str(error))
+        except KubernetesError as error:
+            message = f"the status of {KIND} {about.key} cannot be written, will retry"
+            self._states.failed(about.key, message, level=logging.WARNING, error=str(error))
+        else:
+            failed = False
+            self._states.recovered("forbidden", "statuses of objects can be written now")
+            self._states.recovered(about.key, f"the status of {KIND} {about.key} is written again")
+        self._written[about.key] = _Written(about.uid, status, self._clock.monotonic(), failed)

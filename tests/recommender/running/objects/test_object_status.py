@@ -1,0 +1,136 @@
+"""The status of an object: conditions, value and steps, and times that change only with what they are about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from recommender.configuration.objects.object_reading import ObjectRefusal
+from recommender.decisions.policy_settings import Output, RecommendationPolicy
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
+from recommender.running.objects.object_status import decided_status, is_urgent, refused_status
+from tests.recommender.configuration.objects.objects import made
+
+NOW: Final = 1_767_225_600.0
+LATER: Final = NOW + 60
+WEB: Final = TargetReference("apps/v1", "Deployment", "shop", "web")
+POLICY: Final = RecommendationPolicy("shop/web", "proportional", (WEB,), frozenset({Output.SCALE}), namespace="shop")
+OUTCOME: Final = TargetOutcome(WEB, 2, TargetAction.SCALE, recommended_replicas=3)
+RECORD: Final = Record(
+    "shop/web",
+    "proportional",
+    NOW,
+    Status.OK,
+    "nodes count",
+    replicas=3,
+    steps=(Step("linear/nodes", 3, "ceil(9 / 4)"),),
+    binding="linear/nodes",
+    targets=(OUTCOME,),
+)
+
+
+def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+
+
+def of(record: Record, policy: RecommendationPolicy = POLICY) -> dict[str, tuple[str, str]]:
+    return conditions(decided_status(made(), policy, [record], NOW))
+
+
+def test_a_value_is_shown_with_the_step_that_decided_it() -> None:
+    status = decided_status(made(), POLICY, [RECORD], NOW)
+    assert {key: status[key] for key in ("status", "value", "now", "decidedBy", "observedGeneration")} == {
+        "status": "ok",
+        "value": 3,
+        "now": 2,
+        "decidedBy": "linear/nodes",
+        "observedGeneration": 1,
+    }
+    assert status["steps"] == [{"step": "linear/nodes", "value": 3, "detail": "ceil(9 / 4)"}]
+    assert status["targets"][0]["currentReplicas"] == 2
+    assert status["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+    assert conditions(status) == {
+        "Ready": ("True", "Recommended"),
+        "Acting": ("True", "Scaling"),
+        "Refused": ("False", "Accepted"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("record", "ready", "acting"),
+    [
+        (replace(RECORD, status=Status.HELD), ("True", "Held"), ("False", "Held")),
+        (replace(RECORD, status=Status.STALE, replicas=None), ("False", "Stale"), ("False", "NoValue")),
+        (replace(RECORD, status=Status.ERROR, replicas=None), ("False", "Error"), ("False", "NoValue")),
+        (
+            replace(RECORD, targets=(replace(OUTCOME, action=TargetAction.REFUSED, owner="HPA"),)),
+            ("True", "Recommended"),
+            ("False", "TargetOwned"),
+        ),
+    ],
+)
+def test_conditions_say_whether_there_is_a_value_and_whether_it_acts(
+    record: Record, ready: tuple[str, str], acting: tuple[str, str]
+) -> None:
+    found = of(record)
+    assert (found["Ready"], found["Acting"]) == (ready, acting)
+
+
+def test_a_value_that_is_only_published_acts_by_its_metric() -> None:
+    assert of(RECORD, replace(POLICY, outputs=frozenset({Output.METRIC})))["Acting"] == ("True", "Published")
+
+
+def test_a_refused_object_has_no_value() -> None:
+    status = refused_status(made(), ObjectRefusal("TargetTaken", "it is taken"), NOW)
+    assert conditions(status) == {
+        "Ready": ("False", "Refused"),
+        "Acting": ("False", "Refused"),
+        "Refused": ("True", "TargetTaken"),
+    }
+    assert (status["status"], status["message"]) == ("refused", "it is taken")
+    assert "value" not in status
+
+
+def test_times_stay_until_what_they_are_about_changes() -> None:
+    first = decided_status(made(), POLICY, [RECORD], NOW)
+    same = decided_status(replace(made(), status=first), POLICY, [RECORD], LATER)
+    assert same == first
+    held = decided_status(replace(made(), status=first), POLICY, [replace(RECORD, status=Status.HELD)], LATER)
+    times = {each["type"]: each["lastTransitionTime"] for each in held["conditions"]}
+    assert times == {
+        "Ready": "2026-01-01T00:00:00Z",
+        "Acting": "2026-01-01T00:01:00Z",
+        "Refused": "2026-01-01T00:00:00Z",
+    }
+    assert held["lastTransitionTime"] == "2026-01-01T00:01:00Z"
+
+
+def test_the_targets_of_series_are_summed_up() -> None:
+    records = [
+        replace(RECORD, each=replace(WEB, name=f"w{place}"), targets=(replace(OUTCOME, target=WEB),))
+        for place in range(30)
+    ]
+    status = decided_status(made(), POLICY, records, NOW)
+    assert (status["value"], status["now"], len(status["targets"])) == (90, 60, 20)
+
+
+@pytest.mark.parametrize(
+    ("after", "urgent"),
+    [
+        (replace(RECORD, message="other"), False),
+        (replace(RECORD, steps=()), False),
+        (replace(RECORD, replicas=4), True),
+        (replace(RECORD, status=Status.HELD), True),
+    ],
+)
+def test_texts_and_steps_can_wait(after: Record, *, urgent: bool) -> None:
+    before = decided_status(made(), POLICY, [RECORD], NOW)
+    assert is_urgent(before, decided_status(made(), POLICY, [after], NOW)) is urgent
+
+
+@pytest.mark.parametrize("status", [{"conditions": "none"}, {"conditions": [1, {}]}, {"lastTransitionTime": None}])
+def test_a_status_that_somebody_has_broken_is_made_anew(status: dict[str, Any]) -> None:
+    found = decided_status(replace(made(), status=status), POLICY, [RECORD], NOW)
+    assert found == decided_status(made(), POLICY, [RECORD], NOW)

@@ -1,0 +1,58 @@
+"""What is known of the objects: nothing before the first list, none where the kind is not installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, NotFoundError
+from recommender.running.objects.object_watch import ObjectWatch
+from tests.recommender.configuration.objects.objects import made
+
+if TYPE_CHECKING:
+    import threading
+
+    from recommender.configuration.objects.object_reading import RecommendationObject
+
+
+@dataclass
+class Reflector:
+    """A watch as it stands at one moment."""
+
+    synced: bool = True
+    began_empty: bool = False
+    refusal: Exception | None = None
+
+    def run(self, stop: threading.Event) -> None:
+        raise AssertionError(f"it is not run: {stop}")
+
+
+@dataclass
+class Store:
+    """Where the watch keeps the objects."""
+
+    known: dict[tuple[str, str], RecommendationObject] = field(default_factory=dict)
+
+
+def known(reflector: Reflector, *objects: RecommendationObject) -> set[str] | None:
+    found = ObjectWatch(reflector, Store({(each.namespace, each.name): each for each in objects})).known()
+    return None if found is None else set(found)
+
+
+def test_all_objects_are_known_by_namespace_and_name() -> None:
+    assert known(Reflector(), made("shop/a"), made("team/a")) == {"shop/a", "team/a"}
+
+
+def test_nothing_is_known_before_the_first_list_and_while_an_empty_one_is_doubted() -> None:
+    assert known(Reflector(synced=False)) is None
+    assert known(Reflector(began_empty=True)) is None
+
+
+def test_where_the_kind_is_not_installed_there_are_no_objects() -> None:
+    assert known(Reflector(synced=False, refusal=NotFoundError("no such kind", 404))) == set()
+
+
+def test_without_the_right_to_watch_what_was_known_stays() -> None:
+    refusal = ForbiddenError("forbidden", 403)
+    assert known(Reflector(refusal=refusal), made("shop/a")) == {"shop/a"}
+    assert known(Reflector(synced=False, refusal=refusal)) is None

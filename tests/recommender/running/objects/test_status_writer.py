@@ -1,0 +1,142 @@
+"""Statuses are written by the leader alone, on a change alone, at a limited rate, and never fought over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.foundation.sources.kubernetes.errors import ConflictError, ForbiddenError, NotFoundError, ServerError
+from adapter.foundation.sources.kubernetes.writing import Fence
+from adapter.foundation.time.clock import Clock
+from recommender.configuration.objects.admission import Admission
+from recommender.configuration.objects.object_reading import ObjectRefusal, RecommendationObject
+from recommender.configuration.recommender_configuration import Configuration
+from recommender.decisions.publication import Publication
+from recommender.running.objects.status_writer import CALM_SECONDS, MANAGER, StatusWriter
+from tests.recommender.configuration.objects.objects import accepted, linear, made
+from tests.recommender.running.objects.test_object_status import NOW, RECORD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.record import Record
+
+
+@dataclass
+class World:
+    """An API server, a clock, and the objects of a leader."""
+
+    seconds: float = 1000.0
+    objects: dict[str, RecommendationObject] = field(default_factory=lambda: {"shop/web": made()})
+    refusals: dict[str, ObjectRefusal] = field(default_factory=dict)
+    fails: Exception | None = None
+    calls: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.known: dict[str, RecommendationObject] | None = dict(self.objects)
+        clock = Clock(monotonic=lambda: self.seconds, wall=lambda: NOW + self.seconds - 1000.0)
+        self.writer = StatusWriter(self, Fence(1.0, lambda _: True), self._admission, lambda: self.known, clock=clock)
+
+    def apply(self, path: str, document: Mapping[str, Any], manager: str, fence: Fence) -> dict[str, Any]:
+        assert manager == MANAGER
+        assert fence.seconds == 1.0
+        self.calls.append((path, document))
+        if self.fails is not None:
+            raise self.fails
+        return {}
+
+    def _admission(self) -> Admission:
+        counting = tuple(accepted(linear(), key) for key in self.objects if key not in self.refusals)
+        return Admission(Configuration(recommendations=counting), self.objects, self.refusals)
+
+    def poll(self, *records: Record, after: float = 10.0, leads: bool = True) -> int:
+        """Return how many statuses are written after a poll with these records."""
+        self.seconds += after
+        before = len(self.calls)
+        self.writer.publish(Publication(leads=leads, records=records))
+        self.writer.write_due()
+        return len(self.calls) - before
+
+
+def error(kind: type[Exception], code: int) -> Exception:
+    return kind("refused", code)
+
+
+def test_a_status_is_applied_to_the_very_object_and_only_once() -> None:
+    world = World()
+    assert [world.poll(RECORD), world.poll(RECORD), world.poll(RECORD)] == [1, 0, 0]
+    path, document = world.calls[0]
+    assert path == "/apis/tidewatch.io/v1alpha1/namespaces/shop/recommendations/web/status"
+    assert document["metadata"] == {"name": "web", "namespace": "shop", "uid": "uid-shop/web"}
+    assert document["status"]["value"] == 3
+
+
+def test_a_value_is_written_at_once_and_a_text_when_there_is_time() -> None:
+    world = World()
+    world.poll(RECORD)
+    assert world.poll(replace(RECORD, replicas=4), after=1.0) == 1
+    text = replace(RECORD, replicas=4, message="more")
+    assert world.poll(text, after=1.0) == 0
+    assert world.poll(text, after=CALM_SECONDS) == 1
+
+
+def test_a_process_that_does_not_lead_writes_nothing_and_the_next_leader_only_what_differs() -> None:
+    world = World()
+    assert world.poll(RECORD, leads=False) == 0
+    world.poll(RECORD)
+    status = world.calls[0][1]["status"]
+    world.known = {"shop/web": replace(made(), status=status)}
+    assert world.poll(leads=False) == 0
+    assert world.poll(RECORD) == 0
+
+
+def test_what_others_write_into_a_status_stays_until_the_own_view_changes() -> None:
+    world = World()
+    world.poll(RECORD)
+    world.known = {"shop/web": replace(made(), status={"value": 99})}
+    assert world.poll(RECORD) == 0
+    assert world.poll(replace(RECORD, replicas=4)) == 1
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [error(NotFoundError, 404), error(ConflictError, 409), error(ForbiddenError, 403), error(ServerError, 500)],
+)
+def test_a_write_that_fails_is_tried_again_later_and_stops_no_other(failure: Exception) -> None:
+    world = World(objects={"shop/web": made(), "team/a": made("team/a")})
+    world.fails = failure
+    records = (RECORD, replace(RECORD, name="team/a"))
+    assert world.poll(*records) == 2
+    assert world.poll(*records, after=5.0) == 0
+    world.fails = None
+    assert world.poll(*records, after=60.0) == 2
+    assert world.poll(*records) == 0
+
+
+def test_many_statuses_are_written_at_a_limited_rate_until_all_are() -> None:
+    objects = {f"n{place}/web": made(f"n{place}/web") for place in range(100)}
+    world = World(objects=objects)
+    records = [replace(RECORD, name=key) for key in objects]
+    written = [world.poll(*records, after=1.0) for _ in range(5)]
+    assert written == [40, 20, 20, 20, 0]
+
+
+def test_an_object_that_is_gone_or_another_one_gets_no_status() -> None:
+    world = World()
+    world.known = {}
+    assert world.poll(RECORD) == 0
+    world.known = {"shop/web": replace(made(), uid="other")}
+    assert world.poll(RECORD) == 0
+    world.known = None
+    assert world.poll(RECORD) == 0
+
+
+def test_after_a_change_the_records_of_before_say_nothing_but_refusals_do() -> None:
+    world = World(objects={"shop/web": made(), "team/a": made("team/a")})
+    world.writer.publish(Publication(leads=True, records=(RECORD,)))
+    world.refusals["team/a"] = ObjectRefusal("TargetTaken", "it is taken")
+    world.writer.reconfigured()
+    world.writer.write_due()
+    assert [document["metadata"]["name"] for _, document in world.calls] == ["a"]
