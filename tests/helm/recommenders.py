@@ -136,6 +136,20 @@ PROMETHEUS: Final = {"url": "http://prometheus:9090"}
 EVERYTHING: Final = configuration(LINEAR, COUNTED, PARAMETERS, prometheus=PROMETHEUS, state="/var/cache/history")
 WITHOUT_LEASE: Final = configuration(LINEAR, leaderElection={"enabled": False})
 
+OBJECTS: Final[dict[str, Any]] = configuration(
+    LINEAR,
+    recommendationObjects={
+        "enabled": True,
+        "outputs": ["metric", "scale"],
+        "targetKinds": [
+            {"apiVersion": "apps/v1", "kind": "Deployment"},
+            {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"},
+        ],
+        "maxPerNamespace": 5,
+    },
+)
+SIZED_WITH_OBJECTS: Final = SIZED | {"recommendationObjects": {"enabled": True}}
+
 CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "one recommendation": configuration(LINEAR),
     "a text": configuration(LINEAR, state="history"),
@@ -151,7 +165,8 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "an existing ConfigMap": EVERYTHING,
     "an existing ConfigMap without a Lease": WITHOUT_LEASE,
     "an existing ConfigMap with predictions": configuration(EACH, prometheus=PROMETHEUS),
-    "an existing ConfigMap with cluster sizes": SIZED,
+    "an existing ConfigMap with cluster sizes": SIZED_WITH_OBJECTS,
+    "objects of teams": OBJECTS,
 }
 """What the recommender of each case reads."""
 
@@ -190,6 +205,7 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
     "cluster sizes ahead of predictions": {},
     # As a text, in which a key without a value stays.
     "cluster sizes of all namespaces": {"recommender": {"config": yaml.safe_dump(SIZES_OF_TWO_NAMESPACES)}},
+    "objects of teams": {"crds": {"enabled": True}},
     "no recommendation yet": {"metrics": {"podMonitor": {"enabled": True}}},
     "without a Lease": {"recommender": {"replicas": 1}},
     "a Lease elsewhere": {"fullnameOverride": "metrics"},
@@ -242,6 +258,7 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
                 "recommendations": ["machines", "reserve"],
                 "configMaps": [{"namespace": "kube-public", "name": "order"}],
                 "nodes": False,
+                "recommendationObjects": {"enabled": True},
                 "clusterSizes": [
                     {"scale": True, "clusterAPI": {"namespaces": ["default"], "markMachines": True}},
                     {"capacityBuffer": {"namespace": "kube-node-lease", "name": "reserve"}},

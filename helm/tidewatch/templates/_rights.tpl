@@ -27,7 +27,7 @@
 {{- $rbac := .Values.recommender.rbac -}}
 {{- if .Values.recommender.existingConfig -}}
 {{- $lease := dict "enabled" $rbac.lease.enabled "name" $rbac.lease.name "namespace" $rbac.lease.namespace -}}
-{{- dict "targets" $rbac.targets "names" $rbac.recommendations "configMaps" $rbac.configMaps "nodes" $rbac.nodes "counts" $rbac.counts "sizes" $rbac.clusterSizes "lease" $lease | toYaml -}}
+{{- dict "targets" $rbac.targets "names" $rbac.recommendations "configMaps" $rbac.configMaps "nodes" $rbac.nodes "counts" $rbac.counts "sizes" $rbac.clusterSizes "lease" $lease "objects" $rbac.recommendationObjects | toYaml -}}
 {{- else -}}
 {{- $config := include "tidewatch.recommender.config" . | fromYaml -}}
 {{- $targets := list -}}{{- $names := list -}}{{- $configMaps := list -}}{{- $nodes := false -}}{{- $counts := list -}}{{- $sizes := list -}}
@@ -61,7 +61,7 @@
 {{- end -}}
 {{- $election := $config.leaderElection | default dict -}}
 {{- $lease := dict "enabled" (dig "enabled" true $election) "name" ($election.name | default "tidewatch-recommender") "namespace" ($election.namespace | default "") -}}
-{{- dict "targets" $targets "names" $names "configMaps" $configMaps "nodes" $nodes "counts" $counts "sizes" $sizes "lease" $lease | toYaml -}}
+{{- dict "targets" $targets "names" $names "configMaps" $configMaps "nodes" $nodes "counts" $counts "sizes" $sizes "lease" $lease "objects" ($config.recommendationObjects | default dict) | toYaml -}}
 {{- end -}}
 {{- end -}}
 
@@ -104,6 +104,7 @@
 {{- template "tidewatch.addRight" (list $rights (.namespace | default "/") ($isEndpoints | ternary "discovery.k8s.io" "") ($isEndpoints | ternary "endpointslices" .kind) $watch "") -}}
 {{- end -}}
 {{- end -}}
+{{- template "tidewatch.addObjectRights" (list $rights $needs.objects $place $plurals) -}}
 {{- $roles := dict -}}
 {{- range $key := keys $rights | sortAlpha -}}
 {{- $right := index $rights $key -}}
@@ -112,6 +113,30 @@
 {{- $_ := set $roles $right.namespace (append (index $roles $right.namespace | default list) $rule) -}}
 {{- end -}}
 {{- $roles | toYaml -}}
+{{- end -}}
+
+{{/* Adds the rights for objects of the kind Recommendation: (mapping, recommendationObjects of the file, namespace of the memories, plurals). */}}
+{{- define "tidewatch.addObjectRights" -}}
+{{- $rights := index . 0 -}}{{- $objects := index . 1 -}}{{- $place := index . 2 -}}{{- $plurals := index . 3 -}}
+{{- if $objects.enabled -}}
+{{- $keep := list "get" "update" "patch" -}}{{- $watch := list "list" "watch" -}}
+{{- template "tidewatch.addRight" (list $rights "/" "tidewatch.io" "recommendations" $watch "") -}}
+{{- template "tidewatch.addRight" (list $rights "/" "tidewatch.io" "recommendations/status" (list "patch") "") -}}
+{{- template "tidewatch.addRight" (list $rights "/" "" "nodes" $watch "") -}}
+{{- template "tidewatch.addRight" (list $rights "/" "autoscaling" "horizontalpodautoscalers" $watch "") -}}
+{{- template "tidewatch.addRight" (list $rights "/" "" "events" (list "create") "") -}}
+{{- $kinds := list (dict "apiVersion" "apps/v1" "kind" "Deployment") (dict "apiVersion" "apps/v1" "kind" "StatefulSet") -}}
+{{- range hasKey $objects "targetKinds" | ternary $objects.targetKinds $kinds -}}
+{{- $group := contains "/" .apiVersion | ternary (splitList "/" .apiVersion | first) "" -}}
+{{- $plural := index $plurals .kind | default (include "tidewatch.plural" .kind) -}}
+{{- template "tidewatch.addRight" (list $rights "/" $group $plural (list "get") "") -}}
+{{- if has "scale" ($objects.outputs | default list) }}{{ template "tidewatch.addRight" (list $rights "/" $group (printf "%s/scale" $plural) $keep "") }}{{ end -}}
+{{- end -}}
+{{- template "tidewatch.addRight" (list $rights $place "" "configmaps" (list "create") "") -}}
+{{- range until 32 -}}
+{{- template "tidewatch.addRight" (list $rights $place "" "configmaps" $keep (printf "tidewatch-recommender-objects.tidewatch.io-%d" .)) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Adds a right to a mapping: (mapping, namespace, API group, resource, verbs, name of the object or empty for all). */}}

@@ -14,6 +14,7 @@ from adapter.foundation.service.flags.parsing import parse_flags
 from adapter.foundation.service.server.addresses import Address
 from recommender.commands.run.flags import RUN
 from recommender.commands.run.run_settings import server_options
+from recommender.configuration.objects.definition import definition
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
 from recommender.kinds.role_rules import RoleRule
@@ -86,6 +87,23 @@ def test_the_rights_are_those_of_the_configuration_none_too_many_none_missing(re
     given = list(granted(release))
     assert sorted(given) == sorted(one for right in rights for one in single(right))
     assert len(given) == len(set(given))
+
+
+def test_the_kind_of_objects_is_installed_and_writable_for_teams_only_where_it_is_asked_for(
+    release: Release, case: str
+) -> None:
+    is_wanted = case == "objects of teams"
+    kinds = [one for one in release.all("CustomResourceDefinition") if component_of(one) == "recommendations"]
+    assert [one["metadata"]["name"] for one in kinds] == (["recommendations.tidewatch.io"] if is_wanted else [])
+    for one in kinds:
+        assert one["spec"] == definition()["spec"]
+        assert one["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    roles = [one for one in release.all("ClusterRole") if component_of(one) == "recommendations"]
+    assert len(roles) == (2 if is_wanted else 0)
+    for role in roles:
+        writes = {"create", "update", "patch", "delete"} & set(role["rules"][0]["verbs"])
+        grown = {key for key in role["metadata"]["labels"] if "aggregate-to-view" in key}
+        assert bool(writes) is not bool(grown)
 
 
 def test_each_role_is_bound_to_the_recommender_alone(release: Release) -> None:
