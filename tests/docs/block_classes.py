@@ -31,7 +31,12 @@ from adapter.nodes.configuration.reading import read_scheduling
 from adapter.nodes.extender.protocol import decode_args
 from adapter.nodes.hotspots.query import parse_query
 from recommender.commands.main import COMMANDS as RECOMMENDER
+from recommender.configuration.entry import Shared
+from recommender.configuration.objects.object_reading import object_of, read_object
+from recommender.configuration.objects.object_settings import RecommendationObjectSettings
 from recommender.configuration.reading import read_configuration
+from recommender.decisions.policy_settings import Output, Owners
+from recommender.kinds.kind import Recommendation
 from recommender.kubectl.main import COMMANDS as PLUGIN
 from tests.docs.blocks import Block, commands_of
 from tests.docs.metric_rule_schema import VALIDATOR as METRIC_RULES
@@ -141,6 +146,18 @@ def read_by_recommender(block: Block) -> None:
     found = read_configuration(recommender_text(block) or "", block.place)
     assert [str(problem) for each in found.refused for problem in each.problems] == []
     assert found.recommendations
+
+
+def is_object(block: Block) -> bool:
+    return kind_of(block) == "Recommendation"
+
+
+def accepted_beside_the_file(block: Block) -> None:
+    found = object_of(yaml.safe_load(block.text))
+    assert found is not None
+    settings = RecommendationObjectSettings(enabled=True, outputs=frozenset({Output.METRIC, Output.SCALE}))
+    shared = Shared(60.0, Owners(), has_prometheus=True, for_backtest=False)
+    assert isinstance(read_object(found, shared, settings), Recommendation)
 
 
 def is_scheduling(block: Block) -> bool:
@@ -359,6 +376,7 @@ class Class:
 
 CLASSES: Final = (
     Class("recommender", is_recommender, read_by_recommender),
+    Class("object", is_object, accepted_beside_the_file),
     Class("scheduling", is_scheduling, read_by_nodes),
     Class("rules", is_rules, read_as_rules),
     Class("metric rule", is_metric_rule, read_as_metric_rule),
