@@ -43,7 +43,9 @@ class _Dumper(yaml.SafeDumper):
 
 def template(definition: Mapping[str, Any], component: str) -> str:
     """Return the template of a CustomResourceDefinition, which the value `crds.enabled` installs."""
-    spec = yaml.dump({"spec": definition["spec"]}, Dumper=_Dumper, sort_keys=False, width=_CHARACTERS)
+    spec = yaml.dump(
+        {"spec": definition["spec"]}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_CHARACTERS
+    )
     return _TEMPLATE.format(
         version=definition["apiVersion"],
         kind=definition["kind"],

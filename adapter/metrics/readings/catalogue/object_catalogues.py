@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.catalogue.catalogue import Catalogue, narrowed
 from adapter.metrics.readings.catalogue.look_ups import LookUp
-from adapter.metrics.rulebook.objects.verdict import STATES, KnownObject, ObjectRefusal, Reason, TakenName, verdict_of
+from adapter.metrics.rulebook.objects.verdict import STATES, KnownObject, RuleRefusal, Reason, TakenName, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -115,23 +115,23 @@ def _is_in_namespaces(metric: Metric) -> bool:
 
 def _over_quota(
     state: ObjectState, number: int, series: int, metrics: Sequence[Metric], settings: ReadingSettings
-) -> ObjectRefusal | None:
+) -> RuleRefusal | None:
     """Return why a quota of the namespace refuses the object; `number` and `series` are those of the older ones."""
     most = settings.max_rule_objects_per_namespace
     if number >= most:
         message = f"at most {most} MetricRules of a namespace are served, and so many are older: delete some of them"
-        return ObjectRefusal(Reason.TOO_MANY_RULES, message)
+        return RuleRefusal(Reason.TOO_MANY_RULES, message)
     names = len({metric.name for metric in metrics})
     if names > MOST_METRICS:
         message = f"it would serve {names} metrics, but at most {MOST_METRICS} are allowed: narrow `seriesQuery`"
-        return ObjectRefusal(Reason.TOO_MANY_METRICS, message)
+        return RuleRefusal(Reason.TOO_MANY_METRICS, message)
     most = settings.max_series_of_rule_objects_per_namespace
     if series + (state.series or 0) > most:
         message = (
             f"it selects {state.series:,} series, {series:,} are selected by older MetricRules, and a namespace may "
             f"have {most:,}: narrow `seriesQuery`"
         )
-        return ObjectRefusal(Reason.TOO_MANY_SERIES, message)
+        return RuleRefusal(Reason.TOO_MANY_SERIES, message)
     return None
 
 

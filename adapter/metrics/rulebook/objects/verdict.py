@@ -43,7 +43,7 @@ class Ready(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectRefusal:
+class RuleRefusal:
     """Why an object, or a part of its metrics, is not served."""
 
     reason: Reason
@@ -64,7 +64,7 @@ class KnownObject:
     """All that a process knows of an object."""
 
     found: RuleObject
-    refusal: ObjectRefusal | None = None
+    refusal: RuleRefusal | None = None
     """Why a quota keeps it from being served."""
     metrics: tuple[str, ...] = ()
     """Names of the metrics that it serves, such as `pods/http_rps`."""
@@ -82,7 +82,7 @@ class Verdict:
     ready: Ready
     reason: Reason
     message: str
-    refusal: ObjectRefusal | None
+    refusal: RuleRefusal | None
     """None if nothing of it is refused."""
     metrics: tuple[str, ...]
     series: int | None
@@ -116,22 +116,22 @@ def _readiness(known: KnownObject) -> tuple[Ready, Reason, str]:
     return Ready.YES, Reason.SERVED, f"serves {_listed(known.metrics)}{_warned(known.found)}"
 
 
-def _invalid(found: RuleObject) -> ObjectRefusal | None:
+def _invalid(found: RuleObject) -> RuleRefusal | None:
     """Return the first error of `check`, and how many others there are."""
     errors = [finding for finding in found.findings if finding.severity is Severity.ERROR]
     if not errors:
         return None
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return ObjectRefusal(Reason.INVALID_RULE, f"{errors[0].message}: {errors[0].fix}{more}")
+    return RuleRefusal(Reason.INVALID_RULE, f"{errors[0].message}: {errors[0].fix}{more}")
 
 
-def _taken(taken: Sequence[TakenName], *, served: bool) -> ObjectRefusal | None:
+def _taken(taken: Sequence[TakenName], *, served: bool) -> RuleRefusal | None:
     if not taken:
         return None
     names = _listed(tuple(each.name for each in taken))
     others = "; its other metrics are served" if served else ""
     message = f"in this namespace, {names} comes from {taken[0].owner}{others}: use another name"
-    return ObjectRefusal(Reason.NAME_TAKEN, message)
+    return RuleRefusal(Reason.NAME_TAKEN, message)
 
 
 def _warned(found: RuleObject) -> str:

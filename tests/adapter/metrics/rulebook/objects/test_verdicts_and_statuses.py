@@ -13,7 +13,7 @@ from adapter.metrics.rulebook.objects.status import (
     seconds_until_due,
     status_of,
 )
-from adapter.metrics.rulebook.objects.verdict import KnownObject, ObjectRefusal, Reason, TakenName, verdict_of
+from adapter.metrics.rulebook.objects.verdict import KnownObject, RuleRefusal, Reason, TakenName, verdict_of
 from tests.support.rule_objects import QUEUE, content_of, rule_object, spec_with
 
 NOW: Final = "2026-02-01T00:00:00Z"
@@ -45,7 +45,7 @@ def status(known: KnownObject, former: dict[str, Any] | None = None, now: str = 
         (KnownObject(GOOD, taken=TAKEN, series=3), ("False", "NameTaken"), ("True", "NameTaken")),
         (KnownObject(GOOD, metrics=("b",), taken=TAKEN, series=3), ("True", "Served"), ("True", "NameTaken")),
         (
-            KnownObject(GOOD, ObjectRefusal(Reason.TOO_MANY_RULES, "too many")),
+            KnownObject(GOOD, RuleRefusal(Reason.TOO_MANY_RULES, "too many")),
             ("False", "TooManyRules"),
             ("True", "TooManyRules"),
         ),
