@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.catalogue.catalogue import Catalogue, narrowed
 from adapter.metrics.readings.catalogue.look_ups import LookUp
-from adapter.metrics.rulebook.objects.verdict import STATES, KnownObject, RuleRefusal, Reason, TakenName, verdict_of
+from adapter.metrics.rulebook.objects.verdict import STATES, KnownObject, Reason, RuleRefusal, TakenName, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ from adapter.metrics.rulebook.objects.status import (
     seconds_until_due,
     status_of,
 )
-from adapter.metrics.rulebook.objects.verdict import KnownObject, RuleRefusal, Reason, TakenName, verdict_of
+from adapter.metrics.rulebook.objects.verdict import KnownObject, Reason, RuleRefusal, TakenName, verdict_of
 from tests.support.rule_objects import QUEUE, content_of, rule_object, spec_with
 
 NOW: Final = "2026-02-01T00:00:00Z"
