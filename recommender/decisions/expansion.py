@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from recommender.decisions.calculation import Calculate, Calculation
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
 
@@ -69,9 +68,15 @@ class ExpandedDecision:
 
 
 def listed_targets(
-    loads: LoadInputs | Unknown, by_target: Mapping[TargetReference, Memory], max_targets: int, now: float
+    loads: Mapping[TargetReference | None, object] | Mapping[TargetReference, object] | Unknown,
+    by_target: Mapping[TargetReference, Memory],
+    max_targets: int,
+    now: float,
 ) -> ListedTargets:
-    """Return which targets are decided now, `now` in seconds since the Unix epoch."""
+    """Return which targets are decided now, `now` in seconds since the Unix epoch.
+
+    `loads` has what is known of each target, or `Unknown`: its load, or its usage.
+    """
     if isinstance(loads, Unknown):
         # While nothing is known of any target, the last one that was confirmed shows when that began.
         began = max((_confirmed_at(memory) for memory in by_target.values()), default=-math.inf)

@@ -53,6 +53,8 @@ class Inputs:
     """None: there is no such object."""
     loads: Mapping[str, LoadInputs | Unknown] = field(default_factory=dict)
     """By the name of a predictive recommendation; Unknown: nothing is known of its load as a whole."""
+    usage: Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown] = field(default_factory=dict)
+    """By the name of a recommendation that follows usage: that of each target, in a form that its kind knows."""
     assumed_pods: tuple[ClusterPod, ...] = ()
     """Pods that do not exist, and that a what-if question adds; cluster sizes alone look at them."""
     displaced_pods: Mapping[tuple[str, str], str] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003 - an annotation of class variables
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 from adapter.foundation.cluster.values.state import ClusterNeeds
 from recommender.decisions.memory import KindMemory
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 Paint: TypeAlias = "Callable[[str, str], str]"
 """(text, code of the terminal) to the text to print."""
 S = TypeVar("S")
+
+RECOMMENDED_RESOURCES: Final = "tidewatch_recommended_resources"
+RESOURCE_FAMILIES: Final = {
+    RECOMMENDED_RESOURCES: "Size of a container by resource, in cores and bytes. From usage: its request with bounds. "
+    "By the cluster's size: bound=target is its request, or its limit where only that is sized; bound=upper is its "
+    "limit beside a request.",
+}
+"""Help by name: more than one kind sizes containers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,8 @@ class Needs:
     cluster: ClusterNeeds = field(default_factory=ClusterNeeds)
     queries: frozenset[str] = frozenset()
     """PromQL with one value each, which every poll asks."""
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """Names of metrics that must have series in Prometheus, with what depends on each."""
     load: str = ""
     """PromQL whose history is followed elsewhere; empty for none."""
     has_queries: bool = False
@@ -247,6 +257,10 @@ class RecommendationKind(Protocol[S]):
     def tail_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002
         """Return the details that come after the targets."""
         return ()
+
+    def lines_of_targets(self, records: Sequence[Record], width: int | None) -> Iterable[str] | None:  # noqa: ARG002
+        """Return many targets of one recommendation as text; None: the table of all kinds."""
+        return None
 
     def notes(self, record: Record) -> tuple[str, ...]:  # noqa: ARG002
         """Return what the end of the message says too, for readers who see it in a list of its own."""

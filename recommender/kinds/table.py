@@ -29,10 +29,17 @@ def _cluster_size() -> RecommendationKind[Any]:
     return ClusterSizeKind()
 
 
+def _resources() -> RecommendationKind[Any]:
+    from recommender.kinds.resources.kind import ResourcesKind  # noqa: PLC0415
+
+    return ResourcesKind()
+
+
 KINDS: Final[dict[str, Callable[[], RecommendationKind[Any]]]] = {
     "proportional": cache(_proportional),
     "predictive": cache(_predictive),
     "clusterSize": cache(_cluster_size),
+    "resources": cache(_resources),
 }
 """In the order in which messages and metrics name them."""
 

@@ -108,7 +108,9 @@ def _samples(records: Sequence[Record], kinds: Iterable[MeasuredKind]) -> dict[s
         "tidewatch_recommendation_status": _statuses(records),
     }
     for kind in kinds:
-        samples |= kind.samples(valid)
+        for name, found in kind.samples(valid).items():
+            # More than one kind sizes containers.
+            samples[name] = {**samples.get(name, {}), **found}
     return samples
 
 

@@ -62,11 +62,17 @@ def _summary_row(group: Sequence[Record]) -> tuple[str, str, str, str]:
     first, summary = group[0], summary_of(group)
     if first.each is None:
         return first.name, first.status.value, value_text(first), first.binding or "-"
-    value = "no value" if summary.replicas is None else replicas_text(summary.replicas)
+    value = _value_of_targets(group) if summary.replicas is None else replicas_text(summary.replicas)
     counts = ", ".join(
         f"{summary.counts[status]} {status.value}" for status in WORST_FIRST if summary.counts.get(status)
     )
     return first.name, summary.worst.value, value, f"{len(group)} target{'' if len(group) == 1 else 's'}: {counts}"
+
+
+def _value_of_targets(group: Sequence[Record]) -> str:
+    """Return the value of targets that have no number of replicas."""
+    valued = sum(record.has_value for record in group)
+    return f"sizes of {valued} target{'' if valued == 1 else 's'}" if valued else "no value"
 
 
 def _targets(group: Sequence[Record], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
@@ -75,13 +81,19 @@ def _targets(group: Sequence[Record], width: int | None, paint: Callable[[str, s
         yield from _details(group[0], width, paint)
         return
     worst = worst_first(group, _MOST_TARGETS)
+    kind = kind_named(group[0].type)
+    own = None if kind is None else kind.lines_of_targets(worst, width)
+    yield from _rows_of_targets(worst, width, paint) if own is None else own
+    if len(group) > len(worst):
+        yield f"{GAP}and {len(group) - len(worst)} more: -o json has all of them"
+
+
+def _rows_of_targets(worst: Sequence[Record], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
     rows = [("TARGET", "STATUS", "NOW", "VALUE", "LOAD", "EXPECTED", "MODEL", "DECIDED BY"), *map(_target_row, worst)]
     colours = {place: _COLOURS[record.status] for place, record in enumerate(worst, 1)}
     yield from columns(
         rows, width, lambda place, column, text: _status(place, column, text, colours, paint), indent=GAP
     )
-    if len(group) > len(worst):
-        yield f"{GAP}and {len(group) - len(worst)} more: -o json has all of them"
 
 
 def _target_row(record: Record) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ ConfigMapName: TypeAlias = tuple[str, str]
 ConfigMapInput: TypeAlias = "Observed[ConfigMapData | None] | Unknown"
 TargetInput: TypeAlias = "Observed[TargetState | None] | Unknown"
 ReadCluster: TypeAlias = "Callable[[], ClusterState]"
+ReadUsage: TypeAlias = "Callable[[], Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown]]"
 ReadTargets: TypeAlias = "Callable[[Collection[TargetReference]], Mapping[TargetReference, TargetInput]]"
 
 _NO_LOADS = Unknown("nothing looks loads up here")
@@ -54,6 +55,8 @@ class InputSources:
     targets: ReadTargets
     """Looks at all of them side by side, so that one that hangs does not delay the others."""
     load: Callable[[LoadNeed], Observed[LoadInputs] | Unknown] = lambda _: _NO_LOADS
+    usage: ReadUsage = dict
+    """Answers from memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ class Gatherer:
             sources.load, load_threads or query_threads, "the load has not been answered yet", clock
         )
         self._targets = sources.targets
+        self._usage = sources.usage
         self._clock = clock
 
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
@@ -120,7 +124,7 @@ class Gatherer:
             for need, found in self._loads.results(wanted.loads, left).items()
         }
         # Last, so that it is as recent as what was looked up.
-        return Inputs(self._cluster(), queries, config_maps, targets, loads)
+        return Inputs(self._cluster(), queries, config_maps, targets, loads, self._usage())
 
 
 @dataclass(slots=True)

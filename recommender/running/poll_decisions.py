@@ -64,7 +64,7 @@ class PollDecisions:
         policies = {each.policy.name: each.policy for each in plan.configuration.recommendations}
         memories = self._load_memories(tuple(policies), plan)
         listed = {
-            name: listed_targets(inputs.loads.get(name, _NOT_ASKED), memory.by_target, each.max_targets, now)
+            name: listed_targets(_known(inputs, name), memory.by_target, each.max_targets, now)
             for name, each in plan.for_each.items()
             if isinstance(memory := memories[name], Memory)
         }
@@ -136,6 +136,13 @@ class PollDecisions:
             return Decided(policy.name, (decision,), decision.memory)
         finally:
             self._telemetry.decided(policy.name, self._clock.monotonic() - started)
+
+
+def _known(
+    inputs: Inputs, name: str
+) -> Mapping[TargetReference | None, object] | Mapping[TargetReference, object] | Unknown:
+    """Return what is known of the targets of a recommendation."""
+    return inputs.usage[name] if name in inputs.usage else inputs.loads.get(name, _NOT_ASKED)
 
 
 def _decision_after_fault(policy: RecommendationPolicy, memory: Memory, now: float, message: str) -> Decided:

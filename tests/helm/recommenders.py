@@ -79,6 +79,19 @@ EACH_WATCHED: Final = {
     "predictive": EACH["predictive"]
     | {"forEach": {"namespace": "namespace", "name": "app", "kind": "ReplicationController"}},
 }
+SIZED_CONTAINERS: Final[dict[str, Any]] = {
+    "name": "requests",
+    "resources": {"fromUsage": {}},
+    "targets": [GATEWAY],
+}
+SIZED_WORKLOADS: Final[dict[str, Any]] = {
+    "name": "workloads",
+    "resources": {"fromUsage": {}, "forEach": {"namespaces": ["default", "kube-public"]}},
+}
+SIZED_EVERYWHERE: Final[dict[str, Any]] = {
+    "name": "everywhere",
+    "resources": {"fromUsage": {"percentile": 95}, "forEach": {"kind": "StatefulSet", "max": 400}},
+}
 STATIC_GROUPS: Final = [{"name": "general", "max": 20, "selector": {"pool": "general"}}]
 SCALED_NODES: Final[dict[str, Any]] = {
     "name": "machines",
@@ -155,6 +168,8 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "a text": configuration(LINEAR, state="history"),
     "everything": EVERYTHING,
     "predictions": configuration(PREDICTED, EACH, EACH_WATCHED, prometheus=PROMETHEUS),
+    "requests of containers": configuration(SIZED_CONTAINERS, SIZED_WORKLOADS, prometheus=PROMETHEUS),
+    "requests of all StatefulSets": configuration(SIZED_EVERYWHERE, prometheus=PROMETHEUS),
     "cluster sizes": SIZED,
     "cluster sizes ahead of predictions": configuration(PREDICTED, AHEAD, prometheus=PROMETHEUS),
     "cluster sizes of all namespaces": SIZES_OF_TWO_NAMESPACES,

@@ -27,10 +27,10 @@
 {{- $rbac := .Values.recommender.rbac -}}
 {{- if .Values.recommender.existingConfig -}}
 {{- $lease := dict "enabled" $rbac.lease.enabled "name" $rbac.lease.name "namespace" $rbac.lease.namespace -}}
-{{- dict "targets" $rbac.targets "names" $rbac.recommendations "configMaps" $rbac.configMaps "nodes" $rbac.nodes "counts" $rbac.counts "sizes" $rbac.clusterSizes "lease" $lease "objects" $rbac.recommendationObjects | toYaml -}}
+{{- dict "targets" $rbac.targets "names" $rbac.recommendations "configMaps" $rbac.configMaps "nodes" $rbac.nodes "counts" $rbac.counts "autoscalers" $rbac.autoscalers "sizes" $rbac.clusterSizes "lease" $lease "objects" $rbac.recommendationObjects | toYaml -}}
 {{- else -}}
 {{- $config := include "tidewatch.recommender.config" . | fromYaml -}}
-{{- $targets := list -}}{{- $names := list -}}{{- $configMaps := list -}}{{- $nodes := false -}}{{- $counts := list -}}{{- $sizes := list -}}
+{{- $targets := list -}}{{- $names := list -}}{{- $configMaps := list -}}{{- $nodes := false -}}{{- $counts := list -}}{{- $sizes := list -}}{{- $autoscalers := list -}}
 {{- range $config.recommendations -}}
 {{- $name := .name -}}
 {{- $each := (.predictive | default dict).forEach -}}
@@ -38,6 +38,15 @@
 {{- /* As ForEach.most_memory_shards: 400 targets a ConfigMap, 32 ConfigMaps at least, doubled until all have room. */ -}}
 {{- $shards := 32 -}}
 {{- range until 16 }}{{ if lt (mul $shards 400) ($each.max | default 10000 | int) }}{{ $shards = mul $shards 2 }}{{ end }}{{ end -}}
+{{- range until (int $shards) }}{{ $names = append $names (printf "%s-%d" $name .) }}{{ end -}}
+{{- else if .resources -}}
+{{- /* As memory_shards: 400 targets a ConfigMap, doubled until all have room. */ -}}
+{{- $most := len (.targets | default list) -}}{{- $shards := 1 -}}
+{{- if kindIs "map" .resources.forEach -}}
+{{- $most = .resources.forEach.max | default 1000 | int -}}
+{{- range .resources.forEach.namespaces | default (list "/") }}{{ $autoscalers = append $autoscalers . }}{{ end -}}
+{{- end -}}
+{{- range until 16 }}{{ if lt (mul $shards 400) $most }}{{ $shards = mul $shards 2 }}{{ end }}{{ end -}}
 {{- range until (int $shards) }}{{ $names = append $names (printf "%s-%d" $name .) }}{{ end -}}
 {{- else -}}
 {{- $names = append $names $name -}}
@@ -61,7 +70,7 @@
 {{- end -}}
 {{- $election := $config.leaderElection | default dict -}}
 {{- $lease := dict "enabled" (dig "enabled" true $election) "name" ($election.name | default "tidewatch-recommender") "namespace" ($election.namespace | default "") -}}
-{{- dict "targets" $targets "names" $names "configMaps" $configMaps "nodes" $nodes "counts" $counts "sizes" $sizes "lease" $lease "objects" ($config.recommendationObjects | default dict) | toYaml -}}
+{{- dict "targets" $targets "names" $names "configMaps" $configMaps "nodes" $nodes "counts" $counts "autoscalers" $autoscalers "sizes" $sizes "lease" $lease "objects" ($config.recommendationObjects | default dict) | toYaml -}}
 {{- end -}}
 {{- end -}}
 
@@ -80,6 +89,9 @@
 {{- template "tidewatch.addRight" (list $rights $namespace "autoscaling" "horizontalpodautoscalers" $watch "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "get") .name) -}}
 {{- if .scale }}{{ template "tidewatch.addRight" (list $rights $namespace $group (printf "%s/scale" $plural) $keep .name) }}{{ end -}}
+{{- end -}}
+{{- range $needs.autoscalers -}}
+{{- template "tidewatch.addRight" (list $rights . "autoscaling" "horizontalpodautoscalers" $watch "") -}}
 {{- end -}}
 {{- range $needs.configMaps -}}
 {{- template "tidewatch.addRight" (list $rights .namespace "" "configmaps" (list "get") .name) -}}

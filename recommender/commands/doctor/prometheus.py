@@ -54,9 +54,18 @@ def look_at_queries(configuration: Configuration, recommendation: Recommendation
                 samples = Samples(age, values.spacing_seconds(query, found.time))
                 value = f"{query} has exactly one value, {found.value:g}"
                 lines.append(judge_samples(name, value, samples, configuration.stale_after_seconds))
+        lines += [_line_of_metric(values, recommendation, *each) for each in needs.metrics.items()]
     finally:
         values.close()
     return tuple(lines)
+
+
+def _line_of_metric(values: QueryValues, recommendation: Recommendation, metric: str, without: str) -> Line:
+    """Return the line about a metric that must have series."""
+    name, found = f"series/{recommendation.policy.name}/{metric}", values.value(f"count({metric})")
+    if isinstance(found, Unknown):
+        return error(name, f"{metric} has no series, or cannot be asked: {found.reason}", without)
+    return ok(name, f"{metric} has {found.value:g} series")
 
 
 def judge_samples(name: str, value: str, samples: Samples, stale_after_seconds: float) -> Line:

@@ -32,6 +32,7 @@ from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.deciding import query_values, records_of
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.load_inputs import load_inputs
+from recommender.commands.recommend.usage_inputs import usage_inputs
 from recommender.commands.recommend.what_if import WHAT_IF_FLAGS, what_if_of, with_assumptions
 from recommender.commands.suggested_limits import with_suggested_limits
 from recommender.decisions.inputs import Inputs
@@ -166,9 +167,9 @@ def _inputs(configuration: Configuration, read_inputs: ReadInputs) -> Inputs:
         # What is wrong with the configuration is the answer; objects that nothing asks for must not hide it.
         return Inputs()
     # First, since they may take long: what is read afterwards is still fresh when the decisions are made.
-    loads = load_inputs(configuration)
+    loads, usage = load_inputs(configuration), usage_inputs(configuration)
     queries = query_values(configuration)
-    return replace(read_inputs(configuration), queries=queries, loads=loads)
+    return replace(read_inputs(configuration), queries=queries, loads=loads, usage=usage)
 
 
 def _read_inputs(values: FlagValues, configuration: Configuration) -> Inputs:

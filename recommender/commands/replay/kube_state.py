@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from adapter.foundation.sources.prometheus.clusters import CLUSTER_LABELS
 from adapter.foundation.sources.prometheus.ranges import RangeLimits
 from adapter.foundation.time.pace import UNPACED
-from recommender.commands.sizes.prometheus_vectors import QUERY_SECONDS, in_turn, vector
 from recommender.recording.recording import RecordingError, RecordingGap
+from recommender.running.usage.prometheus_vectors import QUERY_SECONDS, in_turn, vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from adapter.foundation.sources.prometheus.client import PrometheusClient
     from adapter.foundation.sources.prometheus.ranges import RangeSeries
-    from recommender.commands.sizes.prometheus_vectors import Element
+    from recommender.running.usage.prometheus_vectors import Element
 
 SLICE_STEPS: Final = 72
 """Of one range query: six hours of the default step."""

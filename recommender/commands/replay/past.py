@@ -14,8 +14,8 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 from recommender.backtest.recorded.moments import parse_moment
 from recommender.commands.replay.kube_history import recording_of
 from recommender.commands.replay.kube_state import PastWindow, read_kube_state
-from recommender.commands.sizes.prometheus_vectors import QUERY_SECONDS
 from recommender.recording.reading import read_recording
+from recommender.running.usage.prometheus_vectors import QUERY_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -47,6 +47,7 @@ from recommender.running.sizes.background import SizesInBackground, SizingServic
 from recommender.running.sizes.needs import FollowedNeeds
 from recommender.running.sizes.plugins import PluginHosts
 from recommender.running.sizes.write_results import WriteResults
+from recommender.running.usage.usage_service import UsageService
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +84,9 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     if has_objects:
         source = objects = ObjectConfigurations(source)
         followed = environment.follow_objects(objects)
-    queries = _queries(source.current, context, parts.pace)
+    telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX)
+    queries = _connected(context, parts.pace, telemetry)
+    queries.use(source.current.prometheus)
     metrics = RecommendationMetrics(environment.leadership.is_leader, all_kinds())
 
     def publish(publication: Publication) -> None:
@@ -95,12 +98,15 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     context.on_stopping(children.close)
     loads = LoadService(queries, source.current.state, context.registry, parts.clock, children.run)
     loads.use(source.current)
+    usage = UsageService(_connected(context, parts.pace, telemetry), source.current.state, parts.clock)
+    usage.use(source.current)
     sources = InputSources(
         FollowedNeeds(plans.current, environment).cluster,
         queries.value,
         environment.config_map,
         environment.targets,
         loads.load,
+        usage.inputs,
     )
     gatherer = Gatherer(
         sources,
@@ -121,6 +127,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         _show_scale_calls(configuration, parts.telemetry)
         queries.use(configuration.prometheus)
         loads.use(configuration)
+        usage.use(configuration)
         environment.change(plans.current())
         parts.wake.set()
 
@@ -131,6 +138,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     _be_ready(context, environment)
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))
     context.tasks.running("loads", lambda stop: loads.keep_histories(stop.event))
+    context.tasks.running("usage", lambda stop: usage.keep(stop.event))
     context.tasks.running("models", lambda stop: loads.learn(stop.event))
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
@@ -267,10 +275,8 @@ def _threads(what: str, *, has_objects: bool = False) -> LookUpThreads:
     return LookUpThreads(usual.submit, slow.submit, fair.submit)
 
 
-def _queries(configuration: Configuration, context: WorkerContext, pace: Pace) -> QueryValues:
-    telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX)
+def _connected(context: WorkerContext, pace: Pace, telemetry: PrometheusTelemetry) -> QueryValues:
     queries = QueryValues(partial(PrometheusClient, telemetry=telemetry, pace=pace), pace, QUERY_SECONDS)
-    queries.use(configuration.prometheus)
     context.on_stop(queries.close)
     return queries
 

@@ -23,18 +23,18 @@ from adapter.foundation.sources.prometheus.errors import (
     shortened,
 )
 from recommender.commands.program import PROGRAM
-from recommender.commands.sizes.cluster_history import ClusterReader, SeveralClustersError
 from recommender.commands.sizes.flags import SIZES, size_settings
-from recommender.commands.sizes.prometheus_vectors import QUERY_SECONDS
 from recommender.commands.sizes.size_document import as_csv, as_json, as_yaml
 from recommender.commands.sizes.size_patches import as_patches
-from recommender.commands.sizes.size_queries import namespace_matcher
 from recommender.commands.sizes.size_reading import read_sizes
 from recommender.commands.sizes.size_table import as_table
-from recommender.commands.sizes.size_window import SizeWindow
 from recommender.decisions.texts.times import parse_rfc3339
 from recommender.kinds.resources.size_record import SizeStatus
 from recommender.kinds.resources.sizing import SizingOptions
+from recommender.running.usage.cluster_history import ClusterReader, SeveralClustersError
+from recommender.running.usage.prometheus_vectors import QUERY_SECONDS
+from recommender.running.usage.usage_queries import namespace_matcher
+from recommender.running.usage.usage_window import SizeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

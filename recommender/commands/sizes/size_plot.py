@@ -9,19 +9,19 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.dates import DateFormatter
 from matplotlib.figure import Figure
 
-from recommender.commands.sizes import size_queries
-from recommender.commands.sizes.prometheus_vectors import matrix
 from recommender.kinds.resources.workloads import CPU, MEMORY
+from recommender.running.usage import usage_queries
+from recommender.running.usage.prometheus_vectors import matrix
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
 
-    from recommender.commands.sizes.cluster_history import ClusterReader
-    from recommender.commands.sizes.size_queries import Resolution
     from recommender.commands.sizes.size_reading import Sizes
     from recommender.kinds.resources.size_record import ResourceSize, SizeRecord
+    from recommender.running.usage.cluster_history import ClusterReader
+    from recommender.running.usage.usage_queries import Resolution
 
 MOST_PODS: Final = 200
 """More lines cannot be told apart; the newest names are drawn."""
@@ -58,12 +58,12 @@ def _draw_usage(
 ) -> None:
     pods = sizes.pods[record.workload][-MOST_PODS:]
     where = (
-        size_queries.namespace_matcher((record.workload.namespace,))
-        + size_queries.pods_matcher(pods)
-        + size_queries.container_matcher(record.container)
+        usage_queries.namespace_matcher((record.workload.namespace,))
+        + usage_queries.pods_matcher(pods)
+        + usage_queries.container_matcher(record.container)
     )
-    cpu = size_queries.cpu_usage(where, resolution.rate_seconds)
-    query = cpu if resource == CPU else size_queries.memory_usage(where)
+    cpu = usage_queries.cpu_usage(where, resolution.rate_seconds)
+    query = cpu if resource == CPU else usage_queries.memory_usage(where)
     steps = int(sizes.window.seconds // resolution.step_seconds)
     start = sizes.window.end - steps * resolution.step_seconds
     for series in matrix(reader.client, query, start, sizes.window.end, resolution.step_seconds).series:

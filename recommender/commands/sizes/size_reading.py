@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from recommender.commands.sizes import size_queries
-from recommender.commands.sizes.prometheus_vectors import in_turn, matrix
 from recommender.kinds.resources.size_record import SizeRecord, SizeStatus
 from recommender.kinds.resources.sizing import peaks_after_kills, savings_key, size_records
-from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, CpuSamples, MemoryPeaks
-from recommender.kinds.resources.workloads import MEMORY, PodContainer, SizedWorkload, WorkloadContainer
+from recommender.kinds.resources.usage import ContainerRows, MemoryPeaks
+from recommender.kinds.resources.workloads import MEMORY, SizedWorkload
+from recommender.running.usage import usage_queries
+from recommender.running.usage.container_usage import read_cpu, workload_containers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from recommender.commands.sizes.cluster_history import ClusterHistory, ClusterReader
-    from recommender.commands.sizes.size_queries import Resolution
-    from recommender.commands.sizes.size_window import SizeWindow, TimeSlice
     from recommender.kinds.resources.sizing import SizingOptions
+    from recommender.kinds.resources.workloads import PodContainer, WorkloadContainer
+    from recommender.running.usage.cluster_history import ClusterHistory, ClusterReader
+    from recommender.running.usage.usage_queries import Resolution
+    from recommender.running.usage.usage_window import SizeWindow
 
 SERIES_AT_ONCE: Final = 5_000
 
@@ -49,7 +47,7 @@ def read_sizes(
     wanted: Callable[[SizedWorkload], bool] = lambda _workload: True,
 ) -> Sizes:
     """Return the sizes of the workloads that are wanted and have a pod at the end. Raises PrometheusError."""
-    owned = _workload_containers(history)
+    owned = workload_containers(history)
     present = {owned[pod].workload for pod in history.running if pod in owned}
     chosen = {pod: row for pod, row in owned.items() if row.workload in present and wanted(row.workload)}
     memory = MemoryPeaks(
@@ -59,7 +57,8 @@ def read_sizes(
     records: list[SizeRecord] = []
     for namespaces in _groups(chosen):
         rows = ContainerRows.of({pod: row for pod, row in chosen.items() if pod.namespace in namespaces})
-        cpu = _read_cpu(reader, rows, resolution, size_queries.namespace_matcher(namespaces))
+        query = usage_queries.cpu_usage(usage_queries.namespace_matcher(namespaces), resolution.rate_seconds)
+        cpu = read_cpu(reader, rows, query, resolution.step_seconds)
         records += size_records(cpu, _only(memory, rows), history.running, history.kill_counts, history.facts, options)
     records += [
         _conflict(pod) for pod in history.running if pod not in owned and pod not in history.facts.init_containers
@@ -81,22 +80,6 @@ def read_sizes(
     )
 
 
-def _workload_containers(history: ClusterHistory) -> dict[PodContainer, WorkloadContainer]:
-    """Return the row of each container whose workload is certain; init containers have none."""
-    found: dict[PodContainer, WorkloadContainer] = {}
-    for pod in {*history.memory.pods, *history.running} - history.facts.init_containers:
-        workload = history.facts.owners.workload_of(pod.of_pod)
-        if workload is not None:
-            found[pod] = WorkloadContainer(workload, pod.container)
-    # An init container is known as such only while its pod exists; the same name in newer pods tells.
-    inits = {
-        WorkloadContainer(workload, pod.container)
-        for pod in history.facts.init_containers
-        if (workload := history.facts.owners.workload_of(pod.of_pod)) is not None
-    }
-    return {pod: row for pod, row in found.items() if row not in inits}
-
-
 def _groups(chosen: Mapping[PodContainer, WorkloadContainer]) -> Iterator[frozenset[str]]:
     """Yield namespaces that together have about `SERIES_AT_ONCE` containers, or one namespace that has more."""
     counts = Counter(pod.namespace for pod in chosen)
@@ -110,29 +93,6 @@ def _groups(chosen: Mapping[PodContainer, WorkloadContainer]) -> Iterator[frozen
         series += count
     if group:
         yield frozenset(group)
-
-
-def _read_cpu(reader: ClusterReader, rows: ContainerRows, resolution: Resolution, where: str) -> CollectedCpu:
-    window, step = reader.window, resolution.step_seconds
-    collected = CollectedCpu.empty(rows, window.days, window.end)
-    ask = partial(_ask_slice, reader, size_queries.cpu_usage(where, resolution.rate_seconds), step)
-    for day, samples in in_turn(ask, window.slices(len(rows.places), step)):
-        collected.add(day, samples)
-    return collected
-
-
-def _ask_slice(reader: ClusterReader, query: str, step: int, asked: TimeSlice) -> tuple[int, list[CpuSamples]]:
-    answer = matrix(reader.client, query, asked.start, asked.end, step)
-    return asked.day, [
-        CpuSamples(
-            PodContainer(
-                series.labels.get("namespace", ""), series.labels.get("pod", ""), series.labels.get("container", "")
-            ),
-            np.frombuffer(series.timestamps),
-            np.frombuffer(series.values),
-        )
-        for series in answer.series
-    ]
 
 
 def _only(memory: MemoryPeaks, rows: ContainerRows) -> MemoryPeaks:

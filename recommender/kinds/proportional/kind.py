@@ -10,7 +10,13 @@ from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.texts.columns import GAP, wrapped
-from recommender.kinds.kind import Needs, NotForObjectsError, RecommendationKind
+from recommender.kinds.kind import (
+    RECOMMENDED_RESOURCES,
+    RESOURCE_FAMILIES,
+    Needs,
+    NotForObjectsError,
+    RecommendationKind,
+)
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.kinds.proportional.parameters import DriverQuery, ProportionalSettings
@@ -30,11 +36,6 @@ if TYPE_CHECKING:
 
 
 _NANOS_PER_UNIT: Final = 10**9
-RESOURCE_FAMILIES: Final = {
-    "tidewatch_recommended_resources": "Size of a container by resource, in cores and bytes: bound=target is its "
-    "request, or its limit where only that is sized; bound=upper is its limit beside a request.",
-}
-"""Help by name."""
 
 
 def resource_samples(sized: Iterable[tuple[Record, ContainerResources]]) -> dict[str, Samples]:
@@ -48,7 +49,7 @@ def resource_samples(sized: Iterable[tuple[Record, ContainerResources]]) -> dict
                 about = f"{label('bound', bound)},{label('container', container)},{of_recommendation(record)}"
                 for target in targets:
                     samples.setdefault(f"{about},{label('resource', resource)},{target}", size)
-    return {"tidewatch_recommended_resources": samples}
+    return {RECOMMENDED_RESOURCES: samples}
 
 
 def _bounds(kinds: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, str]]:

@@ -40,6 +40,8 @@ class SizeSettings:
     percentile: float | None = TARGET_PERCENTILE
     """Share of the weighted samples, 0 to 1, that the target covers; None: each container has its own (`knees`)."""
     margin_ratio: float = MARGIN_RATIO
+    has_interval: bool = True
+    """Whether the interval of the target is calculated, which takes longer than all the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,10 @@ def bounds_of(
     with np.errstate(divide="ignore"):
         lower = lower * np.power(1.0 + 0.001 / confidence, -2.0)
         upper = upper * (1.0 + 1.0 / confidence)
-    low, high = (end * margin for end in _interval(histograms, raw_target))
+    unknown = np.full_like(target, np.nan)
+    low, high = (
+        (end * margin for end in _interval(histograms, raw_target)) if settings.has_interval else (unknown, unknown)
+    )
     return RequestBounds(
         np.maximum(lower, minimum),
         np.maximum(target, minimum),

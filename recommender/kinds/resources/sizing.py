@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from recommender.kinds.resources.usage import CollectedCpu, MemoryPeaks
     from recommender.kinds.resources.workloads import WorkloadContainer
 
-_MEBIBYTE: Final = 2**20
+MEBIBYTE: Final = 2**20
 _UNITS: Final = {CPU: 0.001, MEMORY: 1.0}
 """Of the whole numbers in records, in those of Prometheus: milli of cores and bytes."""
-_STEPS: Final = {CPU: 1, MEMORY: _MEBIBYTE}
+_STEPS: Final = {CPU: 1, MEMORY: MEBIBYTE}
 """The steps to which sizes are rounded up, in the unit of records."""
 BYTES_LIKE_A_CORE: Final = 8 * 2**30
 """Memory that counts as much as one core where savings of both are compared."""
@@ -227,7 +227,7 @@ def _limit(limit: int | None, request: int | None, target: int, *, killed: bool)
         needed = max(target, math.ceil(limit * target / request)) if request else target
     if killed:
         raised = float(memory_after_oom(np.array([float(limit)]), np.zeros(1))[0])
-        needed = max(needed, math.ceil(raised / _MEBIBYTE) * _MEBIBYTE)
+        needed = max(needed, math.ceil(raised / MEBIBYTE) * MEBIBYTE)
     return needed if needed > limit else None
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recommender.commands.sizes.size_patches import as_patches
 from recommender.commands.sizes.size_reading import Sizes
-from recommender.commands.sizes.size_window import SizeWindow
 from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
 from recommender.kinds.resources.sizing import SizingOptions
 from recommender.kinds.resources.workloads import SizedWorkload
+from recommender.running.usage.usage_window import SizeWindow
 
 if TYPE_CHECKING:
     from tests.e2e.controlplane.client import Document

@@ -45,7 +45,8 @@ class SizedPod:
 class Exposition:
     """Samples by metric, as OpenMetrics text."""
 
-    def __init__(self) -> None:
+    def __init__(self, end: int = END) -> None:
+        self._end = end
         self._lines: dict[str, list[str]] = defaultdict(list)
 
     def add(self, metric: str, labels: dict[str, str], samples: Iterable[tuple[int, float]]) -> None:
@@ -64,10 +65,10 @@ class Exposition:
             counter, samples = 0.0, []
             for age in ages:
                 counter = 0.0 if age == pod.resets_at else counter + STEP * pod.cores(age)
-                samples.append((END - age, counter))
+                samples.append((self._end - age, counter))
             self.add("container_cpu_usage_seconds_total", labels | {"cpu": "total"}, samples)
-            self.add("container_memory_working_set_bytes", labels, ((END - age, pod.memory(age)) for age in ages))
-        known = [END - age for age in range(pod.seconds, -1, -1800)]
+            self.add("container_memory_working_set_bytes", labels, ((self._end - age, pod.memory(age)) for age in ages))
+        known = [self._end - age for age in range(pod.seconds, -1, -1800)]
         name = {"namespace": pod.namespace, "pod": pod.name} | pod.labels
         kind, owner = pod.owner
         self.add_object("kube_pod_owner", name | {"owner_kind": kind, "owner_name": owner}, known)
@@ -76,17 +77,17 @@ class Exposition:
                 labels = pod.identity | {"resource": resource}
                 self.add(f"kube_pod_container_resource_{metric}", labels, ((at, amount) for at in known))
         if pod.killed_at is not None:
-            after = [at for at in known if at >= END - pod.killed_at]
-            before = [at for at in known if at < END - pod.killed_at]
+            after = [at for at in known if at >= self._end - pod.killed_at]
+            before = [at for at in known if at < self._end - pod.killed_at]
             reason = pod.identity | {"reason": "OOMKilled"}
             self.add_object("kube_pod_container_status_last_terminated_reason", reason, after)
             restarts = [(at, 0.0) for at in before] + [(at, 1.0) for at in after]
             self.add("kube_pod_container_status_restarts_total", pod.identity, restarts)
 
-    def add_object(self, metric: str, labels: dict[str, str], moments: Iterable[int] = (END,)) -> None:
-        """Add a series of kube-state-metrics, whose value is 1."""
-        self.add(metric, labels, ((at, 1.0) for at in moments))
+    def add_object(self, metric: str, labels: dict[str, str], moments: Iterable[int] = ()) -> None:
+        """Add a series of kube-state-metrics, whose value is 1; without moments, it is there at the end."""
+        self.add(metric, labels, ((at, 1.0) for at in tuple(moments) or (self._end,)))
 
     def add_replica_set(self, namespace: str, name: str, deployment: str) -> None:
         labels = {"namespace": namespace, "replicaset": name, "owner_kind": "Deployment", "owner_name": deployment}
-        self.add_object("kube_replicaset_owner", labels, [END - age for age in range(4 * DAY, -1, -DAY)])
+        self.add_object("kube_replicaset_owner", labels, [self._end - age for age in range(4 * DAY, -1, -1800)])

@@ -29,6 +29,19 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
     return start_prometheus(history="\n".join([*lines, "# EOF", ""]))
 
 
+def test_an_entry_that_follows_usage_needs_the_series_of_the_kubelet_and_of_kube_state_metrics(
+    prometheus: ScrapedPrometheus,
+) -> None:
+    top = f"prometheus: {{url: '{prometheus.url}'}}\n"
+    sizes = entry("sizes", kind="resources: {fromUsage: {}, forEach: {}}")
+    configuration = read_configuration(whole(sizes, top=top), "r.yaml")
+    lines = look_at_queries(configuration, configuration.recommendations[0])
+    assert {line.status for line in lines} == {CheckStatus.ERROR}
+    assert {line.name.rpartition("/")[2] for line in lines} == {
+        "container_memory_working_set_bytes", "kube_pod_owner", "kube_pod_container_resource_requests",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("load", "stale_after", "status", "message"),
     [

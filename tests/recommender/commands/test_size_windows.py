@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.commands.sizes.size_queries import Resolution, namespace_matcher, resolution_of
-from recommender.commands.sizes.size_window import MOST_POINTS, SizeWindow
+from recommender.running.usage.usage_queries import Resolution, namespace_matcher, resolution_of
+from recommender.running.usage.usage_window import MOST_POINTS, SizeWindow
 
 END = 1_767_225_600.0
 DAY = 86_400

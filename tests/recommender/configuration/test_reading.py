@@ -262,7 +262,7 @@ def test_an_entry_that_is_no_mapping_is_refused() -> None:
     assert problems_of(whole("- coredns\n")) == [
         (
             "r.yaml:4: the recommendation is not a mapping: "
-            "write a mapping with name, proportional, predictive, clusterSize, targets, outpu…"
+            "write a mapping with name, proportional, predictive, clusterSize, resources, tar…"
         )
     ]
 

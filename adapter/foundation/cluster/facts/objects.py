@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.forms.objects import (
         AutoscalerForm,
+        AutoscalerSpec,
         ConditionForm,
         MetricForm,
         NodeForm,
@@ -79,6 +80,7 @@ def autoscaler_of(form: AutoscalerForm) -> Autoscaler:
         scale_up_tolerance_ratio=_tolerance(where, "scaleUp", behavior.scale_up if behavior else None),
         scale_down_tolerance_ratio=_tolerance(where, "scaleDown", behavior.scale_down if behavior else None),
         metric_names=tuple(name for metric in spec.metrics or () if (name := _metric_name(metric))),
+        resource_names=_resource_names(spec),
     )
 
 
@@ -171,6 +173,12 @@ def _tolerance(where: str, direction: str, rules: ScalingRulesForm | None) -> fl
         return parse_quantity(str(rules.tolerance)).nanos / 10**9
     except QuantityError as error:
         raise FactError(f"{where}: spec.behavior.{direction}.tolerance: {error}") from error
+
+
+def _resource_names(spec: AutoscalerSpec) -> tuple[str, ...]:
+    sources = [source for each in spec.metrics or () for source in (each.resource, each.container_resource) if source]
+    names = {source.name for source in sources if source.name}
+    return tuple(sorted(names | ({"cpu"} if spec.cpu_percentage is not None else set())))
 
 
 def _metric_name(metric: MetricForm) -> str:

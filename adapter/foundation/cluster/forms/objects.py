@@ -85,12 +85,20 @@ class MetricSource(msgspec.Struct, gc=False):
     metric: MetricName | None = None
 
 
-class MetricForm(msgspec.Struct, gc=False):
-    """`autoscaling/v2 MetricSpec`; Resource and ContainerResource metrics have no name."""
+class ResourceSource(msgspec.Struct, gc=False):
+    """`autoscaling/v2 ResourceMetricSource` and `ContainerResourceMetricSource`."""
+
+    name: str = ""
+
+
+class MetricForm(msgspec.Struct, gc=False, rename={"container_resource": "containerResource"}):
+    """`autoscaling/v2 MetricSpec`."""
 
     pods: MetricSource | None = None
     object: MetricSource | None = None
     external: MetricSource | None = None
+    resource: ResourceSource | None = None
+    container_resource: ResourceSource | None = None
 
 
 class ScalingRulesForm(msgspec.Struct, gc=False):
@@ -109,13 +117,20 @@ class Behavior(msgspec.Struct, gc=False, rename={"scale_up": "scaleUp", "scale_d
 class AutoscalerSpec(
     msgspec.Struct,
     gc=False,
-    rename={"target": "scaleTargetRef", "min_replicas": "minReplicas", "max_replicas": "maxReplicas"},
+    rename={
+        "target": "scaleTargetRef",
+        "min_replicas": "minReplicas",
+        "max_replicas": "maxReplicas",
+        "cpu_percentage": "targetCPUUtilizationPercentage",
+    },
 ):
     """`autoscaling/v2 HorizontalPodAutoscalerSpec`; version v1 has the same target and limits."""
 
     target: TargetForm = msgspec.field(default_factory=TargetForm)
     min_replicas: int | None = None
     max_replicas: int | None = None
+    cpu_percentage: int | None = None
+    """Of version v1, which has no `metrics`."""
     metrics: list[MetricForm] | None = None
     behavior: Behavior | None = None
 

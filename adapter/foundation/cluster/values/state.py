@@ -119,6 +119,8 @@ class Autoscaler:
     scale_down_tolerance_ratio: float | None
     metric_names: tuple[str, ...]
     """Names of its Pods, Object and External metrics."""
+    resource_names: tuple[str, ...] = ()
+    """The resources of its Resource and ContainerResource metrics, such as `cpu`, sorted."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -66,7 +66,22 @@ def test_an_hpa_keeps_its_target_limits_tolerances_and_metrics() -> None:
         scale_up_tolerance_ratio=0.05,
         scale_down_tolerance_ratio=0.0,
         metric_names=("connections", "recommended_replicas"),
+        resource_names=("cpu",),
     )
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ({"metrics": [{"type": "ContainerResource", "containerResource": {"name": "memory"}}]}, ("memory",)),
+        ({"targetCPUUtilizationPercentage": 80}, ("cpu",)),
+        ({"metrics": []}, ()),
+    ],
+    ids=["of a container", "version v1", "none"],
+)
+def test_the_resources_that_an_hpa_follows_are_known(stated: dict[str, Any], expected: tuple[str, ...]) -> None:
+    found = autoscaler_of(msgspec.convert(autoscaler_object("web", "shop", WEB, **stated), AutoscalerForm))
+    assert found.resource_names == expected
 
 
 @pytest.mark.parametrize(("stated", "expected"), [({}, 1), ({"minReplicas": None}, 1), ({"minReplicas": 0}, 0)])

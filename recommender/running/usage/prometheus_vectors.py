@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.client import PrometheusClient
     from adapter.foundation.sources.prometheus.ranges import RangeAnswer
+    from recommender.kinds.resources.workloads import PodContainer
 
 QUERY_SECONDS: Final = 120.0
 AT_ONCE: Final = 3
@@ -71,6 +72,19 @@ def in_turn(ask: Callable[[T], R], what: Iterable[T]) -> Iterator[R]:
         finally:
             for each in asked:
                 each.cancel()
+
+
+def refuse_doubles(query: str, containers: Iterable[PodContainer]) -> None:
+    """Raise UnexpectedAnswerError if a container has several series: which one of them is right is not known."""
+    seen: set[PodContainer] = set()
+    for pod in containers:
+        if pod in seen:
+            raise UnexpectedAnswerError(
+                query,
+                f"several series are of container {pod.container!r} of pod {pod.namespace}/{pod.pod}: "
+                "aggregate, such as with max by (namespace, pod, container)",
+            )
+        seen.add(pod)
 
 
 def _refuse_partial(query: str, warnings: tuple[str, ...]) -> None:

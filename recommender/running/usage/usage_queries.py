@@ -30,6 +30,8 @@ _ALL_CORES: Final = 'cpu=~"|total"'
 _HONOURED: Final = 'exported_namespace=""'
 _SHORTEST_RATE_SECONDS: Final = 300.0
 _STEP_SECONDS: Final = 300.0
+PEAK_STEP_SECONDS: Final = 60
+"""How often a query of memory is evaluated for its largest values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,11 @@ def memory_usage(where: str) -> str:
 def memory_peaks(where: str, seconds: int) -> str:
     """Return the query of the largest working sets in a time."""
     return f"{_BY_CONTAINER} (max_over_time({MEMORY_METRIC}{{{_CONTAINERS}{where}}}[{seconds}s]))"
+
+
+def peaks_of(query: str, seconds: int) -> str:
+    """Return the query of the largest values of a query in a time."""
+    return f"max_over_time(({query})[{seconds}s:{PEAK_STEP_SECONDS}s])"
 
 
 def scrapes_in_an_hour(where: str) -> str:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.foundation.sources.prometheus.clusters import CLUSTER_LABELS
-from recommender.commands.sizes import size_queries
-from recommender.commands.sizes.prometheus_vectors import in_turn, vector
 from recommender.kinds.resources.usage import MemoryPeaks
 from recommender.kinds.resources.workloads import (
     CPU,
@@ -23,13 +21,15 @@ from recommender.kinds.resources.workloads import (
     SizedWorkload,
     WorkloadAutoscaler,
 )
+from recommender.running.usage import usage_queries
+from recommender.running.usage.prometheus_vectors import in_turn, refuse_doubles, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.foundation.sources.prometheus.client import PrometheusClient
-    from recommender.commands.sizes.prometheus_vectors import Element
-    from recommender.commands.sizes.size_window import SizeWindow
+    from recommender.running.usage.prometheus_vectors import Element
+    from recommender.running.usage.usage_window import SizeWindow
 
 _CONTAINER: Final = ("namespace", "pod", "container")
 
@@ -63,34 +63,43 @@ class ClusterReader:
     window: SizeWindow
     where: str
     """Matcher of the namespaces, with the comma before it."""
+    memory_query: str = ""
+    """PromQL of the bytes in use by namespace, pod and container; empty: cAdvisor's working sets."""
+    choice: str = "--prometheus-matchers '{}'"
+    """How one cluster of several is chosen, for messages."""
+    replica_sets_seconds: int = 0
+    """How long before the end of each day ReplicaSets are looked for; 0: at that moment."""
+    kills_before_seconds: int = 0
+    """How long before the window kills are looked for: a restart shows only between two samples."""
 
     def refuse_several_clusters(self) -> None:
         """Raise SeveralClustersError if series name more than one cluster."""
-        for metric in (size_queries.MEMORY_METRIC, size_queries.POD_OWNER_METRIC):
-            found = self._now(size_queries.clusters(metric, CLUSTER_LABELS, self.where), CLUSTER_LABELS)
+        for metric in (usage_queries.MEMORY_METRIC, usage_queries.POD_OWNER_METRIC):
+            found = self._now(usage_queries.clusters(metric, CLUSTER_LABELS, self.where), CLUSTER_LABELS)
             for place, label in enumerate(CLUSTER_LABELS):
                 values = sorted({each.labels[place] for each in found})
                 if len(values) > 1:
                     named = ", ".join(value or "(none)" for value in values[:5])
-                    choice = f"--prometheus-matchers '{label}=\"{values[-1]}\"'"
+                    choice = self.choice.format(f'{label}="{values[-1]}"')
                     raise SeveralClustersError(
                         f"{metric} has series of several clusters ({label}: {named}), and their pods may have the same "
                         f"names: choose one, such as {choice}"
                     )
 
-    def resolution(self) -> size_queries.Resolution:
+    def resolution(self) -> usage_queries.Resolution:
         """Return how finely CPU can be asked for."""
-        found = self._now(size_queries.scrapes_in_an_hour(self.where), ())
+        found = self._now(usage_queries.scrapes_in_an_hour(self.where), ())
         in_an_hour = max((each.value for each in found if each.value >= 1), default=120.0)
-        return size_queries.resolution_of(3600.0 / in_an_hour)
+        return usage_queries.resolution_of(3600.0 / in_an_hour)
 
     def history(self) -> ClusterHistory:
         """Return everything except CPU."""
-        running = frozenset(self._containers(self._now(size_queries.memory_usage(self.where), _CONTAINER)))
+        now = self.memory_query or usage_queries.memory_usage(self.where)
+        running = frozenset(self._containers(self._now(now, _CONTAINER)))
         kills = tuple(
             frozenset(self._containers(found))
             for found in in_turn(
-                lambda day: vector(self.client, size_queries.kills(self.where, day[1]), day[0], _CONTAINER),
+                lambda day: vector(self.client, self._kills(day[1]), day[0], _CONTAINER),
                 self.window.day_ends(),
             )
         )
@@ -102,10 +111,18 @@ class ClusterReader:
     def _containers(self, found: Iterable[Element]) -> Iterable[PodContainer]:
         return (PodContainer(*each.labels) for each in found)
 
+    def _kills(self, seconds: int) -> str:
+        return usage_queries.kills(self.where, seconds + self.kills_before_seconds)
+
+    def _peaks(self, seconds: int) -> str:
+        if self.memory_query:
+            return usage_queries.peaks_of(self.memory_query, seconds)
+        return usage_queries.memory_peaks(self.where, seconds)
+
     def _memory(self) -> MemoryPeaks:
         places: dict[PodContainer, int] = {}
         answers = in_turn(
-            lambda day: vector(self.client, size_queries.memory_peaks(self.where, day[1]), day[0], _CONTAINER),
+            lambda day: self._each_once(self._peaks(day[1]), day[0]),
             self.window.day_ends(),
         )
         days = [
@@ -117,27 +134,32 @@ class ClusterReader:
             peaks[day, list(values)] = list(values.values())
         return MemoryPeaks(tuple(places), peaks)
 
+    def _each_once(self, query: str, at: float) -> list[Element]:
+        found = vector(self.client, query, at, _CONTAINER)
+        refuse_doubles(query, self._containers(found))
+        return found
+
     def _facts(self) -> ClusterFacts:
         requests, limits, inits, targets, follows = in_turn(
             lambda asked: self._now(*asked),
             (
-                (size_queries.stated(size_queries.REQUESTS_METRIC, self.where), (*_CONTAINER, "resource")),
-                (size_queries.stated(size_queries.LIMITS_METRIC, self.where), (*_CONTAINER, "resource")),
-                (size_queries.init_containers(self.where), _CONTAINER),
+                (usage_queries.stated(usage_queries.REQUESTS_METRIC, self.where), (*_CONTAINER, "resource")),
+                (usage_queries.stated(usage_queries.LIMITS_METRIC, self.where), (*_CONTAINER, "resource")),
+                (usage_queries.init_containers(self.where), _CONTAINER),
                 (
-                    size_queries.autoscaler_targets(self.where),
+                    usage_queries.autoscaler_targets(self.where),
                     ("namespace", "horizontalpodautoscaler", "scaletargetref_kind", "scaletargetref_name"),
                 ),
                 (
-                    size_queries.autoscaler_metrics(self.where),
+                    usage_queries.autoscaler_metrics(self.where),
                     ("namespace", "horizontalpodautoscaler", "metric_name"),
                 ),
             ),
         )
         owners = ObjectOwners(
-            pods=self._owners(size_queries.POD_OWNER_METRIC, "pod", in_days=True),
-            replica_sets=self._owners(size_queries.REPLICA_SET_OWNER_METRIC, "replicaset", in_days=False),
-            jobs=self._owners(size_queries.JOB_OWNER_METRIC, "job_name", in_days=True),
+            pods=self._owners(usage_queries.POD_OWNER_METRIC, "pod", in_days=True),
+            replica_sets=self._owners(usage_queries.REPLICA_SET_OWNER_METRIC, "replicaset", in_days=False),
+            jobs=self._owners(usage_queries.JOB_OWNER_METRIC, "job_name", in_days=True),
         )
         return ClusterFacts(
             owners=owners,
@@ -156,7 +178,8 @@ class ClusterReader:
         labels = ("namespace", label, "owner_kind", "owner_name")
 
         def asked(day: tuple[float, int]) -> list[Element]:
-            query = size_queries.owners(metric, label, self.where, day[1] if in_days else None)
+            seconds = day[1] if in_days else min(day[1], self.replica_sets_seconds)
+            query = usage_queries.owners(metric, label, self.where, seconds or None)
             return vector(self.client, query, day[0], labels)
 
         owners: dict[tuple[str, str], frozenset[ObjectOwner]] = {}
@@ -196,10 +219,10 @@ def _autoscalers(targets: Iterable[Element], follows: Iterable[Element]) -> dict
 
 def _missing(owners: ObjectOwners, has_requests: bool, targets: list[Element]) -> Iterable[str]:  # noqa: FBT001 - a fact
     if not owners.pods:
-        yield f"{size_queries.POD_OWNER_METRIC} has no series: each pod stands for itself, as its workload is unknown"
+        yield f"{usage_queries.POD_OWNER_METRIC} has no series: each pod stands for itself, as its workload is unknown"
     elif not owners.replica_sets and any(owner.kind == "ReplicaSet" for each in owners.pods.values() for owner in each):
-        yield f"{size_queries.REPLICA_SET_OWNER_METRIC} has no series: the Deployments of ReplicaSets are unknown"
+        yield f"{usage_queries.REPLICA_SET_OWNER_METRIC} has no series: the Deployments of ReplicaSets are unknown"
     if not has_requests:
-        yield f"{size_queries.REQUESTS_METRIC} has no series: requests and savings are unknown"
+        yield f"{usage_queries.REQUESTS_METRIC} has no series: requests and savings are unknown"
     if owners.pods and not targets:
-        yield f"{size_queries.HPA_METRIC} has no series: if HorizontalPodAutoscalers exist, their targets are not held"
+        yield f"{usage_queries.HPA_METRIC} has no series: if HorizontalPodAutoscalers exist, their targets are not held"

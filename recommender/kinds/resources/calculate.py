@@ -1,0 +1,127 @@
+"""The calculation of one target's requests from its usage (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.state import Unknown
+from recommender.decisions.calculation import Calculation, InputMissingError
+from recommender.decisions.owners import is_target_of
+from recommender.decisions.record import Step
+from recommender.decisions.texts.times import age_seconds, is_fresh, rfc3339
+from recommender.kinds.resources.container_requests import ContainerRequests, Requests, RequestSize, in_units
+from recommender.kinds.resources.resources_memory import remembered
+from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.kinds.resources.workloads import CPU, MEMORY, RESOURCES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.memory import Memory
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.resources.resources_settings import ResourcesSettings
+    from recommender.kinds.resources.size_record import SizeRecord
+
+STALE_USAGE_SECONDS: Final = 900.0
+"""Sizes are of days, and usage is read every five minutes: two readings may fail."""
+_NOT_READ: Final = Unknown("its usage has not been read yet")
+
+
+@dataclass(frozen=True, slots=True)
+class UsageCalculation:
+    """Calculates the requests of one target."""
+
+    policy: RecommendationPolicy
+    settings: ResourcesSettings
+    target: TargetReference
+
+    def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
+        """Return the requests with their steps. Raises InputMissingError."""
+        usage = self._usage(inputs, now)
+        sized = [each for each in usage.sizes if each.cpu is not None and each.memory is not None]
+        if not sized:
+            problems = sorted({each.message for each in usage.sizes})
+            raise InputMissingError("; ".join(problems) or f"nothing is known of the usage of {self.target}")
+        requests = {each.container: _requests_of(each) for each in sized}
+        unsized = [f"{each.container}: {each.message}" for each in usage.sizes if each not in sized]
+        raised = [f"{each.container}: {each.message}" for each in sized if each.message]
+        return Calculation(
+            ContainerRequests(requests, self.settings, remembered(memory.own), self._held(usage, inputs, now)),
+            # Whether the usage is recent enough has been judged here.
+            confirmed=now,
+            inputs=_inputs(sized),
+            steps=tuple(self._steps(requests)),
+            note="; ".join((*raised, *unsized)),
+        )
+
+    def _usage(self, inputs: Inputs, now: float) -> WorkloadUsage:
+        known = inputs.usage.get(self.policy.name, _NOT_READ)
+        found = known if isinstance(known, Unknown) else known.get(self.target, _NOT_READ)
+        if isinstance(found, Unknown):
+            raise InputMissingError(found.reason, is_refused=found.is_refused)
+        if age_seconds(found.time, now) > STALE_USAGE_SECONDS:
+            raise InputMissingError(f"its usage is known until {rfc3339(found.time)} only")
+        if not isinstance(found.value, WorkloadUsage):
+            raise InputMissingError(_NOT_READ.reason)
+        return found.value
+
+    def _steps(self, requests: Requests) -> Iterator[Step]:
+        how = self.settings.from_usage
+        detail = f"percentile {how.percentile_ratio * 100:g}, and {how.margin_ratio * 100:g} %"
+        for container, sizes in requests.items():
+            for resource, size in sizes.items():
+                if size.target is not None:
+                    yield Step(f"{container}/{resource}", in_units(resource, size.target), detail)
+
+    def _held(self, usage: WorkloadUsage, inputs: Inputs, now: float) -> Mapping[str, str]:
+        """Return, by resource, why its requests stay: an HPA divides usage by them, or may do so."""
+        if self.settings.also_with_hpa:
+            return {}
+        where = f"the HPAs of namespace {self.target.namespace} cannot be looked up"
+        seen = inputs.cluster.autoscalers.get(self.target.namespace, Unknown("they are not watched"))
+        if isinstance(seen, Unknown):
+            reason = f"{where}: {seen.reason}; one of them may follow {{}}"
+            return {resource: _stays(resource, reason.format(resource)) for resource in RESOURCES}
+        if not is_fresh(seen.time, now, self.policy.stale_after_seconds):
+            reason = f"{where}: the last answer is too old"
+            return {resource: _stays(resource, reason) for resource in RESOURCES}
+        held: dict[str, str] = {}
+        if usage.autoscaler is not None:
+            for name in usage.autoscaler.resources:
+                resource = name.lower()
+                held[resource] = _stays(resource, _follows(usage.autoscaler.name, resource))
+        for autoscaler in seen.value:
+            if is_target_of(autoscaler, self.target):
+                for resource in {*autoscaler.resource_names} & {*RESOURCES}:
+                    held[resource] = _stays(resource, _follows(autoscaler.name, resource))
+        return dict(sorted(held.items()))
+
+
+def _follows(autoscaler: str, resource: str) -> str:
+    return f"HorizontalPodAutoscaler {autoscaler} follows {resource}, and divides by the request (alsoWithHPA: true)"
+
+
+def _stays(resource: str, reason: str) -> str:
+    return f"requests of {resource} stay: {reason}"
+
+
+def _requests_of(record: SizeRecord) -> dict[str, RequestSize]:
+    found = {CPU: record.cpu, MEMORY: record.memory}
+    return {
+        resource: RequestSize(size.target, size.lower, size.upper, size.request)
+        for resource, size in found.items()
+        if size is not None
+    }
+
+
+def _inputs(sized: list[SizeRecord]) -> dict[str, float]:
+    return {
+        "containers": len(sized),
+        "pods": max(each.replicas for each in sized),
+        "history_seconds": max(each.history_seconds for each in sized),
+        "samples": sum(each.samples for each in sized),
+        "oom_kills": sum(each.oom_kills for each in sized),
+    }

@@ -1,0 +1,129 @@
+"""Requests of containers from what they used, as a kind of recommendation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.state import ClusterNeeds
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.kind import RESOURCE_FAMILIES, Logged, Needs, RecommendationKind, SeriesTargets
+from recommender.kinds.resources.calculate import UsageCalculation
+from recommender.kinds.resources.container_requests import RequestSizes
+from recommender.kinds.resources.resources_memory import ResourcesMemory
+from recommender.kinds.resources.resources_reader import RESOURCES
+from recommender.kinds.resources.resources_settings import API_VERSION, ResourcesSettings, memory_shards
+from recommender.kinds.resources.shown import request_keys, request_lines, request_rows, request_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterState
+    from adapter.foundation.documents.sections import Given
+    from adapter.foundation.documents.shapes import ValueShape
+    from adapter.foundation.documents.tree import DocumentProblem
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.record import Record, TargetReference
+    from recommender.kinds.kind import Paint, Recommendation
+    from recommender.outputs.metric_text import Samples
+
+_MEMORY: Final = "container_memory_working_set_bytes"
+_METRICS: Final = {
+    _MEMORY: "usage is unknown: scrape the kubelet's /metrics/cadvisor",
+    "kube_pod_owner": "the workloads of pods are unknown: scrape kube-state-metrics",
+    "kube_pod_container_resource_requests": "present requests are unknown: scrape kube-state-metrics",
+}
+_NO_REPLICAS: Final = "sizes of containers are no number of replicas"
+
+
+class ResourcesKind(RecommendationKind[ResourcesSettings]):
+    """What each container of a workload should request."""
+
+    key = "resources"
+    doc = "Requests of containers by what they used."
+    memory = ResourcesMemory
+    families = RESOURCE_FAMILIES
+    page = "resources/page.html"
+    page_filters = {"request_rows": request_rows}  # noqa: RUF012 - as of the protocol
+
+    def shape(self, *, for_backtest: bool) -> ValueShape:  # noqa: ARG002 - as the protocol has it
+        """Return the shape of the settings."""
+        return RESOURCES
+
+    def check(self, given: Given, outputs: frozenset[Output], *, for_backtest: bool) -> Iterator[DocumentProblem]:  # noqa: ARG002 - as the protocol has it
+        """Yield what does not go together with requests of containers."""
+        if not given.has("targets") and not given.has("resources.forEach"):
+            fix = "list them under targets, or write forEach: {kind: Deployment}"
+            yield given.node.problem("the recommendation has no targets", fix)
+        if Output.SCALE in outputs:
+            yield given.problem("outputs", f"the output scale does nothing: {_NO_REPLICAS}", "write metric")
+        step = given.get("maxStep")
+        if step is not None and step.ratio is None:
+            yield given.problem("maxStep", f"maxStep is a number of replicas: {_NO_REPLICAS}", "write one such as 20%")
+
+    def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002 - as RecommendationKind has it
+        """Return the HPAs, which may divide by requests, and the targets, each of which is a record of its own."""
+        settings: ResourcesSettings = recommendation.subject
+        each, targets = settings.for_each, recommendation.policy.targets
+        metrics = dict(_METRICS)
+        if settings.from_usage.memory:
+            del metrics[_MEMORY]
+        if each is None:
+            most = max(len(targets), 1)
+            return Needs(metrics=metrics, has_queries=True, for_each=SeriesTargets("", "", most, memory_shards(most)))
+        return Needs(
+            ClusterNeeds(autoscaler_namespaces=frozenset(each.namespaces or {""})),
+            metrics=metrics,
+            has_queries=True,
+            for_each=SeriesTargets(API_VERSION, each.kind, each.max_targets, memory_shards(each.max_targets)),
+        )
+
+    def calculation(
+        self,
+        recommendation: Recommendation,
+        others: Sequence[Recommendation],  # noqa: ARG002 - it follows no others
+    ) -> Callable[[TargetReference | None], Calculate]:
+        """Return the calculation of one of the targets."""
+        policy, settings = recommendation.policy, recommendation.subject
+
+        def of(target: TargetReference | None) -> Calculate:
+            assert target is not None, "each target is decided by itself"
+            return UsageCalculation(policy, settings, target).calculate
+
+        return of
+
+    def value_metrics(self, settings: ResourcesSettings) -> tuple[str, ...]:  # noqa: ARG002 - as RecommendationKind has it
+        """Return the metric of the requests."""
+        return tuple(RESOURCE_FAMILIES)
+
+    def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:
+        """Return the requests with their bounds."""
+        return request_samples((record, found) for record in records if (found := _sizes_of(record)) is not None)
+
+    def document(self, record: Record) -> Mapping[str, object]:
+        """Return the requests with their bounds, in quantities."""
+        found = _sizes_of(record)
+        return {"resources": None if found is None else request_keys(found)}
+
+    def value_text(self, record: Record) -> str:
+        """Return how many containers are sized."""
+        found = _sizes_of(record)
+        if found is None or not found.has_value:
+            return ""
+        return f"sizes of {len(found.by_container)} container{'' if len(found.by_container) == 1 else 's'}"
+
+    def head_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002 - as RecommendationKind has it
+        """Return the table of the requests."""
+        return request_lines([record], width)
+
+    def lines_of_targets(self, records: Sequence[Record], width: int | None) -> Iterable[str] | None:
+        """Return the table of the requests of many targets."""
+        return request_lines(records, width)
+
+    def logged(self, record: Record) -> Logged | None:
+        """Return the requests."""
+        found = _sizes_of(record)
+        return None if found is None else Logged((record.binding,), {"requests": record.message})
+
+
+def _sizes_of(record: Record) -> RequestSizes | None:
+    return record.details if isinstance(record.details, RequestSizes) else None

@@ -1,0 +1,122 @@
+"""The shape of `resources:` of a recommendation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.documents.scalars import (
+    BOOLEAN,
+    NAMESPACE,
+    QUANTITY,
+    QUERY,
+    Bounds,
+    duration,
+    number,
+    one_of,
+    percentage,
+    whole,
+)
+from adapter.foundation.documents.sections import Key, Section
+from adapter.foundation.documents.shapes import ListOf
+from recommender.kinds.resources.resources_settings import (
+    FOR_EACH_KINDS,
+    FromUsage,
+    ResourcesSettings,
+    WorkloadsOfKind,
+)
+from recommender.kinds.resources.workloads import CPU, MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.documents.sections import Given
+    from adapter.foundation.documents.tree import DocumentProblem
+    from adapter.foundation.objects.quantities import Quantity
+
+_DAY_SECONDS: Final = 86_400.0
+_LONGEST_DAYS: Final = 15
+
+
+def _whole_bytes(quantity: Quantity) -> int:
+    return -(-quantity.milli_value() // 1000)
+
+
+def _amounts(**amounts: int) -> dict[str, int]:
+    return amounts
+
+
+def _percentile_ratio(percent: float) -> float:
+    return percent / 100
+
+
+def _bound_keys(name: str) -> Section[dict[str, int]]:
+    return Section(
+        name,
+        _amounts,
+        (
+            Key("cpu", QUANTITY.then(lambda quantity: quantity.milli_value()), "Of CPU.", into=CPU),
+            Key("memory", QUANTITY.then(_whole_bytes), "Of memory.", into=MEMORY),
+        ),
+    )
+
+
+_FROM_USAGE: Final = Section(
+    "fromUsage",
+    FromUsage,
+    (
+        Key("cpu", QUERY, "PromQL of cores by namespace, pod and container, instead of cAdvisor's series."),
+        Key("memory", QUERY, "PromQL of bytes by namespace, pod and container, instead of cAdvisor's series."),
+        Key(
+            "percentile",
+            number(Bounds(1, 100)).then(_percentile_ratio),
+            "Percentile of the usage that the request covers; 90 without the key.",
+            into="percentile_ratio",
+        ),
+        Key("margin", percentage(Bounds(0, 1000)), "What is added to the percentile.", into="margin_ratio"),
+        Key(
+            "history",
+            duration(_DAY_SECONDS, _LONGEST_DAYS * _DAY_SECONDS),
+            "How much history counts.",
+            into="history_seconds",
+        ),
+    ),
+)
+_FOR_EACH: Final = Section(
+    "forEach",
+    WorkloadsOfKind,
+    (
+        Key("kind", one_of(FOR_EACH_KINDS, "a kind of workload"), "Kind of the targets."),
+        Key(
+            "namespaces",
+            ListOf(NAMESPACE, lambda names: tuple(sorted(names)), ("`namespaces` is empty", "name one, or remove it")),
+            "Where the targets are; everywhere without the key.",
+        ),
+        Key("max", whole(1, 5_000), "Most targets.", into="max_targets"),
+    ),
+)
+
+
+def _check(given: Given) -> Iterator[DocumentProblem]:
+    least, most = given.get("min") or {}, given.get("max") or {}
+    for resource in sorted(least.keys() & most.keys()):
+        if most[resource] < least[resource]:
+            yield given.problem(f"max.{resource}", f"`max` of {resource} is less than `min`", "write at least `min`")
+
+
+RESOURCES: Final = Section(
+    "resources",
+    ResourcesSettings,
+    (
+        Key("fromUsage", _FROM_USAGE, "How requests follow from usage.", "{percentile: 90, margin: 15%}"),
+        Key("forEach", _FOR_EACH, "Makes each workload of a kind a target of its own."),
+        Key(
+            "alsoWithHPA",
+            BOOLEAN,
+            "Whether requests also change where an HPA follows their resource.",
+            into="also_with_hpa",
+        ),
+        Key("min", _bound_keys("resources.min"), "Least request of a container.", into="least"),
+        Key("max", _bound_keys("resources.max"), "Largest request of a container.", into="most"),
+    ),
+    _check,
+)

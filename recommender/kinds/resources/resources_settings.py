@@ -1,0 +1,64 @@
+"""The settings of sizes that follow usage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOR_EACH_KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet")
+"""Of the API group `apps`."""
+API_VERSION: Final = "apps/v1"
+_TARGETS_A_SHARD: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadsOfKind:
+    """Every workload of a kind is a target."""
+
+    kind: str = "Deployment"
+    """One of `FOR_EACH_KINDS`."""
+    namespaces: tuple[str, ...] = ()
+    """Empty: all."""
+    max_targets: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class FromUsage:
+    """How requests follow from usage."""
+
+    cpu: str = ""
+    """PromQL of cores by namespace, pod and container; empty: cAdvisor's series."""
+    memory: str = ""
+    """PromQL of bytes by namespace, pod and container; empty: cAdvisor's series."""
+    percentile_ratio: float = 0.9
+    """Share of the weighted samples that the target covers, 0 to 1."""
+    margin_ratio: float = 0.15
+    history_seconds: float = 8 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcesSettings:
+    """The settings of one recommendation."""
+
+    from_usage: FromUsage
+    for_each: WorkloadsOfKind | None = None
+    """None: the targets are listed."""
+    also_with_hpa: bool = False
+    """Whether a request also changes where an HPA follows its resource."""
+    least: Mapping[str, int] = field(default_factory=dict)
+    """By resource, of each container: milli of cores, bytes."""
+    most: Mapping[str, int] = field(default_factory=dict)
+
+
+def memory_shards(targets: int) -> int:
+    """Return how many ConfigMaps the memories of so many targets take, a power of two.
+
+    The chart computes the same number for the rights on them.
+    """
+    shards = 1
+    while shards * _TARGETS_A_SHARD < targets:
+        shards *= 2
+    return shards

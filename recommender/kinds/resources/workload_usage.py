@@ -1,0 +1,20 @@
+"""What is known of the usage of one workload, as decisions need it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recommender.kinds.resources.size_record import SizeRecord
+    from recommender.kinds.resources.workloads import WorkloadAutoscaler
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadUsage:
+    """The sizes that the usage of a workload leads to, before brakes, limits and owners."""
+
+    sizes: tuple[SizeRecord, ...]
+    """Of each of its containers."""
+    autoscaler: WorkloadAutoscaler | None = None
+    """An HPA that follows CPU or memory of it, as kube-state-metrics knows it."""

@@ -1,0 +1,1 @@
+"""Usage of containers, as Prometheus knows it: read in slices, kept as histograms, and made into sizes."""

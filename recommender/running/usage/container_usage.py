@@ -1,0 +1,59 @@
+"""Which containers belong to which workloads, and what CPU they used."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.kinds.resources.usage import CollectedCpu, CpuSamples
+from recommender.kinds.resources.workloads import PodContainer, WorkloadContainer
+from recommender.running.usage.prometheus_vectors import in_turn, matrix, refuse_doubles
+
+if TYPE_CHECKING:
+    from recommender.kinds.resources.usage import ContainerRows
+    from recommender.running.usage.cluster_history import ClusterHistory, ClusterReader
+    from recommender.running.usage.usage_window import TimeSlice
+
+
+def workload_containers(history: ClusterHistory) -> dict[PodContainer, WorkloadContainer]:
+    """Return the row of each container whose workload is certain; init containers have none."""
+    found: dict[PodContainer, WorkloadContainer] = {}
+    for pod in {*history.memory.pods, *history.running} - history.facts.init_containers:
+        workload = history.facts.owners.workload_of(pod.of_pod)
+        if workload is not None:
+            found[pod] = WorkloadContainer(workload, pod.container)
+    # An init container is known as such only while its pod exists; the same name in newer pods tells.
+    inits = {
+        WorkloadContainer(workload, pod.container)
+        for pod in history.facts.init_containers
+        if (workload := history.facts.owners.workload_of(pod.of_pod)) is not None
+    }
+    return {pod: row for pod, row in found.items() if row not in inits}
+
+
+def read_cpu(reader: ClusterReader, rows: ContainerRows, query: str, step_seconds: int) -> CollectedCpu:
+    """Return the CPU of the rows in the reader's window. Raises PrometheusError."""
+    window = reader.window
+    collected = CollectedCpu.empty(rows, window.days, window.end)
+    ask = partial(_ask_slice, reader, query, step_seconds)
+    for day, samples in in_turn(ask, window.slices(len(rows.places), step_seconds)):
+        collected.add(day, samples)
+    return collected
+
+
+def _ask_slice(reader: ClusterReader, query: str, step: int, asked: TimeSlice) -> tuple[int, list[CpuSamples]]:
+    answer = matrix(reader.client, query, asked.start, asked.end, step)
+    found = [
+        CpuSamples(
+            PodContainer(
+                series.labels.get("namespace", ""), series.labels.get("pod", ""), series.labels.get("container", "")
+            ),
+            np.frombuffer(series.timestamps),
+            np.frombuffer(series.values),
+        )
+        for series in answer.series
+    ]
+    refuse_doubles(query, (each.pod for each in found))
+    return asked.day, found

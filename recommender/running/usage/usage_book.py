@@ -1,0 +1,248 @@
+"""The usage of the targets of one recommendation as it grows: histograms and peaks by day of UTC.
+
+Usage is added in parts, each of which is in one day. What is older than the history is dropped when a day begins. The
+number of rows is bounded, so that a book has at most `MOST_CONTAINERS` histograms and `MOST_PODS` peaks a day.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.kinds.resources.bounds import memory_after_oom
+from recommender.kinds.resources.histograms import CPU_SCALE, DAY_SECONDS, HALF_LIFE_SECONDS, UsageHistograms
+from recommender.kinds.resources.sizing import MEBIBYTE, size_records
+from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, MemoryPeaks
+from recommender.kinds.resources.workloads import MEMORY, ClusterFacts, PodContainer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from recommender.kinds.resources.histograms import FloatArray
+    from recommender.kinds.resources.size_record import SizeRecord
+    from recommender.kinds.resources.sizing import SizingOptions
+    from recommender.kinds.resources.workloads import WorkloadContainer
+
+MOST_CONTAINERS: Final = 10_000
+MOST_PODS: Final = 200_000
+"""Containers of pods whose peaks are kept; those that ended first are dropped first."""
+SAME_KILL_SECONDS: Final = 900.0
+"""A kill is seen in each part whose look-back contains it; a second one within this time counts as the same."""
+GONE_SECONDS: Final = 900.0
+"""A container without samples for so long, in a workload that has some, is no part of it any more."""
+_ROWS_AT_ONCE: Final = 500
+_MOST_BYTES: Final = 1e15
+"""No machine has more memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsagePart:
+    """Usage between two moments of one day, in Unix seconds."""
+
+    start: float
+    end: float
+    cpu: CollectedCpu
+    """Of one day, which ends with the part."""
+    peaks: Mapping[PodContainer, float]
+    """The largest working set in bytes."""
+    kills: frozenset[PodContainer]
+    """Containers that were killed because they were out of memory, in this part or shortly before."""
+    running: frozenset[PodContainer]
+    """At the end."""
+    facts: ClusterFacts
+    """At the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class OomKill:
+    """A container that was killed because it was out of memory."""
+
+    needs_bytes: float
+    seen: float
+    """Unix seconds of the end of the part that showed it last."""
+
+
+@dataclass(slots=True)
+class UsageBook:
+    """For one thread."""
+
+    cpu: CollectedCpu
+    """Ends with the day of UTC that goes on."""
+    peaks: dict[PodContainer, FloatArray] = field(default_factory=dict)
+    """By day, 0 is the one that goes on; NaN where it is unknown."""
+    kills: list[dict[PodContainer, OomKill]] = field(default_factory=list)
+    """By day."""
+    covered: float = 0.0
+    """Unix seconds up to which usage is known; 0 before the first part."""
+    left_out: int = 0
+    """Containers for which there was no room in the newest part."""
+    running: frozenset[PodContainer] = frozenset()
+    facts: ClusterFacts = field(default_factory=ClusterFacts)
+
+    @classmethod
+    def empty(cls, days: int) -> UsageBook:
+        """Return a book of so many days, the one that goes on included, without usage."""
+        return cls(CollectedCpu.empty(ContainerRows((), {}), days, 0.0), kills=[{} for _ in range(days)])
+
+    @property
+    def days(self) -> int:
+        """How many days are kept."""
+        return self.cpu.histograms.weights.shape[0]
+
+    def add(self, part: UsagePart) -> None:
+        """Add a part that follows on those before."""
+        self._begin_day(math.ceil(part.end / DAY_SECONDS) * DAY_SECONDS)
+        names = self._with_room(part.cpu.rows)
+        self._add_cpu(part, names)
+        self._add_memory(part)
+        self.covered, self.running, self.facts = part.end, part.running, part.facts
+
+    def sizes(self, options: SizingOptions) -> Iterator[SizeRecord]:
+        """Yield the sizes of all containers that are still part of their workloads."""
+        newest: dict[object, float] = {}
+        for name, last in zip(self.cpu.rows.names, self.cpu.last, strict=True):
+            newest[name.workload] = max(newest.get(name.workload, -math.inf), float(last))
+        order = sorted(
+            (name, row)
+            for row, name in enumerate(self.cpu.rows.names)
+            if self.cpu.last[row] >= newest[name.workload] - GONE_SECONDS
+        )
+        chosen: list[int] = []
+        for _, rows in groupby(order, key=lambda item: item[0].workload):
+            chosen += [row for _, row in rows]
+            if len(chosen) >= _ROWS_AT_ONCE:
+                yield from self._sizes_of(chosen, options)
+                chosen = []
+        if chosen:
+            yield from self._sizes_of(chosen, options)
+
+    def last_samples(self) -> dict[object, float]:
+        """Return the time of the newest sample of each workload, in Unix seconds."""
+        found: dict[object, float] = {}
+        for name, last in zip(self.cpu.rows.names, self.cpu.last, strict=True):
+            found[name.workload] = max(found.get(name.workload, -math.inf), float(last))
+        return found
+
+    def _sizes_of(self, chosen: list[int], options: SizingOptions) -> Iterator[SizeRecord]:
+        place = {row: number for number, row in enumerate(chosen)}
+        places = {pod: place[row] for pod, row in self.cpu.rows.places.items() if row in place}
+        rows = ContainerRows(tuple(self.cpu.rows.names[row] for row in chosen), places)
+        histograms = UsageHistograms(CPU_SCALE, 0, 0)
+        histograms.weights = self.cpu.histograms.weights[:, chosen]
+        picked = self.cpu
+        cpu = CollectedCpu(
+            histograms, picked.samples[chosen], picked.first[chosen], picked.last[chosen], picked.end, rows
+        )
+        pods = tuple(pod for pod in places if pod in self.peaks)
+        peaks = np.array([self.peaks[pod] for pod in pods]).reshape(len(pods), self.days).T
+        kills: Counter[PodContainer] = Counter()
+        floors = np.zeros(len(chosen))
+        for day in self.kills:
+            for pod, kill in day.items():
+                if pod in places:
+                    kills[pod] += 1
+                    floors[places[pod]] = max(floors[places[pod]], kill.needs_bytes)
+        records = size_records(cpu, MemoryPeaks(pods, peaks), self.running, kills, self.facts, options)
+        yield from (_at_least(record, float(floor)) for record, floor in zip(records, floors, strict=True))
+
+    def _begin_day(self, end: float) -> None:
+        """Make room for the day that ends then, and forget what only days that are too old knew."""
+        passed = self.days if not self.cpu.end else round((end - self.cpu.end) / DAY_SECONDS)
+        if passed <= 0:
+            return
+        kept = max(self.days - passed, 0)
+        weights = self.cpu.histograms.weights
+        weights[self.days - kept :] = weights[:kept].copy()
+        weights[: self.days - kept] = 0.0
+        self.kills = [*({} for _ in range(self.days - kept)), *self.kills[:kept]]
+        for pod, peaks in self.peaks.items():
+            self.peaks[pod] = np.concatenate([np.full(self.days - kept, np.nan), peaks[:kept]])
+        self.peaks = {pod: peaks for pod, peaks in self.peaks.items() if np.isfinite(peaks).any()}
+        self.cpu.end = end
+        self._keep_rows(np.flatnonzero(weights.any(axis=(0, 2))))
+
+    def _keep_rows(self, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+        """Keep these rows alone, with those of their pods that still have a peak."""
+        place = {int(row): number for number, row in enumerate(rows)}
+        cpu = self.cpu
+        places = {pod: place[row] for pod, row in cpu.rows.places.items() if row in place and pod in self.peaks}
+        cpu.rows = ContainerRows(tuple(cpu.rows.names[int(row)] for row in rows), places)
+        cpu.histograms.weights = cpu.histograms.weights[:, rows]
+        cpu.samples, cpu.first, cpu.last = cpu.samples[rows], cpu.first[rows], cpu.last[rows]
+        self.peaks = {pod: peaks for pod, peaks in self.peaks.items() if pod in places}
+        self.kills = [{pod: kill for pod, kill in day.items() if pod in places} for day in self.kills]
+
+    def _with_room(self, rows: ContainerRows) -> dict[WorkloadContainer, int]:
+        """Return the row of each name; new ones get rows of their own, as long as there is room."""
+        known = {name: row for row, name in enumerate(self.cpu.rows.names)}
+        new = [name for name in rows.names if name not in known]
+        self.left_out = max(0, len(known) + len(new) - MOST_CONTAINERS)
+        new = new[: len(new) - self.left_out]
+        cpu, count = self.cpu, len(new)
+        places = dict(cpu.rows.places)
+        names = (*cpu.rows.names, *new)
+        known |= {name: len(known) + number for number, name in enumerate(new)}
+        for pod, row in rows.places.items():
+            if (name := rows.names[row]) in known:
+                places[pod] = known[name]
+        cpu.rows = ContainerRows(names, places)
+        if count:
+            room = np.zeros((self.days, count, cpu.histograms.scale.count), dtype=np.float32)
+            cpu.histograms.weights = np.concatenate([cpu.histograms.weights, room], axis=1)
+            cpu.samples = np.concatenate([cpu.samples, np.zeros(count, dtype=np.int64)])
+            cpu.first = np.concatenate([cpu.first, np.full(count, np.inf)])
+            cpu.last = np.concatenate([cpu.last, np.full(count, -np.inf)])
+        return known
+
+    def _add_cpu(self, part: UsagePart, known: Mapping[WorkloadContainer, int]) -> None:
+        theirs = [row for row, name in enumerate(part.cpu.rows.names) if name in known]
+        ours = [known[part.cpu.rows.names[row]] for row in theirs]
+        cpu = self.cpu
+        # The part's samples weigh as if the day ended with the part.
+        weight = np.float32(2.0 ** (-(cpu.end - part.end) / HALF_LIFE_SECONDS))
+        cpu.histograms.weights[0, ours] += part.cpu.histograms.weights[0, theirs] * weight
+        cpu.samples[ours] += part.cpu.samples[theirs]
+        cpu.first[ours] = np.minimum(cpu.first[ours], part.cpu.first[theirs])
+        cpu.last[ours] = np.maximum(cpu.last[ours], part.cpu.last[theirs])
+
+    def _add_memory(self, part: UsagePart) -> None:
+        places, requests = self.cpu.rows.places, part.facts.requests.get(MEMORY, {})
+        for pod, peak in part.peaks.items():
+            if pod in places and 0 < peak < _MOST_BYTES:
+                self._raise_peak(pod, peak)
+        for pod in part.kills:
+            if pod in places:
+                self._note_kill(pod, requests.get(pod, 0.0), part.end)
+        surplus = len(self.peaks) - MOST_PODS
+        if surplus > 0:
+            oldest = sorted(self.peaks, key=lambda pod: int(np.isfinite(self.peaks[pod]).argmax()), reverse=True)
+            for pod in oldest[:surplus]:
+                del self.peaks[pod]
+
+    def _note_kill(self, pod: PodContainer, request: float, seen: float) -> None:
+        before = self.kills[0].get(pod) or (self.kills[1].get(pod) if self.days > 1 else None)
+        if before is not None and seen - before.seen <= SAME_KILL_SECONDS:
+            return
+        known = self.peaks.get(pod)
+        peak = 0.0 if known is None else float(np.nan_to_num(known[0]))
+        needed = float(memory_after_oom(np.array([peak]), np.array([request]))[0])
+        self.kills[0][pod] = OomKill(needed, seen)
+        self._raise_peak(pod, needed)
+
+    def _raise_peak(self, pod: PodContainer, peak: float) -> None:
+        known = self.peaks.setdefault(pod, np.full(self.days, np.nan))
+        known[0] = np.fmax(known[0], peak)
+
+
+def _at_least(record: SizeRecord, needed_bytes: float) -> SizeRecord:
+    """Return the record with at least this memory: a percentile over many pods hides the one that was killed."""
+    if not needed_bytes or record.memory is None:
+        return record
+    needed = math.ceil(needed_bytes / MEBIBYTE) * MEBIBYTE
+    target = max(record.memory.target, needed)
+    return replace(record, memory=replace(record.memory, target=target, upper=max(record.memory.upper, target)))

@@ -1,0 +1,203 @@
+"""Keeps the usage that recommendations follow: reads what is missing, part by part, and makes sizes of it."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.sources.prometheus.errors import PrometheusError
+from recommender.kinds.resources.bounds import SizeSettings
+from recommender.kinds.resources.histograms import DAY_SECONDS
+from recommender.kinds.resources.sizing import SizingOptions
+from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.running.usage.cluster_history import SeveralClustersError
+from recommender.running.usage.usage_book import MOST_CONTAINERS, UsageBook
+from recommender.running.usage.usage_parts import OwnersUnknownError, read_part, reader_of
+from recommender.running.usage.usage_window import SizeWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.resources.size_record import SizeRecord
+    from recommender.kinds.resources.workloads import SizedWorkload
+    from recommender.running.usage.usage_files import UsageFiles
+    from recommender.running.usage.usage_needs import UsageNeed
+    from recommender.running.usage.usage_queries import Resolution
+
+_log = logging.getLogger(__name__)
+
+PERIOD_SECONDS: Final = 300.0
+_SCRAPE_SECONDS: Final = 30.0
+"""For so long after a moment samples of it may still arrive."""
+_RESOLUTION_SECONDS: Final = 3600.0
+_RETRY_SECONDS: Final = 60.0
+_SAVE_SECONDS: Final = 1800.0
+
+UsageInputs = dict["TargetReference", "Observed[object] | Unknown"]
+
+
+@dataclass(slots=True)
+class _Kept:
+    need: UsageNeed
+    book: UsageBook
+    resolution: Resolution | None = None
+    resolution_at: float = -math.inf
+    knows_facts: bool = False
+    """Whether a part has been read since the start of this process."""
+    saved: float = -math.inf
+    """Up to when the stored usage goes."""
+
+
+def parts_of(covered: float, until: float, history_seconds: float) -> Iterator[tuple[float, float]]:
+    """Yield the parts that are missing, oldest first, each in one day of UTC; times are Unix seconds."""
+    start = max(covered, until - history_seconds)
+    while start < until:
+        end = min(until, (math.floor(start / DAY_SECONDS) + 1) * DAY_SECONDS)
+        yield start, end
+        start = end
+
+
+def days_of(need: UsageNeed) -> int:
+    """Return how many days of UTC the history of a need touches."""
+    return math.ceil(need.settings.from_usage.history_seconds / DAY_SECONDS) + 1
+
+
+@dataclass(slots=True)
+class UsageKeeper:
+    """The usage of all recommendations that follow it. For one thread; what it returns is for any."""
+
+    client: Callable[[], PrometheusClient | None]
+    files: UsageFiles
+    wall: Callable[[], float]
+    _kept: dict[str, _Kept] = field(default_factory=dict)
+    _found: dict[str, UsageInputs | Unknown] = field(default_factory=dict)
+    _retry_at: dict[str, float] = field(default_factory=dict)
+    _states: StateLog = field(default_factory=lambda: StateLog(_log))
+
+    def inputs(self) -> Mapping[str, UsageInputs | Unknown]:
+        """Return the newest usage by recommendation."""
+        return self._found
+
+    def due(self, need: UsageNeed) -> bool:
+        """Return whether a part is missing; after a failure, only a while later."""
+        kept = self._kept.get(need.name)
+        if kept is None or kept.need != need:
+            return True
+        return self._until() > kept.book.covered and self.wall() >= self._retry_at.get(need.name, 0.0)
+
+    def keep(self, needs: tuple[UsageNeed, ...]) -> None:
+        """Forget all others."""
+        names = {need.name for need in needs}
+        self._retry_at = {name: time for name, time in self._retry_at.items() if name in names}
+        self._kept = {name: kept for name, kept in self._kept.items() if name in names}
+        self._found = {name: found for name, found in self._found.items() if name in names}
+
+    def read(self, need: UsageNeed, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Read what is missing, and make sizes of it. A failure leaves what was known before, with its time."""
+        kept = self._kept_for(need)
+        until, client = self._until(), self.client()
+        if client is None:
+            self._failed(need, "there is no Prometheus that can be asked")
+            return
+        try:
+            for start, end in parts_of(kept.book.covered, until, need.settings.from_usage.history_seconds):
+                if not goes_on():
+                    return
+                self._show_progress(need, end, until)
+                self._read_part(client, kept, start, end)
+            if not kept.knows_facts:
+                # Of stored usage, nobody knows who owns it now and what it requests.
+                resolution = self._resolution(client, kept, until)
+                newest = read_part(client, need, until - PERIOD_SECONDS, until, resolution, is_recent=True)
+                kept.book.running, kept.book.facts, kept.knows_facts = newest.running, newest.facts, True
+        except (PrometheusError, SeveralClustersError, OwnersUnknownError) as error:
+            self._failed(need, str(error))
+            return
+        self._states.recovered(need.name, "usage is read again")
+        self._publish(kept)
+
+    def save(self, *, is_last: bool = False) -> None:
+        """Store what has been read since the last time, if that is worth a write."""
+        for kept in self._kept.values():
+            if kept.book.covered - kept.saved >= (PERIOD_SECONDS if is_last else _SAVE_SECONDS):
+                self.files.save(kept.need, kept.book)
+                kept.saved = kept.book.covered
+
+    def _until(self) -> float:
+        return (self.wall() - _SCRAPE_SECONDS) // PERIOD_SECONDS * PERIOD_SECONDS
+
+    def _kept_for(self, need: UsageNeed) -> _Kept:
+        kept = self._kept.get(need.name)
+        if kept is not None and kept.need == need:
+            return kept
+        days = days_of(need)
+        if kept is not None and kept.need.identity == need.identity and kept.book.days == days:
+            book = kept.book
+        else:
+            restored = self.files.restore(need, days)
+            # A clock that was set back must not make usage of the future.
+            is_usable = restored is not None and restored.covered <= self.wall()
+            book = restored if restored is not None and is_usable else UsageBook.empty(days)
+        self._kept[need.name] = found = _Kept(need, book, saved=book.covered)
+        self._found.pop(need.name, None)
+        return found
+
+    def _read_part(self, client: PrometheusClient, kept: _Kept, start: float, end: float) -> None:
+        resolution, is_recent = self._resolution(client, kept, end), end > self._until() - DAY_SECONDS
+        kept.book.add(read_part(client, kept.need, start, end, resolution, is_recent=is_recent))
+        kept.knows_facts = True
+
+    def _resolution(self, client: PrometheusClient, kept: _Kept, end: float) -> Resolution:
+        if kept.resolution is None or self.wall() - kept.resolution_at > _RESOLUTION_SECONDS:
+            kept.resolution = reader_of(client, kept.need, SizeWindow(end, PERIOD_SECONDS)).resolution()
+            kept.resolution_at = self.wall()
+        return kept.resolution
+
+    def _show_progress(self, need: UsageNeed, end: float, until: float) -> None:
+        if need.name not in self._found or isinstance(self._found[need.name], Unknown):
+            left = (until - end) / DAY_SECONDS
+            self._found[need.name] = Unknown(f"its usage is being read: {left:.1f} days are left", is_awaited=True)
+
+    def _failed(self, need: UsageNeed, reason: str) -> None:
+        self._retry_at[need.name] = self.wall() + _RETRY_SECONDS
+        self._states.failed(
+            need.name, f"usage cannot be read: {reason}", level=logging.WARNING, recommendation=need.name
+        )
+        if need.name not in self._found or isinstance(self._found[need.name], Unknown):
+            self._found[need.name] = Unknown(f"its usage cannot be read: {reason}")
+
+    def _publish(self, kept: _Kept) -> None:
+        need, book = kept.need, kept.book
+        usage = need.settings.from_usage
+        options = SizingOptions(
+            SizeSettings(usage.percentile_ratio, usage.margin_ratio, has_interval=False),
+            # Who follows which resource is judged with what the cluster itself says.
+            also_with_hpa=True,
+            step_seconds=kept.resolution.step_seconds if kept.resolution else PERIOD_SECONDS,
+            rate_seconds=kept.resolution.rate_seconds if kept.resolution else PERIOD_SECONDS,
+        )
+        by_workload: dict[SizedWorkload, list[SizeRecord]] = {}
+        for record in book.sizes(options):
+            by_workload.setdefault(record.workload, []).append(record)
+        last = book.last_samples()
+        found: UsageInputs = {
+            target: Unknown(f"Prometheus has no usage of {target}, or kube-state-metrics does not know its pods")
+            for target in need.targets
+        }
+        for workload, records in by_workload.items():
+            target = need.target_of(workload)
+            if target is not None:
+                value = WorkloadUsage(tuple(records), book.facts.autoscalers.get(workload))
+                found[target] = Observed(value, last[workload])
+        if book.left_out:
+            reason = f"usage of {book.left_out} containers is left out: at most {MOST_CONTAINERS} are kept"
+            self._states.failed(f"{need.name}/room", reason, level=logging.WARNING, recommendation=need.name)
+        else:
+            self._states.recovered(f"{need.name}/room", "usage of all containers is kept again")
+        self._found[need.name] = found

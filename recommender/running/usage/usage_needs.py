@@ -1,0 +1,64 @@
+"""Determines whose usage a configuration needs."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.decisions.record import TargetReference
+from recommender.kinds.resources.resources_settings import API_VERSION, ResourcesSettings
+from recommender.running.loads.needs import source_of
+
+if TYPE_CHECKING:
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.kinds.resources.workloads import SizedWorkload
+
+
+@dataclass(frozen=True, slots=True)
+class UsageNeed:
+    """The usage of the targets of one recommendation."""
+
+    name: str
+    """The name of the recommendation."""
+    settings: ResourcesSettings
+    targets: tuple[TargetReference, ...]
+    """Those that the configuration lists; none with `forEach`."""
+    source: str
+    """Which Prometheus is asked, and as which tenant: the past of another one is that of other workloads."""
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Where usage is read; empty: everywhere."""
+        each = self.settings.for_each
+        return each.namespaces if each is not None else tuple(sorted({target.namespace for target in self.targets}))
+
+    @property
+    def identity(self) -> str:
+        """A digest of what decides what the stored usage is of."""
+        usage, each = self.settings.from_usage, self.settings.for_each
+        workloads = self.targets if each is None else (each.kind, each.namespaces)
+        parts = (self.source, usage.cpu, usage.memory, workloads)
+        return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+    def target_of(self, workload: SizedWorkload) -> TargetReference | None:
+        """Return the target that a workload is; None if it is none of this recommendation."""
+        each = self.settings.for_each
+        if each is None:
+            named = (workload.namespace, workload.kind, workload.name)
+            return next((one for one in self.targets if (one.namespace, one.kind, one.name) == named), None)
+        if workload.kind != each.kind or (each.namespaces and workload.namespace not in each.namespaces):
+            return None
+        return TargetReference(API_VERSION, each.kind, workload.namespace, workload.name)
+
+
+def usage_needs_of(configuration: Configuration) -> tuple[UsageNeed, ...]:
+    """Return what a configuration asks for."""
+    if configuration.prometheus is None:
+        return ()
+    source = source_of(configuration.prometheus)
+    return tuple(
+        UsageNeed(each.policy.name, each.subject, each.policy.targets, source)
+        for each in configuration.recommendations
+        if isinstance(each.subject, ResourcesSettings)
+    )

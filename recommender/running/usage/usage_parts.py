@@ -1,0 +1,85 @@
+"""Reads one part of the usage that a recommendation needs from Prometheus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.resources.usage import ContainerRows
+from recommender.running.usage.cluster_history import ClusterReader
+from recommender.running.usage.container_usage import read_cpu, workload_containers
+from recommender.running.usage.usage_book import UsagePart
+from recommender.running.usage.usage_queries import (
+    POD_OWNER_METRIC,
+    REPLICA_SET_OWNER_METRIC,
+    cpu_usage,
+    namespace_matcher,
+)
+from recommender.running.usage.usage_window import SizeWindow
+
+if TYPE_CHECKING:
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from recommender.running.usage.cluster_history import ClusterHistory
+    from recommender.running.usage.usage_needs import UsageNeed
+    from recommender.running.usage.usage_queries import Resolution
+
+KILLS_BEFORE_SECONDS: Final = 600
+_REPLICA_SETS_SECONDS: Final = 3600
+_CHOICE: Final = "prometheus: {{matchers: '{}'}}"
+
+
+class OwnersUnknownError(Exception):
+    """Containers used something, and nobody knows whose pods they are. The message names the metric that is missing."""
+
+
+def reader_of(client: PrometheusClient, need: UsageNeed, window: SizeWindow) -> ClusterReader:
+    """Return what asks for the usage in a window."""
+    return ClusterReader(
+        client,
+        window,
+        namespace_matcher(need.namespaces),
+        memory_query=need.settings.from_usage.memory,
+        choice=_CHOICE,
+        replica_sets_seconds=_REPLICA_SETS_SECONDS,
+        kills_before_seconds=KILLS_BEFORE_SECONDS,
+    )
+
+
+def read_part(
+    client: PrometheusClient, need: UsageNeed, start: float, end: float, resolution: Resolution, *, is_recent: bool
+) -> UsagePart:
+    """Return the usage between two moments of one day.
+
+    Raises PrometheusError, SeveralClustersError, and OwnersUnknownError for a part that `is_recent`: without owners its
+    usage would be lost, and they may come back.
+    An answer that may be partial is an error, and so is one with series of several clusters: nothing is added then.
+    """
+    reader = reader_of(client, need, SizeWindow(end, end - start))
+    reader.refuse_several_clusters()
+    history = reader.history()
+    if is_recent:
+        _refuse_without_owners(history)
+    owned = {
+        pod: name for pod, name in workload_containers(history).items() if need.target_of(name.workload) is not None
+    }
+    rows = ContainerRows.of(owned)
+    usage = need.settings.from_usage
+    query = usage.cpu or cpu_usage(reader.where, resolution.rate_seconds)
+    peaks = history.memory.peaks[0]
+    return UsagePart(
+        start=start,
+        end=end,
+        cpu=read_cpu(reader, rows, query, resolution.step_seconds),
+        peaks={pod: float(peak) for pod, peak in zip(history.memory.pods, peaks, strict=True) if pod in owned},
+        kills=history.kills[0] & owned.keys(),
+        running=history.running & owned.keys(),
+        facts=history.facts,
+    )
+
+
+def _refuse_without_owners(history: ClusterHistory) -> None:
+    owners = history.facts.owners
+    if history.memory.pods and not owners.pods:
+        raise OwnersUnknownError(f"{POD_OWNER_METRIC} has no series: scrape kube-state-metrics")
+    has_replica_sets = any(owner.kind == "ReplicaSet" for each in owners.pods.values() for owner in each)
+    if has_replica_sets and not owners.replica_sets:
+        raise OwnersUnknownError(f"{REPLICA_SET_OWNER_METRIC} has no series: scrape kube-state-metrics")

@@ -1,0 +1,298 @@
+"""Requests from usage as a recommendation: from the configuration to records, metrics, JSON, text and the page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.foundation.cluster.values.state import Autoscaler, ClusterState, Observed, Unknown
+from adapter.foundation.time.clock import Clock
+from recommender.configuration.reading import read_configuration
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.publication import Publication
+from recommender.decisions.record import Status, TargetReference
+from recommender.kinds.resources.resources_memory import ResourcesMemory
+from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
+from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.kinds.resources.workloads import SizedWorkload, WorkloadAutoscaler
+from recommender.kinds.table import all_kinds
+from recommender.outputs.metrics import RecommendationMetrics
+from recommender.page.rendering import PageRenderer
+from recommender.page.target_table import Selection
+from recommender.printed.document import recommendation_list
+from recommender.printed.table import as_text
+from recommender.running.memory.folder import FolderMemoryStore
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.plans import plan_of
+from recommender.running.poll_decisions import PollDecisions
+from tests.recommender.configuration.files import entry, problems_of, whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from recommender.decisions.record import Record
+    from recommender.running.plans import PollPlan
+
+NOW = 1_800_000_000.0
+MIB = 2**20
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+API = TargetReference("apps/v1", "Deployment", "shop", "api")
+TOP = "prometheus: {url: http://127.0.0.1:9}\n"
+
+
+def plan(*lines: str, kind: str = "fromUsage: {}, forEach: {namespaces: [shop]}") -> PollPlan:
+    configuration = read_configuration(whole(entry("sizes", *lines, kind=f"resources: {{{kind}}}"), top=TOP), "r.yaml")
+    assert not configuration.refused, configuration.refused
+    return plan_of(configuration)
+
+
+def size(target: int, request: int | None = None) -> ResourceSize:
+    return ResourceSize(request, None, target // 2, target, target * 2, None, None, None, None)
+
+
+def usage(cpu: int = 300, memory: int = 400 * MIB, **changes: Any) -> WorkloadUsage:  # noqa: ANN401 - fields
+    record = SizeRecord(
+        SizedWorkload("shop", "Deployment", "web"), "app", SizeStatus.OK, "", 2, 86_400.0, 288, 0,
+        size(cpu, 1000), size(memory, 1024 * MIB),
+    )  # fmt: skip
+    return WorkloadUsage((replace(record, **changes),))
+
+
+def cluster(*autoscalers: Autoscaler) -> ClusterState:
+    return ClusterState(autoscalers={"shop": Observed(autoscalers, NOW)})
+
+
+def hpa(*resources: str, name: str = "web") -> Autoscaler:
+    return Autoscaler("shop", name, {}, "apps/v1", "Deployment", name, 1, 9, None, None, (), resources)
+
+
+def inputs(found: dict[TargetReference, Any] | Unknown, state: ClusterState | None = None) -> Inputs:
+    observed: Any = (
+        found
+        if isinstance(found, Unknown)
+        else {target: each if isinstance(each, Unknown) else Observed(each, NOW) for target, each in found.items()}
+    )
+    return Inputs(state or cluster(), usage={"sizes": observed})
+
+
+class _Unmeasured:
+    def decided(self, recommendation: str, seconds: float) -> None:
+        """Do nothing."""
+
+
+def decided(followed: PollPlan, given: Inputs, memory: Memory | None = None) -> list[Record]:
+    memories = Memories(ProcessMemoryStore())
+    if memory is not None:
+        shards = {name: each.shards for name, each in followed.for_each.items()}
+        for name in memories.begin(("sizes",), 1.0, shards):
+            memories.load(name)
+        memories.remember("sizes", Memory(by_target={WEB: memory}))
+    found = PollDecisions(memories, _Unmeasured(), Clock()).decided(followed, given, NOW)
+    return [decision.record for each in found for decision in each.decisions]
+
+
+def item_of(record: Record) -> dict[str, Any]:
+    items: Any = recommendation_list([record], NOW)["items"]
+    found: dict[str, Any] = items[0]
+    return found
+
+
+def requests(record: Record) -> dict[str, str]:
+    found: dict[str, str] = item_of(record)["resources"]["app"]["requests"]
+    return found
+
+
+def last(cpu: int, memory: int = 400 * MIB) -> Memory:
+    own = ResourcesMemory(sizes={"app": {"cpu": cpu, "memory": memory}})
+    return Memory(LastValue(None, NOW - 10, NOW - 10), own=own)
+
+
+def test_the_record_has_the_requests_with_their_bounds() -> None:
+    [record] = decided(plan(), inputs({WEB: usage()}))
+    item = item_of(record)
+    assert (record.status, record.each) == (Status.OK, WEB)
+    assert item["resources"] == {
+        "app": {
+            "requests": {"cpu": "300m", "memory": "400Mi"},
+            "lower": {"cpu": "150m", "memory": "200Mi"},
+            "upper": {"cpu": "600m", "memory": "800Mi"},
+            "current": {"cpu": "1", "memory": "1Gi"},
+            "held": {},
+        }
+    }
+    assert [step["step"] for step in item["steps"]] == ["app/cpu", "app/memory"]
+
+
+def test_metrics_have_bounds_in_cores_and_bytes() -> None:
+    metrics = RecommendationMetrics(lambda: True, all_kinds(), lambda: NOW)
+    records = tuple(decided(plan(), inputs({WEB: usage()})))
+    metrics.publish(Publication(leads=True, leader="me", time=NOW, valid_until=NOW + 60, records=records))
+    target = 'target_kind="Deployment",target_name="web",target_namespace="shop"'
+    for bound, resource, value in (("lower", "cpu", 0.15), ("target", "cpu", 0.3), ("upper", "memory", 800.0 * MIB)):
+        labels = f'bound="{bound}",container="app",recommendation="sizes",resource="{resource}",{target}'
+        [line] = [line for line in metrics.text().decode().splitlines() if labels in line]
+        assert float(line.split()[-1]) == value
+
+
+def test_text_and_page_show_the_requests() -> None:
+    records = decided(plan(), inputs({WEB: usage(), API: usage(500)}))
+    text = as_text(records)
+    assert "shop/web" in text
+    assert "300m" in text
+    assert "sizes of 2 targets" in text
+    publication = Publication(records=tuple(records), time=NOW, leads=True)
+    page = PageRenderer("1").page(publication, {}, Selection("sizes", "shop/web"))
+    assert "300m" in page
+
+
+def test_one_target_without_usage_harms_no_other() -> None:
+    web, api = sorted(
+        decided(plan(), inputs({WEB: usage(), API: Unknown("no samples")})), key=lambda each: str(each.each)
+    )[::-1]
+    assert (web.status, api.status) == (Status.OK, Status.STALE)
+    assert "no samples" in api.message
+
+
+@pytest.mark.parametrize(
+    ("followed", "held", "kept"),
+    [
+        (hpa("cpu"), {"cpu"}, {"cpu": "1", "memory": "400Mi"}),
+        (hpa("memory"), {"memory"}, {"cpu": "300m", "memory": "1Gi"}),
+        (hpa("cpu", "memory"), {"cpu", "memory"}, {"cpu": "1", "memory": "1Gi"}),
+        (hpa("cpu", name="api"), set(), {"cpu": "300m", "memory": "400Mi"}),
+        (hpa(), set(), {"cpu": "300m", "memory": "400Mi"}),
+    ],
+    ids=["cpu", "memory", "both", "another target", "other metrics"],
+)
+def test_requests_that_an_hpa_divides_by_stay(followed: Autoscaler, held: set[str], kept: dict[str, str]) -> None:
+    [record] = decided(plan(), inputs({WEB: usage()}, cluster(followed)))
+    assert requests(record) == kept
+    assert {word for word in ("cpu", "memory") if f"requests of {word} stay" in record.message} == held
+    assert (record.status is Status.HELD) == bool(held)
+
+
+def test_an_hpa_that_only_kube_state_metrics_knows_counts_too() -> None:
+    found = replace(usage(), autoscaler=WorkloadAutoscaler("web", ("CPU",)))
+    [record] = decided(plan(), inputs({WEB: found}))
+    assert requests(record) == {"cpu": "1", "memory": "400Mi"}
+
+
+def test_also_with_hpa_sizes_them_nevertheless() -> None:
+    followed = plan(kind="fromUsage: {}, forEach: {namespaces: [shop]}, alsoWithHPA: true")
+    [record] = decided(followed, inputs({WEB: usage()}, cluster(hpa("cpu"))))
+    assert requests(record) == {"cpu": "300m", "memory": "400Mi"}
+
+
+def test_nothing_changes_while_the_hpas_are_unknown() -> None:
+    unknown = ClusterState(autoscalers={"shop": Unknown("the API server does not answer")})
+    [record] = decided(plan(), inputs({WEB: usage()}, unknown))
+    assert requests(record) == {"cpu": "1", "memory": "1Gi"}
+    assert "does not answer" in record.message
+
+
+def test_a_request_that_stays_and_is_not_known_has_no_sample() -> None:
+    [record] = decided(plan(), inputs({WEB: usage(cpu=300, memory=400 * MIB)}, cluster(hpa("cpu"))))
+    assert requests(record)["cpu"] == "1"
+    unstated = usage()
+    unstated = replace(unstated, sizes=(replace(unstated.sizes[0], cpu=size(300)),))
+    [record] = decided(plan(), inputs({WEB: unstated}, cluster(hpa("cpu"))))
+    assert requests(record) == {"memory": "400Mi"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "before", "used", "expected", "binding"),
+    [
+        (("paused: true",), 500, 300, 500, "app/cpu/paused"),
+        (("paused: down",), 500, 300, 500, "app/cpu/paused"),
+        (("paused: down",), 200, 300, 300, None),
+        (("paused: up",), 200, 300, 200, "app/cpu/paused"),
+        (("paused: up",), 500, 300, 300, None),
+        (("maxStep: 10%",), 500, 300, 450, "app/cpu/maxStep"),
+        (("maxStep: 10%",), 200, 300, 220, "app/cpu/maxStep"),
+        (("maxChangesPerHour: 5",), 200, 300, 300, None),
+    ],
+)
+def test_brakes_act_as_everywhere(
+    lines: tuple[str, ...], before: int, used: int, expected: int, binding: str | None
+) -> None:
+    [record] = decided(plan(*lines), inputs({WEB: usage(used)}), last(before))
+    assert requests(record)["cpu"] == f"{expected}m"
+    assert record.binding == binding
+
+
+def test_too_many_changes_keep_the_last_requests() -> None:
+    memory = replace(last(500), changes=(NOW - 60, NOW - 30))
+    [record] = decided(plan("maxChangesPerHour: 2"), inputs({WEB: usage(300)}), memory)
+    assert requests(record)["cpu"] == "500m"
+    assert record.status is Status.HELD
+
+
+def test_min_and_max_hold_whatever_the_brakes_keep() -> None:
+    kind = "fromUsage: {}, forEach: {}, min: {cpu: 600m}, max: {memory: 256Mi}"
+    [record] = decided(plan("paused: true", kind=kind), inputs({WEB: usage(300)}), last(500))
+    assert requests(record) == {"cpu": "600m", "memory": "256Mi"}
+
+
+@pytest.mark.parametrize("age", [901.0, -10.0])
+def test_usage_that_is_too_old_or_of_the_future_gives_no_value(age: float) -> None:
+    given = Inputs(cluster(), usage={"sizes": {WEB: Observed(usage(), NOW - age)}})
+    [record] = decided(plan(), given, last(500))
+    assert (record.status, record.has_value) == (Status.STALE, False)
+
+
+def test_containers_with_too_little_history_are_left_out_and_named() -> None:
+    young = replace(usage().sizes[0], container="new", cpu=None, memory=None, message="only 10m of history")
+    [record] = decided(plan(), inputs({WEB: WorkloadUsage((*usage().sizes, young))}))
+    assert "new: only 10m of history" in record.message
+    assert record.inputs["containers"] == 1
+
+
+def test_targets_by_name_are_records_of_their_own() -> None:
+    target = "{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: %s}"
+    followed = plan(f"targets: [{target % 'web'}, {target % 'api'}]", kind="fromUsage: {percentile: 95, margin: 20%}")
+    records = decided(followed, inputs({WEB: usage(), API: usage(100)}))
+    assert {record.each for record in records} == {WEB, API}
+    assert followed.needs.autoscaler_namespaces == {"shop"}
+
+
+def test_the_memory_of_each_target_survives_a_restart(tmp_path: Path) -> None:
+    followed, given = plan("maxStep: 10%"), inputs({WEB: usage(500)})
+
+    def polled(seen: Inputs) -> str:
+        memories = Memories(FolderMemoryStore(tmp_path))
+        [found] = PollDecisions(memories, _Unmeasured(), Clock()).decided(followed, seen, NOW)
+        assert found.memory is not None
+        memories.remember("sizes", found.memory)
+        [decision] = found.decisions
+        return requests(decision.record)["cpu"]
+
+    # From the present request of a core, and then from the last recommendation.
+    assert [polled(given), polled(given)] == ["900m", "810m"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind", "expected"),
+    [
+        ((), "fromUsage: {}", "no targets"),
+        (("outputs: [scale]",), "fromUsage: {}, forEach: {}", "the output scale does nothing"),
+        (("maxStep: 2",), "fromUsage: {}, forEach: {}", "maxStep is a number of replicas"),
+        ((), "forEach: {}", "`resources.fromUsage` is missing"),
+        ((), "fromUsage: {percentile: 0}, forEach: {}", "0"),
+        ((), "fromUsage: {}, forEach: {kind: Pod}", "Pod"),
+        ((), "fromUsage: {}, forEach: {max: 0}", "0"),
+        ((), "fromUsage: {}, forEach: {}, min: {cpu: 2}, max: {cpu: 1}", "`max` of cpu is less than `min`"),
+        (("targets: []",), "fromUsage: {}, forEach: {}", "targets and forEach"),
+    ],
+)
+def test_what_cannot_work_is_refused_when_it_is_read(lines: tuple[str, ...], kind: str, expected: str) -> None:
+    problems = problems_of(whole(entry("sizes", *lines, kind=f"resources: {{{kind}}}"), top=TOP))
+    assert any(expected in problem for problem in problems), problems
+
+
+def test_usage_needs_prometheus() -> None:
+    problems = problems_of(whole(entry("sizes", kind="resources: {fromUsage: {}, forEach: {}}")))
+    assert any("needs Prometheus" in problem for problem in problems)

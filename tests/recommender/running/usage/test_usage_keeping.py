@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from recommender.decisions.record import TargetReference
+from recommender.kinds.resources.resources_settings import FromUsage, ResourcesSettings, WorkloadsOfKind
+from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.running.usage.usage_files import UsageFiles
+from recommender.running.usage.usage_keeping import UsageKeeper
+from recommender.running.usage.usage_needs import UsageNeed
+from tests.recommender.commands.sized_pods import DAY, END, MIB, Exposition, SizedPod
+from tests.recommender.kinds.resources.reference import end_of_bucket, percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from recommender.kinds.resources.size_record import SizeRecord
+    from tests.support.prometheus import ScrapedPrometheus
+
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+API = TargetReference("apps/v1", "Deployment", "shop", "api")
+OTHER = TargetReference("apps/v1", "Deployment", "lab", "web")
+HISTORY = FromUsage(history_seconds=3.0 * DAY)
+EACH = UsageNeed("sizes", ResourcesSettings(HISTORY, WorkloadsOfKind(namespaces=("shop",))), (), "here")
+NOW = END + 60.0
+WEB_SERIES = {"namespace": "shop", "pod": "web-1-0", "container": "app"}
+MEMORY = "container_memory_working_set_bytes"
+
+
+def season(age: int) -> float:
+    return 0.2 + 0.1 * math.sin(2 * math.pi * age / DAY)
+
+
+def flat(value: float) -> Callable[[int], float]:
+    return lambda _age: value
+
+
+def world() -> str:
+    found = Exposition()
+    requests = {"cpu": 1.0, "memory": 512.0 * MIB}
+    for number in range(4):
+        # One pod of many is killed: a percentile alone would hide it.
+        killed = 3600 if number == 0 else None
+        pod = SizedPod(
+            "shop", f"web-1-{number}", ("ReplicaSet", "web-1"), season, flat(300.0 * MIB),
+            requests=requests, killed_at=killed,
+        )  # fmt: skip
+        found.add_pod(pod)
+    found.add_replica_set("shop", "web-1", "web")
+    found.add_pod(SizedPod("shop", "api-1-a", ("ReplicaSet", "api-1"), flat(0.3), flat(100.0 * MIB), seconds=2 * DAY))
+    found.add_replica_set("shop", "api-1", "api")
+    found.add_pod(SizedPod("lab", "web-1-0", ("ReplicaSet", "web-1"), flat(5.0), flat(9e9)))
+    found.add_replica_set("lab", "web-1", "web")
+    return found.text()
+
+
+@pytest.fixture(scope="module")
+def client(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[PrometheusClient]:
+    with PrometheusClient(PrometheusSettings(start_prometheus(history=world()).url)) as found:
+        yield found
+
+
+def keeper(client: PrometheusClient | None, folder: Path, now: float = NOW) -> UsageKeeper:
+    return UsageKeeper(lambda: client, UsageFiles(folder), lambda: now)
+
+
+def sizes(kept: UsageKeeper, need: UsageNeed = EACH) -> dict[TargetReference, SizeRecord]:
+    found = kept.inputs()[need.name]
+    assert not isinstance(found, Unknown), found.reason
+    return {
+        target: usage.value.sizes[0]
+        for target, usage in found.items()
+        if isinstance(usage, Observed) and isinstance(usage.value, WorkloadUsage)
+    }
+
+
+@pytest.fixture
+def kept(client: PrometheusClient, tmp_path: Path) -> UsageKeeper:
+    found = keeper(client, tmp_path)
+    found.read(EACH)
+    return found
+
+
+def test_the_request_is_that_of_the_histogram_written_out(kept: UsageKeeper) -> None:
+    samples = [(season(age), float(age)) for age in range(0, 3 * DAY, 300)]
+    cpu = sizes(kept)[WEB].cpu
+    assert cpu is not None
+    assert cpu.target == math.ceil(1150 * percentile(samples, 0.9, 0.01))
+    assert cpu.lower < cpu.target < cpu.upper
+    assert cpu.request == 1000
+
+
+def test_workloads_of_other_namespaces_are_no_targets(kept: UsageKeeper) -> None:
+    assert sizes(kept).keys() == {WEB, API}
+
+
+def test_one_killed_pod_of_many_raises_the_memory_of_all(kept: UsageKeeper) -> None:
+    memory = sizes(kept)[WEB].memory
+    assert memory is not None
+    assert memory.target >= 1.2 * 512 * MIB
+    assert sizes(kept)[WEB].oom_kills == 1
+
+
+def test_each_target_has_the_time_of_its_own_newest_sample(kept: UsageKeeper) -> None:
+    found = kept.inputs()["sizes"]
+    assert not isinstance(found, Unknown)
+    assert {usage.time for usage in found.values() if isinstance(usage, Observed)} == {END}
+
+
+def test_usage_that_is_read_in_many_parts_leads_to_the_same_requests(client: PrometheusClient, tmp_path: Path) -> None:
+    at_once, in_parts = keeper(client, tmp_path), keeper(client, tmp_path, NOW - DAY / 2)
+    at_once.read(EACH)
+    in_parts.read(EACH)
+    for minutes in (600, 300, 5, 0):
+        in_parts.wall = partial(float, NOW - 60 * minutes)
+        in_parts.read(EACH)
+    one, other = sizes(at_once)[API], sizes(in_parts)[API]
+    assert one.cpu is not None
+    assert other.cpu is not None
+    assert (one.cpu.target, one.memory) == (other.cpu.target, other.memory)
+
+
+def test_a_restart_goes_on_with_what_was_stored(client: PrometheusClient, kept: UsageKeeper, tmp_path: Path) -> None:
+    kept.save()
+    again = keeper(client, tmp_path)
+    assert not any(again.inputs())
+    again.read(EACH)
+    assert sizes(again) == sizes(kept)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda content: content[:-1], lambda _content: b"", lambda content: content[:40] + b"x" + content[41:]],
+    ids=["cut off", "empty", "changed"],
+)
+def test_a_damaged_file_is_read_again_from_prometheus(
+    client: PrometheusClient, kept: UsageKeeper, tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    kept.save()
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    again = keeper(client, tmp_path)
+    again.read(EACH)
+    assert sizes(again) == sizes(kept)
+
+
+def test_stored_usage_of_other_workloads_is_not_used(
+    client: PrometheusClient, kept: UsageKeeper, tmp_path: Path
+) -> None:
+    kept.save()
+    other = replace(EACH, settings=ResourcesSettings(HISTORY, WorkloadsOfKind(namespaces=("lab",))))
+    again = keeper(client, tmp_path)
+    again.read(other)
+    assert sizes(again, other).keys() == {OTHER}
+
+
+def test_targets_by_name_say_so_when_nothing_is_known_of_them(client: PrometheusClient, tmp_path: Path) -> None:
+    absent = TargetReference("apps/v1", "Deployment", "shop", "gone")
+    need = UsageNeed("sizes", ResourcesSettings(HISTORY), (WEB, absent), "here")
+    found = keeper(client, tmp_path)
+    found.read(need)
+    assert sizes(found, need).keys() == {WEB}
+    inputs = found.inputs()["sizes"]
+    assert not isinstance(inputs, Unknown)
+    assert isinstance(inputs[absent], Unknown)
+
+
+@pytest.mark.parametrize(
+    ("queries", "reason"),
+    [
+        ({"memory": "up{"}, "cannot be read"),
+        ({"memory": f'{MEMORY} or label_replace({MEMORY}, "copy", "1", "", "")'}, "several series"),
+        ({"cpu": f'{MEMORY} or label_replace({MEMORY}, "copy", "1", "", "")'}, "several series"),
+    ],
+)
+def test_queries_that_cannot_be_right_give_no_size(
+    client: PrometheusClient, tmp_path: Path, queries: dict[str, Any], reason: str
+) -> None:
+    need = replace(EACH, settings=replace(EACH.settings, from_usage=replace(HISTORY, **queries)))
+    found = keeper(client, tmp_path)
+    found.read(need)
+    unknown = found.inputs()["sizes"]
+    assert isinstance(unknown, Unknown)
+    assert reason in unknown.reason
+
+
+def test_own_queries_replace_those_of_cadvisor(client: PrometheusClient, tmp_path: Path) -> None:
+    by = "max by (namespace, pod, container)"
+    own: dict[str, Any] = {
+        "cpu": f"2 * {by} (rate(container_cpu_usage_seconds_total[5m]))",
+        "memory": f"3 * {by} (container_memory_working_set_bytes)",
+    }
+    need = replace(EACH, settings=replace(EACH.settings, from_usage=replace(HISTORY, **own)))
+    found = keeper(client, tmp_path)
+    found.read(need)
+    api = sizes(found, need)[API]
+    assert api.cpu is not None
+    assert api.memory is not None
+    assert api.cpu.target == math.ceil(1150 * end_of_bucket(0.6, 0.01))
+    assert api.memory.target == math.ceil(1.15 * end_of_bucket(300 * MIB, 1e7) / MIB) * MIB
+
+
+def test_what_was_known_stays_when_prometheus_fails(kept: UsageKeeper) -> None:
+    before = kept.inputs()["sizes"]
+    kept.client = lambda: None
+    kept.wall = lambda: NOW + 300
+    kept.read(EACH)
+    assert kept.inputs()["sizes"] == before
+
+
+def test_targets_without_new_samples_keep_their_time(kept: UsageKeeper) -> None:
+    kept.wall = lambda: NOW + 3600
+    kept.read(EACH)
+    found = kept.inputs()["sizes"]
+    assert not isinstance(found, Unknown)
+    assert all(usage.time <= END + 300 for usage in found.values() if isinstance(usage, Observed))
+
+
+def test_usage_without_owners_is_asked_for_again(
+    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
+) -> None:
+    only_usage = Exposition()
+    only_usage.add("container_memory_working_set_bytes", WEB_SERIES, ((END - age, 1e9) for age in range(DAY, -1, -300)))
+    with PrometheusClient(PrometheusSettings(start_prometheus(history=only_usage.text()).url)) as client:
+        found = keeper(client, tmp_path)
+        found.read(EACH)
+    unknown = found.inputs()["sizes"]
+    assert isinstance(unknown, Unknown)
+    assert "kube_pod_owner has no series" in unknown.reason
+
+
+def test_series_of_several_clusters_are_refused_with_the_repair(
+    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
+) -> None:
+    both = Exposition()
+    for cluster in ("eu", "us"):
+        labels = WEB_SERIES | {"cluster": cluster}
+        both.add("container_memory_working_set_bytes", labels, ((END - age, 1e9) for age in range(DAY, -1, -300)))
+    with PrometheusClient(PrometheusSettings(start_prometheus(history=both.text()).url)) as client:
+        found = keeper(client, tmp_path)
+        found.read(EACH)
+    unknown = found.inputs()["sizes"]
+    assert isinstance(unknown, Unknown)
+    assert "prometheus: {matchers: 'cluster=" in unknown.reason
