@@ -184,6 +184,9 @@ def _check(given: Given, *, for_backtest: bool) -> Iterator[DocumentProblem]:
     outputs = given.get("outputs") or frozenset({Output.METRIC})
     kind = kind_named(keys[0]) if keys else None
     yield from _misplacement_problems(given, kind, outputs)
+    if Output.RESIZE in outputs and kind is not None and not kind.sizes_requests:
+        sized = ", ".join(each.key for each in all_kinds() if each.sizes_requests)
+        yield given.problem("outputs", f"the output resize is for entries with {sized}", "remove it")
     if kind is None or kind.has_targets:
         yield from _check_targets(given, outputs)
     if kind is not None:
@@ -235,7 +238,7 @@ def entry_section(keys: tuple[str, ...], *, for_backtest: bool = False) -> Secti
             Key("name", _NAME, "Name of the recommendation, which metrics carry.", "NAME"),
             *(Key(each.key, each.shape(for_backtest=for_backtest), each.doc, into="subject") for each in kinds),
             Key("targets", TARGETS, "Objects whose sizes are recommended."),
-            Key("outputs", _OUTPUTS, "Where it goes: metric, scale, capacityBuffer."),
+            Key("outputs", _OUTPUTS, "Where it goes: metric, scale, resize, capacityBuffer."),
             *(key for each in kinds for key, _ in each.beside),
             *BRAKES,
         ),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recommender.decisions.limits import Limit
     from recommender.decisions.memory import KindMemory, Memory
     from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.decisions.record import Details, Step
+    from recommender.decisions.record import Details, Step, TargetOutcome
     from recommender.decisions.target_situation import Situation
 
 
@@ -40,6 +40,8 @@ class SettledValue:
     """The writes besides the sizes of targets; the writers of its kind know them."""
     decide_again: float | None = None
     """When time alone can lead to another value, in seconds since the Unix epoch; None: not before the next poll."""
+    outcomes: tuple[TargetOutcome, ...] | None = None
+    """What it means for the targets, of a value that is no number of replicas; None: what replicas mean for them."""
 
 
 class BrakedValue(Braking, Protocol):

@@ -41,6 +41,15 @@ class ConfigMapData:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteRefusal:
+    """Why the last write for a target was refused."""
+
+    owner: str | None
+    """The owner of what was to be written; None if the API server or a pause refused it."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """One snapshot for all recommendations of a poll."""
 
@@ -55,6 +64,8 @@ class Inputs:
     """By the name of a predictive recommendation; Unknown: nothing is known of its load as a whole."""
     usage: Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown] = field(default_factory=dict)
     """By the name of a recommendation that follows usage: that of each target, in a form that its kind knows."""
+    refusals: Mapping[tuple[str, TargetReference], WriteRefusal] = field(default_factory=dict)
+    """By recommendation and target, why its requests were not written."""
     assumed_pods: tuple[ClusterPod, ...] = ()
     """Pods that do not exist, and that a what-if question adds; cluster sizes alone look at them."""
     displaced_pods: Mapping[tuple[str, str], str] = field(default_factory=dict)

@@ -144,7 +144,7 @@ def _new_decision(
         inputs=settled.inputs,
         steps=settled.steps,
         binding=settled.binding,
-        targets=outcomes_of(policy, settled.replicas, inputs, now),
+        targets=outcomes_of(policy, settled.replicas, inputs, now) if settled.outcomes is None else settled.outcomes,
         details=settled.details,
         each=policy.each,
     )

@@ -18,6 +18,7 @@ class Output(StrEnum):
 
     METRIC = "metric"
     SCALE = "scale"
+    RESIZE = "resize"
     CAPACITY_BUFFER = "capacityBuffer"
 
 

@@ -35,6 +35,8 @@ class TargetAction(StrEnum):
     """The value is published, and something else, such as an HPA, acts on it."""
     SCALE = "scale"
     """The recommender writes the size."""
+    RESIZE = "resize"
+    """The recommender writes the requests of its containers."""
     REFUSED = "refused"
     """The recommender does not write the size, because something else owns it or may own it."""
 

@@ -132,6 +132,8 @@ class RecommendationKind(Protocol[S]):
     memory: ClassVar[type[KindMemory]] = KindMemory
     has_targets: ClassVar[bool] = True
     """Whether its value is the size of targets."""
+    sizes_requests: ClassVar[bool] = False
+    """Whether the output resize can write its value."""
     is_slow: ClassVar[bool] = False
     """Whether a decision can take seconds: it is made in a thread of its own, after all others."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 GET: Final = ("get",)
+LIST: Final = ("list",)
 CREATE: Final = ("create",)
 APPLY: Final = ("patch",)
 """Server-side apply, of an object that exists."""

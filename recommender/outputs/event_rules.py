@@ -54,12 +54,24 @@ def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent,
 def event_of_scale_call(outcome: ScaleOutcome) -> TargetEvent | None:
     """Return the event for a scale call; None if it changed nothing."""
     wish = outcome.wish
+    if wish.resizing is not None:
+        return _event_of_resize(outcome)
     if outcome.result is not ScaleResult.OK:
         return None
     if wish.withdraws:
         return TargetEvent(wish.target, "Withdrawn", f"{wish.recommendation}: {wish.reason}")
     text = change_text(wish.recommendation, outcome.before, replicas_text(wish.replicas), wish.reason)
     return TargetEvent(wish.target, "Scaled", text)
+
+
+def _event_of_resize(outcome: ScaleOutcome) -> TargetEvent | None:
+    wish = outcome.wish
+    if outcome.result is ScaleResult.OK:
+        return TargetEvent(wish.target, "Resized", f"recommendation {wish.recommendation}: {outcome.message}")
+    if outcome.result is ScaleResult.REFUSED:
+        text = f"recommendation {wish.recommendation}: not resized: {outcome.message}"
+        return TargetEvent(wish.target, "ResizeRefused", text, is_warning=True)
+    return None
 
 
 def event_document(event: TargetEvent, uid: str, time: float, distinction: str) -> dict[str, Any]:

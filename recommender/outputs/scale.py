@@ -86,6 +86,8 @@ class ScaleOutcome:
     """How long the server asks to be left alone."""
     is_of_the_server: bool = False
     """Whether the API server was not reached, or failed: that says nothing about the target."""
+    owner: str | None = None
+    """Who owns what was to be written, where that is why it was refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,7 +361,9 @@ class ScaleWriter:
             "recommendation": wish.recommendation,
             "target": str(wish.target),
         }
-        if not wish.withdraws:
+        if wish.resizing is not None:
+            about["requests"] = len(wish.resizing.sizes)
+        elif not wish.withdraws:
             about["replicas"] = wish.replicas
         key = str(wish.target)
         if outcome.result is ScaleResult.ERROR:
@@ -370,6 +374,6 @@ class ScaleWriter:
             self._states.recovered(key, "scale calls succeed again", **about)
         if outcome.result is ScaleResult.OK:
             _log.info(
-                "withdrawn" if wish.withdraws else "scaled",
+                "resized" if wish.resizing is not None else "withdrawn" if wish.withdraws else "scaled",
                 extra=fields(**about, before=outcome.before, reason=wish.reason),
             )

@@ -40,6 +40,30 @@ class NodeRemoval:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestedSize:
+    """What a container is to request of a resource, in milli of cores or in bytes."""
+
+    container: str
+    resource: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resizing:
+    """The requests that the containers of a workload are to have, and under which conditions they are written."""
+
+    sizes: tuple[RequestedSize, ...]
+    threshold_ratio: float
+    """A change by no more than this share of the present request is not written."""
+    in_place: bool
+    up: bool
+    """Whether requests may grow."""
+    down: bool
+    managers: tuple[str, ...]
+    """Field managers whose templates are left alone; `*` stands for any text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wish:
     """A target is to have a size."""
 
@@ -58,6 +82,8 @@ class Wish:
     """Of a node group of a provider: nodes whose removal begins, one for each by which the size gets lower."""
     waits_until: float = 0.0
     """Before this time, in seconds since the Unix epoch, nothing is sent: a former process may still be sending it."""
+    resizing: Resizing | None = None
+    """Of requests: what is written instead of a number of replicas."""
     withdraws: bool = False
     """Of a CapacityBuffer: whether it gets back the size that it had before the first write."""
 

@@ -81,6 +81,7 @@ _ACTION_TEXTS = {
     TargetAction.NONE: "no change",
     TargetAction.METRIC: "published as a metric",
     TargetAction.SCALE: "scale call",
+    TargetAction.RESIZE: "resize",
     TargetAction.REFUSED: "refused",
 }
 _NOTHING = targets.Selection()

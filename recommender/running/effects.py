@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from recommender.decisions.object_names import object_namespace
@@ -11,14 +12,16 @@ from recommender.kinds.table import kind_named
 from recommender.outputs.event_rules import events_of_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.inputs import WriteRefusal
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.event_limits import EventLimits
     from recommender.outputs.events import EventWriter
     from recommender.outputs.scale import ScaleWriter
+    from recommender.running.resizes import RequestWriters
     from recommender.running.sizes.writers import SizeWriters
 
 
@@ -28,6 +31,14 @@ class RecordHistory(Protocol):
     def add(self, now: float, records: Iterable[Record]) -> None:
         """Note the records of a poll. Never waits."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeEffects:
+    """What writes the requests of containers."""
+
+    writer: ScaleWriter
+    requests: RequestWriters
 
 
 class ClusterEffects:
@@ -40,8 +51,10 @@ class ClusterEffects:
         history: RecordHistory,
         size_writers: SizeWriters | None = None,
         limits: EventLimits | None = None,
+        resizes: ResizeEffects | None = None,
     ) -> None:
         """`limits` are those of the events of objects; None: there are no objects."""
+        self._resizes = resizes
         self._writer = writer
         self._size_writers = size_writers
         self._events = events
@@ -66,6 +79,8 @@ class ClusterEffects:
             self._writer.decided(name, dated)
         if self._size_writers is not None:
             self._size_writers.act(configuration, decisions, now)
+        if self._resizes is not None:
+            self._resizes.requests.act(self._resizes.writer, configuration, decisions)
         self._announce(records)
         self._history.add(now, of_file(records))
 
@@ -78,12 +93,21 @@ class ClusterEffects:
         self._writer.retain_listed(frozenset((policy.name, target) for policy in policies for target in policy.targets))
         if self._size_writers is not None:
             self._size_writers.reconfigured(configuration)
+        if self._resizes is not None:
+            # The next poll follows at once, and wants again what is still configured.
+            self._resizes.writer.clear()
+
+    def refusals(self) -> Mapping[tuple[str, TargetReference], WriteRefusal]:
+        """Return why requests were not written, by recommendation and target."""
+        return {} if self._resizes is None else self._resizes.requests.refusals()
 
     def stand_down(self) -> None:
         """Abandon what is under way: another process leads."""
         self._writer.clear()
         if self._size_writers is not None:
             self._size_writers.clear()
+        if self._resizes is not None:
+            self._resizes.writer.clear()
         self._before.clear()
 
     def _announce(self, records: Sequence[Record]) -> None:

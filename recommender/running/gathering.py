@@ -18,7 +18,7 @@ from recommender.decisions.inputs import Inputs
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping
 
-    from recommender.decisions.inputs import ConfigMapData, TargetState
+    from recommender.decisions.inputs import ConfigMapData, TargetState, WriteRefusal
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import TargetReference
     from recommender.running.loads.needs import LoadNeed
@@ -57,6 +57,8 @@ class InputSources:
     load: Callable[[LoadNeed], Observed[LoadInputs] | Unknown] = lambda _: _NO_LOADS
     usage: ReadUsage = dict
     """Answers from memory."""
+    refusals: Callable[[], Mapping[tuple[str, TargetReference], WriteRefusal]] = dict
+    """Likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Gatherer:
         )
         self._targets = sources.targets
         self._usage = sources.usage
+        self._refusals = sources.refusals
         self._clock = clock
 
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
@@ -124,7 +127,7 @@ class Gatherer:
             for need, found in self._loads.results(wanted.loads, left).items()
         }
         # Last, so that it is as recent as what was looked up.
-        return Inputs(self._cluster(), queries, config_maps, targets, loads, self._usage())
+        return Inputs(self._cluster(), queries, config_maps, targets, loads, self._usage(), self._refusals())
 
 
 @dataclass(slots=True)

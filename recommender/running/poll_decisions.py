@@ -156,21 +156,31 @@ def _rivals(
 
     For targets that the configuration lists, `RecommendationPolicy.rivals` has them; here are those of `forEach`.
     """
-    scaling = [policy for policy in policies.values() if Output.SCALE in policy.outputs]
-    if not any(policy.name in listed for policy in scaling):
-        return {}
+    found: dict[str, dict[TargetReference, tuple[str, ...]]] = {}
+    for output in (Output.SCALE, Output.RESIZE):
+        writing = [policy for policy in policies.values() if output in policy.outputs]
+        if any(policy.name in listed for policy in writing):
+            _add_rivals(found, writing, listed)
+    return found
+
+
+def _add_rivals(
+    found: dict[str, dict[TargetReference, tuple[str, ...]]],
+    writing: list[RecommendationPolicy],
+    listed: Mapping[str, ListedTargets],
+) -> None:
+    policies = {policy.name: policy for policy in writing}
     claims: dict[TargetIdentity, list[tuple[str, TargetReference]]] = {}
-    for policy in scaling:
+    for policy in writing:
         for target in _targets(policy, listed):
             claims.setdefault(identity_of(target), []).append((policy.name, target))
-    found: dict[str, dict[TargetReference, tuple[str, ...]]] = {}
     for claimed in claims.values():
         names = tuple(dict.fromkeys(name for name, _ in claimed))
         for name, target in claimed if len(names) > 1 else ():
             others = tuple(other for other in names if other != name and _is_rival(other, policies, names, name))
             if others:
-                found.setdefault(name, {})[target] = others
-    return found
+                rivals = found.setdefault(name, {})
+                rivals[target] = tuple(dict.fromkeys((*rivals.get(target, ()), *others)))
 
 
 def _is_rival(other: str, policies: Mapping[str, RecommendationPolicy], in_order: tuple[str, ...], name: str) -> bool:

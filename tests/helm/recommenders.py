@@ -83,14 +83,17 @@ SIZED_CONTAINERS: Final[dict[str, Any]] = {
     "name": "requests",
     "resources": {"fromUsage": {}},
     "targets": [GATEWAY],
+    "outputs": ["metric", "resize"],
 }
 SIZED_WORKLOADS: Final[dict[str, Any]] = {
     "name": "workloads",
     "resources": {"fromUsage": {}, "forEach": {"namespaces": ["default", "kube-public"]}},
+    "outputs": ["resize"],
 }
 SIZED_EVERYWHERE: Final[dict[str, Any]] = {
     "name": "everywhere",
     "resources": {"fromUsage": {"percentile": 95}, "forEach": {"kind": "StatefulSet", "max": 400}},
+    "outputs": ["resize"],
 }
 STATIC_GROUPS: Final = [{"name": "general", "max": 20, "selector": {"pool": "general"}}]
 SCALED_NODES: Final[dict[str, Any]] = {

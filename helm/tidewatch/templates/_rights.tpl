@@ -51,8 +51,13 @@
 {{- else -}}
 {{- $names = append $names $name -}}
 {{- end -}}
-{{- $scale := has "scale" (.outputs | default list) -}}
-{{- range .targets }}{{ $targets = append $targets (merge (dict "scale" $scale) .) }}{{ end -}}
+{{- $scale := has "scale" (.outputs | default list) -}}{{- $resize := has "resize" (.outputs | default list) -}}
+{{- range .targets }}{{ $targets = append $targets (merge (dict "scale" $scale "resize" $resize) .) }}{{ end -}}
+{{- $workloads := (.resources | default dict).forEach -}}
+{{- if and $resize (kindIs "map" $workloads) -}}
+{{- $kind := $workloads.kind | default "Deployment" -}}
+{{- range $workloads.namespaces | default (list "") }}{{ $targets = append $targets (dict "apiVersion" "apps/v1" "kind" $kind "namespace" . "resize" true) }}{{ end -}}
+{{- end -}}
 {{- if and $each $scale -}}
 {{- $kind := $each.kind | default "Deployment" -}}
 {{- $targets = append $targets (dict "apiVersion" (eq $kind "ReplicationController" | ternary "v1" "apps/v1") "kind" $kind "scale" $scale) -}}
@@ -89,6 +94,13 @@
 {{- template "tidewatch.addRight" (list $rights $namespace "autoscaling" "horizontalpodautoscalers" $watch "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "get") .name) -}}
 {{- if .scale }}{{ template "tidewatch.addRight" (list $rights $namespace $group (printf "%s/scale" $plural) $keep .name) }}{{ end -}}
+{{- if .resize -}}
+{{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "get" "update") .name) -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "" "pods" (list "list") "") -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "" "pods/resize" (list "get" "update") "") -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "apps" "replicasets" (list "list") "") -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "autoscaling.k8s.io" "verticalpodautoscalers" (list "list") "") -}}
+{{- end -}}
 {{- end -}}
 {{- range $needs.autoscalers -}}
 {{- template "tidewatch.addRight" (list $rights . "autoscaling" "horizontalpodautoscalers" $watch "") -}}

@@ -21,14 +21,16 @@ from recommender.configuration.needs import needs_of_one
 from recommender.outputs.event_limits import EventLimits
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
+from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.scale import ScaleHooks, ScaleWriter, longest_fenced_write_seconds
-from recommender.running.effects import ClusterEffects, HistoryAlone
+from recommender.running.effects import ClusterEffects, HistoryAlone, ResizeEffects
 from recommender.running.leadership import WithoutLease
 from recommender.running.lookups import TargetLookups
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
+from recommender.running.resizes import RequestWriters
 from recommender.running.sizes.capacity_buffer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api import ClusterApiAttempt
 from recommender.running.sizes.machine_deletion import MachineDeletion
@@ -104,6 +106,7 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
         memories=memories,
         effects=writing or HistoryAlone(parts.history),
         change=change,
+        refusals=dict if writing is None else writing.refusals,
         has_tried_lists=watch.has_tried_lists,
         follow_objects=partial(
             follow_objects, client, context.tasks, WatchSettings(pace=parts.pace, telemetry=parts.watches), status
@@ -203,6 +206,20 @@ def _effects(context: WorkerContext, parts: SharedServices, writing: _Writing) -
     context.tasks.running("scale calls", lambda stop: writer.run(stop.event))
     context.tasks.running("sizes of node groups", lambda stop: groups.run(stop.event))
     context.tasks.running("CapacityBuffers", lambda stop: buffers.run(stop.event))
+    requests = RequestWriters(parts.clock.monotonic)
+
+    def requests_written(outcome: ScaleOutcome) -> None:
+        requests.note(outcome)
+        _announce(events, outcome)
+
+    resizes = ScaleWriter(
+        writing.objects,
+        writing.resolve,
+        writing.fence,
+        replace(hooks, on_result=requests_written),
+        attempt=ResizeAttempt(writing.client, writing.objects, writing.resolve, parts.clock.wall),
+    )
+    context.tasks.running("requests of containers", lambda stop: resizes.run(stop.event))
     removals = _removals(parts, writing, events)
     provided = ScaleWriter(
         writing.objects,
@@ -219,7 +236,8 @@ def _effects(context: WorkerContext, parts: SharedServices, writing: _Writing) -
     # The last callback runs first: no write may begin once the Lease is being released.
     context.on_stopping(writer.clear)
     context.on_stopping(size_writers.clear)
-    return ClusterEffects(writer, events, parts.history, size_writers, limits)
+    context.on_stopping(resizes.clear)
+    return ClusterEffects(writer, events, parts.history, size_writers, limits, ResizeEffects(resizes, requests))
 
 
 def _removals(parts: SharedServices, writing: _Writing, events: EventWriter) -> NodeRemovals:

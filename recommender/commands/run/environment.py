@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from recommender.commands.run.followed_objects import without_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from recommender.commands.run.followed_objects import FollowedObjects
+    from recommender.decisions.inputs import WriteRefusal
+    from recommender.decisions.record import TargetReference
     from recommender.running.gathering import ConfigMapInput, ReadCluster, ReadTargets
     from recommender.running.leadership import Leadership
     from recommender.running.memory.memories import Memories
@@ -31,6 +33,8 @@ class RunEnvironment:
     effects: Effects
     change: Callable[[PollPlan], None]
     """Follows a changed configuration."""
+    refusals: Callable[[], Mapping[tuple[str, TargetReference], WriteRefusal]] = dict
+    """Why requests were not written."""
     has_tried_lists: Callable[[], bool]
     """Whether the first list of every kind has arrived or failed."""
     follow_objects: Callable[[ObjectConfigurations], FollowedObjects] = without_objects

@@ -71,8 +71,8 @@ def _no_config_map(namespace: str, name: str) -> ConfigMapInput:
 
 def _warn_of_scaling(configuration: Configuration) -> None:
     for recommendation in configuration.recommendations:
-        if Output.SCALE in recommendation.policy.outputs:
+        for output in sorted({Output.SCALE, Output.RESIZE} & recommendation.policy.outputs):
             _log.warning(
-                "the output scale has no effect with --objects: there is no cluster to write to",
+                f"the output {output} has no effect with --objects: there is no cluster to write to",
                 extra=fields(recommendation=recommendation.policy.name),
             )

@@ -107,6 +107,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         environment.targets,
         loads.load,
         usage.inputs,
+        environment.refusals,
     )
     gatherer = Gatherer(
         sources,
@@ -284,7 +285,7 @@ def _connected(context: WorkerContext, pace: Pace, telemetry: PrometheusTelemetr
 def _show_scale_calls(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:
     """Start the counters of scale calls at 0, so that a rate shows the first call."""
     for recommendation in configuration.recommendations:
-        if Output.SCALE in recommendation.policy.outputs and not recommendation.policy.namespace:
+        if {Output.SCALE, Output.RESIZE} & recommendation.policy.outputs and not recommendation.policy.namespace:
             telemetry.scale_output_added(recommendation.policy.name)
 
 

@@ -7,18 +7,22 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from adapter.foundation.objects.quantities import Format, quantity_text
-from recommender.decisions.brakes import MAX_CHANGES, MAX_STEP
+from recommender.decisions.brakes import MAX_CHANGES, MAX_STEP, PAUSED
 from recommender.decisions.calculation import SettledValue
-from recommender.decisions.record import Step
+from recommender.decisions.policy_settings import Output
+from recommender.decisions.record import Step, TargetAction, TargetOutcome
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.workloads import CPU, MEMORY
+from recommender.outputs.resize_documents import is_worth_a_write
+from recommender.outputs.wishes import RequestedSize, Resizing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from recommender.decisions.brakes import ChangeStop
     from recommender.decisions.calculation import DecisionContext
-    from recommender.decisions.policy_settings import MaxStep
+    from recommender.decisions.policy_settings import MaxStep, RecommendationPolicy
+    from recommender.decisions.record import TargetReference
     from recommender.decisions.target_situation import Situation
     from recommender.kinds.resources.resources_settings import ResourcesSettings
 
@@ -68,6 +72,9 @@ class ContainerRequests:
     """By resource, why requests of it stay as they are."""
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()
+    may_grow: bool = True
+    """Whether no pause forbids to write larger requests, whatever they are now."""
+    may_shrink: bool = True
 
     def kept_text(self, _situation: Situation) -> str:
         """Return what is kept."""
@@ -105,8 +112,11 @@ class ContainerRequests:
             return max(target, base) if stop.down else target
 
         found = self._changed(kept, stop.name, stop.sentence)
-        if found is self and not (stop.up and stop.down):
-            return self
+        if stop.name == PAUSED:
+            paused = replace(self, may_grow=self.may_grow and not stop.up, may_shrink=self.may_shrink and not stop.down)
+            found = paused if found is self else replace(found, may_grow=paused.may_grow, may_shrink=paused.may_shrink)
+        if found.requests is self.requests and not (stop.up and stop.down):
+            return found
         hold = f"{stop.sentence}, until {stop.until}" if stop.name == MAX_CHANGES else stop.sentence
         return replace(found, holds=(*self.holds, hold))
 
@@ -122,6 +132,7 @@ class ContainerRequests:
         }
         details = RequestSizes(found.requests)
         changed = tuple(step for step in found.steps if step not in calculation.steps)
+        writes = writes_of(found, policy, calculation.confirmed)
         reasons = tuple(filter(None, (*found.holds, *found.held.values(), calculation.note, policy.note)))
         return SettledValue(
             replicas=None,
@@ -134,6 +145,8 @@ class ContainerRequests:
             binding=changed[-1].step if changed else None,
             reasons=reasons or (summary_of(found.requests),),
             details=details,
+            writes=writes,
+            outcomes=outcomes_of_requests(found, writes, question),
         )
 
     def _left_to_autoscalers(self) -> ContainerRequests:
@@ -180,6 +193,69 @@ class ContainerRequests:
             if size.target is not None and size.target != self.requests[container][resource].target
         )
         return self if requests == self.requests else replace(self, requests=requests, steps=(*self.steps, *steps))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestWrites:
+    """What the output resize writes for a target."""
+
+    target: TargetReference
+    resizing: Resizing
+    valid_until: float
+    """In seconds since the Unix epoch."""
+    reason: str
+
+
+def writes_of(found: ContainerRequests, policy: RecommendationPolicy, confirmed: float) -> RequestWrites | None:
+    """Return what is to be written; None without the output, or while another recommendation writes the same."""
+    target, settings = policy.each, found.settings.resize
+    if target is None or Output.RESIZE not in policy.outputs or policy.rivals.get(target):
+        return None
+    sizes = tuple(
+        RequestedSize(container, resource, size.target)
+        for container, by_resource in found.requests.items()
+        for resource, size in by_resource.items()
+        if size.target is not None and not size.held
+    )
+    resizing = Resizing(
+        sizes, settings.threshold_ratio, settings.in_place, found.may_grow, found.may_shrink, policy.owners.managers
+    )
+    until = confirmed + policy.stale_after_seconds
+    return RequestWrites(target, resizing, until, summary_of(found.requests)) if sizes else None
+
+
+def outcomes_of_requests(
+    found: ContainerRequests, writes: RequestWrites | None, question: DecisionContext
+) -> tuple[TargetOutcome, ...]:
+    """Return what the requests mean for the target."""
+    policy, target = question.policy, question.policy.each
+    if target is None:
+        return ()
+    present = question.situation.present
+    outcome = TargetOutcome(target, None if present is None else present.state.replicas, TargetAction.NONE)
+    if Output.METRIC in policy.outputs and RequestSizes(found.requests).has_value:
+        outcome = replace(outcome, action=TargetAction.METRIC)
+    rivals = policy.rivals.get(target, ())
+    if Output.RESIZE in policy.outputs and rivals:
+        owner = f"recommendation {', '.join(rivals)}"
+        message = f"{owner} resizes {target} too: keep the output resize in one of them"
+        return (replace(outcome, action=TargetAction.REFUSED, owner=owner, message=message),)
+    if writes is None or not any(_is_written(size, writes.resizing) for size in _all_sizes(found)):
+        return (outcome,)
+    refusal = question.inputs.refusals.get((policy.name, target))
+    if refusal is not None:
+        return (replace(outcome, action=TargetAction.REFUSED, owner=refusal.owner, message=refusal.message),)
+    return (replace(outcome, action=TargetAction.RESIZE),)
+
+
+def _all_sizes(found: ContainerRequests) -> Iterable[RequestSize]:
+    return (size for sizes in found.requests.values() for size in sizes.values())
+
+
+def _is_written(size: RequestSize, resizing: Resizing) -> bool:
+    if size.target is None or size.held:
+        return False
+    return is_worth_a_write(size.current, size.target, resizing)
 
 
 def _mapped(requests: Requests, change: Callable[[str, str, RequestSize], RequestSize]) -> Requests:

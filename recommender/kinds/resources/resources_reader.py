@@ -21,6 +21,7 @@ from adapter.foundation.documents.shapes import ListOf
 from recommender.kinds.resources.resources_settings import (
     FOR_EACH_KINDS,
     FromUsage,
+    ResizeSettings,
     ResourcesSettings,
     WorkloadsOfKind,
 )
@@ -96,6 +97,21 @@ _FOR_EACH: Final = Section(
 )
 
 
+_RESIZE: Final = Section(
+    "resize",
+    ResizeSettings,
+    (
+        Key(
+            "threshold",
+            percentage(Bounds(0, 1000)),
+            "Smaller changes of a request are not written.",
+            into="threshold_ratio",
+        ),
+        Key("inPlace", BOOLEAN, "Whether pods are resized without a restart where the API server can."),
+    ),
+)
+
+
 def _check(given: Given) -> Iterator[DocumentProblem]:
     least, most = given.get("min") or {}, given.get("max") or {}
     for resource in sorted(least.keys() & most.keys()):
@@ -115,6 +131,7 @@ RESOURCES: Final = Section(
             "Whether requests also change where an HPA follows their resource.",
             into="also_with_hpa",
         ),
+        Key("resize", _RESIZE, "How the output resize writes requests."),
         Key("min", _bound_keys("resources.min"), "Least request of a container.", into="least"),
         Key("max", _bound_keys("resources.max"), "Largest request of a container.", into="most"),
     ),

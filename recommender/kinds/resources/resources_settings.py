@@ -40,12 +40,23 @@ class FromUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class ResizeSettings:
+    """How the output resize writes requests."""
+
+    threshold_ratio: float = 0.1
+    """Smaller changes of a request are not written."""
+    in_place: bool = True
+    """Whether pods are resized where the API server can; otherwise the template of the workload is always written."""
+
+
+@dataclass(frozen=True, slots=True)
 class ResourcesSettings:
     """The settings of one recommendation."""
 
     from_usage: FromUsage
     for_each: WorkloadsOfKind | None = None
     """None: the targets are listed."""
+    resize: ResizeSettings = ResizeSettings()
     also_with_hpa: bool = False
     """Whether a request also changes where an HPA follows its resource."""
     least: Mapping[str, int] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.cluster.values.state import Unknown
 from recommender.running.usage.usage_needs import usage_needs_of
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from adapter.foundation.cluster.values.state import Observed, Unknown
+    from adapter.foundation.cluster.values.state import Observed
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import TargetReference
@@ -25,6 +26,7 @@ FOLDER: Final = "usage"
 """The folder of usage under that of the configuration's `state`."""
 LONGEST_QUERY_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 5.0
+_NOT_READ: Final = Unknown("its usage has not been read yet", is_awaited=True)
 
 
 class UsageService:
@@ -49,7 +51,8 @@ class UsageService:
 
     def inputs(self) -> Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown]:
         """Return the newest usage of each recommendation."""
-        return {} if self._keeper is None else dict(self._keeper.inputs())
+        unread = {need.name: _NOT_READ for need in self._needs}
+        return unread if self._keeper is None else {**unread, **self._keeper.inputs()}
 
     def read_once(self) -> None:
         """Read all usage now."""

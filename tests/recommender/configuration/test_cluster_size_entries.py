@@ -23,7 +23,7 @@ def test_the_buffer_of_an_entry_is_part_of_its_settings() -> None:
 
     assert isinstance(found.subject, ClusterSizeSettings)
     assert found.subject.buffer == BufferSettings("infra", "reserve")
-    assert found.policy.outputs == frozenset(Output)
+    assert found.policy.outputs == {Output.METRIC, Output.SCALE, Output.CAPACITY_BUFFER}
 
 
 @pytest.mark.parametrize(

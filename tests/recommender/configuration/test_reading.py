@@ -195,7 +195,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
         ),
         (("outputs: []",), None, "r.yaml:6: outputs is empty: write metric, scale or both; to stop it, paused: true"),
         (("outputs: [metrics]",), None, "r.yaml:6: 'metrics' is not an output: did you mean metric?"),
-        (("outputs: [x]",), None, "r.yaml:6: 'x' is not an output: write one of metric, scale, capacityBuffer"),
+        (("outputs: [x]",), None, "r.yaml:6: 'x' is not an output: write one of metric, scale, resize, capacityBuffer"),
         (
             ("outputs: [capacityBuffer]",),
             None,

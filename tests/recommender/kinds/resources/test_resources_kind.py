@@ -10,10 +10,11 @@ import pytest
 from adapter.foundation.cluster.values.state import Autoscaler, ClusterState, Observed, Unknown
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
-from recommender.decisions.inputs import Inputs
+from recommender.decisions.inputs import Inputs, WriteRefusal
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Status, TargetReference
+from recommender.decisions.record import Status, TargetAction, TargetReference
+from recommender.kinds.resources.container_requests import RequestWrites
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
 from recommender.kinds.resources.workload_usage import WorkloadUsage
@@ -41,6 +42,7 @@ NOW = 1_800_000_000.0
 MIB = 2**20
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 API = TargetReference("apps/v1", "Deployment", "shop", "api")
+JOB = "{apiVersion: batch/v1, kind: CronJob, namespace: shop, name: web}"
 TOP = "prometheus: {url: http://127.0.0.1:9}\n"
 
 
@@ -274,12 +276,62 @@ def test_the_memory_of_each_target_survives_a_restart(tmp_path: Path) -> None:
     assert [polled(given), polled(given)] == ["900m", "810m"]
 
 
+RESIZED = plan("outputs: [metric, resize]")
+
+
+@pytest.mark.parametrize(
+    ("followed", "used", "changes", "action"),
+    [
+        (plan(), 300, {}, TargetAction.METRIC),
+        (RESIZED, 300, {}, TargetAction.RESIZE),
+        (RESIZED, 1050, {"memory": 1024 * MIB}, TargetAction.METRIC),
+        (plan("outputs: [resize]"), 1050, {"memory": 1024 * MIB}, TargetAction.NONE),
+        (plan("outputs: [metric, resize]", "paused: true"), 300, {}, TargetAction.METRIC),
+    ],
+    ids=["without the output", "far enough", "too small a change", "without metric", "paused"],
+)
+def test_the_action_says_whether_requests_are_written(
+    followed: PollPlan, used: int, changes: dict[str, int], action: TargetAction
+) -> None:
+    [record] = decided(followed, inputs({WEB: usage(used, **changes)}), last(500))
+    assert [outcome.action for outcome in record.targets] == [action]
+
+
+def test_a_refused_write_names_its_owner() -> None:
+    given = inputs({WEB: usage()})
+    refusal = WriteRefusal("VerticalPodAutoscaler shop/v", "it writes its requests")
+    [record] = decided(RESIZED, replace(given, refusals={("sizes", WEB): refusal}))
+    [outcome] = record.targets
+    assert (outcome.action, outcome.owner) == (TargetAction.REFUSED, "VerticalPodAutoscaler shop/v")
+
+
+def test_two_recommendations_that_write_one_workload_are_refused_both() -> None:
+    entries = [
+        entry(name, "outputs: [resize]", kind="resources: {fromUsage: {}, forEach: {}}") for name in ("one", "two")
+    ]
+    followed = plan_of(read_configuration(whole(*entries, top=TOP), "r.yaml"))
+    known: dict[Any, Any] = {WEB: Observed(usage(), NOW)}
+    records = decided(followed, Inputs(cluster(), usage={"one": known, "two": known}))
+    assert {outcome.action for record in records for outcome in record.targets} == {TargetAction.REFUSED}
+
+
+def test_a_paused_request_is_not_written_even_if_somebody_else_has_changed_it() -> None:
+    plans = plan("outputs: [resize]", "paused: true")
+    memories = Memories(ProcessMemoryStore())
+    [found] = PollDecisions(memories, _Unmeasured(), Clock()).decided(plans, inputs({WEB: usage()}), NOW)
+    [decision] = found.decisions
+    assert isinstance(decision.writes, RequestWrites)
+    assert (decision.writes.resizing.up, decision.writes.resizing.down) == (False, False)
+
+
 @pytest.mark.parametrize(
     ("lines", "kind", "expected"),
     [
         ((), "fromUsage: {}", "no targets"),
         (("outputs: [scale]",), "fromUsage: {}, forEach: {}", "the output scale does nothing"),
         (("maxStep: 2",), "fromUsage: {}, forEach: {}", "maxStep is a number of replicas"),
+        ((), "fromUsage: {}, forEach: {}, resize: {threshold: 5%}", "`resize` does nothing without the output"),
+        ((f"targets: [{JOB}]", "outputs: [resize]"), "fromUsage: {}", "the output resize cannot write"),
         ((), "forEach: {}", "`resources.fromUsage` is missing"),
         ((), "fromUsage: {percentile: 0}, forEach: {}", "0"),
         ((), "fromUsage: {}, forEach: {kind: Pod}", "Pod"),
@@ -291,6 +343,11 @@ def test_the_memory_of_each_target_survives_a_restart(tmp_path: Path) -> None:
 def test_what_cannot_work_is_refused_when_it_is_read(lines: tuple[str, ...], kind: str, expected: str) -> None:
     problems = problems_of(whole(entry("sizes", *lines, kind=f"resources: {{{kind}}}"), top=TOP))
     assert any(expected in problem for problem in problems), problems
+
+
+def test_only_requests_can_be_resized() -> None:
+    problems = problems_of(whole(entry("dns", f"targets: [{JOB}]", "outputs: [resize]")))
+    assert any("the output resize is for entries with resources" in problem for problem in problems)
 
 
 def test_usage_needs_prometheus() -> None:

@@ -1,0 +1,201 @@
+"""Requests of containers: written to the pods in place where the API server can, else to the workload's template.
+
+In place, the template stays as it is: a new pod begins with its requests and is resized afterwards. A changed template
+is rolled out by the workload's controller, by its own strategy; a PodDisruptionBudget does not limit a rollout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from adapter.foundation.cluster.facts.objects import FactError
+from adapter.foundation.cluster.facts.scale_targets import scaled_object_of
+from adapter.foundation.objects.quantities import QuantityError
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
+from recommender.decisions.pauses import ANNOTATION, read_pause
+from recommender.decisions.policy_settings import Direction
+from recommender.outputs.resize_documents import (
+    controlled,
+    is_running,
+    labels_of_selector,
+    manager_of_resources,
+    resized,
+    vertical_autoscaler_of,
+)
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.scale_documents import uid_of
+from recommender.outputs.target_paths import target_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.kubernetes.writing import Fence, Reply
+    from recommender.outputs.scale import ScaleClient, SendingTerms
+    from recommender.outputs.wishes import Resizing, Wish
+
+MOST_PODS: Final = 50
+"""Resized in one attempt; the others follow with the next."""
+_AUTOSCALERS: Final = "/apis/autoscaling.k8s.io/v1/namespaces/{}/verticalpodautoscalers"
+
+
+class OwnershipReader(Protocol):
+    """Reads objects and lists (`writing.ObjectClient`)."""
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
+        """Return the object or the list."""
+        ...
+
+
+class _RefusedError(Exception):
+    """The requests must not be written; the message says why."""
+
+    def __init__(self, message: str, owner: str | None = None) -> None:
+        super().__init__(message)
+        self.owner = owner
+
+
+class ResizeAttempt:
+    """Writes the requests of a workload's containers."""
+
+    def __init__(
+        self, reader: OwnershipReader, objects: ScaleClient, resolve: ResolveResource, wall: Callable[[], float]
+    ) -> None:
+        self._wall = wall
+        self._reader = reader
+        self._objects = objects
+        self._resolve = resolve
+
+    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+        """Read who owns the requests and what they are now, and write those that differ enough."""
+        found = ScaleOutcome(wish, ScaleResult.ERROR)
+        try:
+            path = target_path(wish.target, self._resolve)
+            workload = self._objects.get(path, seconds=READ_SECONDS).document
+            found = replace(found, uid=uid_of(workload))
+            documents, message = self._changes(wish, workload, path)
+        except _RefusedError as error:
+            return replace(found, result=ScaleResult.REFUSED, owner=error.owner, message=str(error))
+        except (UnknownResourceError, KubernetesError, QuantityError, FactError) as error:
+            return failed(found, error)
+        if not documents:
+            return replace(found, result=ScaleResult.UNCHANGED)
+        stored = stored_first(found, terms)
+        return self._sent(found, terms, documents, message) if stored.result is ScaleResult.OK else stored
+
+    def _changes(self, wish: Wish, workload: dict[str, Any], path: str) -> tuple[dict[str, dict[str, Any]], str]:
+        """Return the changed documents by their paths, and what they do; raises _RefusedError if they must not be."""
+        assert wish.resizing is not None, "the wish is one of requests"
+        resizing = _without_paused(wish.resizing, workload, self._wall())
+        self._refuse_owned(wish)
+        if resizing.in_place and self._can_resize_pods():
+            return self._resized_pods(wish, workload, resizing), "pods resized in place"
+        return _resized_template(workload, resizing, path), "templates changed, which the controller rolls out"
+
+    def _sent(
+        self, found: ScaleOutcome, terms: SendingTerms, documents: Mapping[str, dict[str, Any]], message: str
+    ) -> ScaleOutcome:
+        refusals: list[str] = []
+        outcome = sent(found, terms, lambda fence: self._write(documents, fence, refusals))
+        if outcome.result is not ScaleResult.OK:
+            return outcome
+        if refusals:
+            # The same requests would be refused again.
+            return replace(outcome, result=ScaleResult.REFUSED, message=refusals[0])
+        return replace(outcome, message=f"{len(documents)} {message}: {found.wish.reason}")
+
+    def _refuse_owned(self, wish: Wish) -> None:
+        """Raise _RefusedError if a VerticalPodAutoscaler writes the requests."""
+        try:
+            answer = self._reader.get(_AUTOSCALERS.format(wish.target.namespace), seconds=READ_SECONDS)
+        except NotFoundError:
+            return
+        name = vertical_autoscaler_of(wish.target, answer.document.get("items") or ())
+        if name:
+            owner = f"VerticalPodAutoscaler {wish.target.namespace}/{name}"
+            raise _RefusedError(f"{owner} writes its requests: set its updateMode to Off, or remove resize", owner)
+
+    def _can_resize_pods(self) -> bool:
+        served = self._reader.get("/api/v1", seconds=READ_SECONDS).document.get("resources") or ()
+        return any(each.get("name") == "pods/resize" for each in served)
+
+    def _resized_pods(self, wish: Wish, workload: dict[str, Any], resizing: Resizing) -> dict[str, dict[str, Any]]:
+        """Return the pods of the workload that change, by the path of their subresource."""
+        namespace, selector = wish.target.namespace, {"labelSelector": labels_of_selector(workload)}
+        owners = frozenset({uid_of(workload)})
+        if wish.target.kind == "Deployment":
+            path = f"/apis/apps/v1/namespaces/{namespace}/replicasets"
+            owners = frozenset(uid_of(each) for each in controlled(self._items(path, selector), owners))
+        documents: dict[str, dict[str, Any]] = {}
+        for pod in controlled(self._items(f"/api/v1/namespaces/{namespace}/pods", selector), owners):
+            before = pod["spec"]["containers"]
+            after = resized(before, resizing)
+            if is_running(pod) and after != before and len(documents) < MOST_PODS:
+                path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/resize"
+                document = {**pod, "spec": {**pod["spec"], "containers": after}}
+                documents[path] = {"apiVersion": "v1", "kind": "Pod", **document}
+        return documents
+
+    def _items(self, path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
+        return list(self._reader.get(path, query, seconds=READ_SECONDS).document.get("items") or ())
+
+    def _write(self, documents: Mapping[str, dict[str, Any]], fence: Fence, refusals: list[str]) -> None:
+        """Write all of them; add to `refusals` what the API server does not take.
+
+        One that fails leaves the others alone; its error is raised after them.
+        """
+        problem: StatusError | None = None
+        for path, document in documents.items():
+            try:
+                self._objects.replace(path, document, fence)
+            except NotFoundError:
+                # The pod has gone meanwhile.
+                continue
+            except StatusError as error:
+                if error.code == HTTPStatus.UNPROCESSABLE_ENTITY:
+                    refusals.append(str(error))
+                else:
+                    problem = error
+        if problem is not None:
+            raise problem
+
+
+def _resized_template(workload: dict[str, Any], resizing: Resizing, path: str) -> dict[str, dict[str, Any]]:
+    """Return the workload with the changed template by its path; nothing if it does not change."""
+    spec = workload["spec"]
+    template = spec["template"]
+    before = template["spec"]["containers"]
+    after = resized(before, resizing)
+    if after == before or scaled_object_of(workload).rollout:
+        # A rollout that is under way ends first.
+        return {}
+    manager = manager_of_resources(workload, resizing.managers)
+    if manager:
+        fix = "let it ignore resources, or remove it from owners"
+        raise _RefusedError(f"field manager {manager} keeps writing the resources of its template: {fix}", manager)
+    template = {**template, "spec": {**template["spec"], "containers": after}}
+    return {path: {**workload, "spec": {**spec, "template": template}}}
+
+
+def _without_paused(resizing: Resizing, workload: Mapping[str, Any], now: float) -> Resizing:
+    """Return what the annotation of the workload lets through. Raises _RefusedError if it stops everything."""
+    text = ((workload.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION)
+    if text is None:
+        return resizing
+    try:
+        pause = read_pause(str(text))
+    except ValueError as error:
+        raise _RefusedError(f"paused by the annotation {ANNOTATION}, which cannot be read: {error}") from error
+    if pause is None or (pause.until is not None and pause.until <= now):
+        return resizing
+    if pause.direction is Direction.BOTH:
+        raise _RefusedError(f"paused by the annotation {ANNOTATION}")
+    return replace(
+        resizing,
+        up=resizing.up and pause.direction is Direction.DOWN,
+        down=resizing.down and pause.direction is Direction.UP,
+    )

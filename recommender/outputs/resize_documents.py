@@ -1,0 +1,125 @@
+"""Workloads, pods and VerticalPodAutoscalers as documents: who owns requests, and containers with others (pure)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.objects.quantities import Format, parse_quantity, quantity_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recommender.decisions.record import TargetReference
+    from recommender.outputs.wishes import RequestedSize, Resizing
+
+_MEMORY: Final = "memory"
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_OFF: Final = "Off"
+
+
+def is_worth_a_write(present: int | None, wanted: int, resizing: Resizing) -> bool:
+    """Return whether a request is to be written: one that is missing, or far enough from what is wanted."""
+    if present is None:
+        return resizing.up
+    if wanted > present and not resizing.up:
+        return False
+    if wanted < present and not resizing.down:
+        return False
+    return abs(wanted - present) > resizing.threshold_ratio * present
+
+
+def resized(containers: Sequence[Mapping[str, Any]], resizing: Resizing) -> list[dict[str, Any]]:
+    """Return the containers with the requests that are worth a write; limits change in proportion to their requests.
+
+    Raises QuantityError for one whose present resources cannot be read.
+    """
+    return [
+        _resized_container(each, [size for size in resizing.sizes if size.container == each.get("name")], resizing)
+        for each in containers
+    ]
+
+
+def _resized_container(
+    container: Mapping[str, Any], sizes: Iterable[RequestedSize], resizing: Resizing
+) -> dict[str, Any]:
+    resources = container.get("resources") or {}
+    requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
+    for size in sizes:
+        present = _amount(size.resource, requests.get(size.resource))
+        if not is_worth_a_write(present, size.amount, resizing):
+            continue
+        limit = _amount(size.resource, limits.get(size.resource))
+        requests[size.resource] = _quantity(size.resource, size.amount)
+        if limit is not None:
+            scaled = math.ceil(limit * size.amount / present) if present else limit
+            limits[size.resource] = _quantity(size.resource, max(scaled, size.amount))
+    changed = {**resources, "requests": requests} | ({"limits": limits} if limits else {})
+    return {**container, "resources": changed} if requests else dict(container)
+
+
+def _amount(resource: str, quantity: object) -> int | None:
+    """Return a quantity in milli of cores or in bytes."""
+    if quantity is None:
+        return None
+    milli = parse_quantity(str(quantity)).milli_value()
+    return -(-milli // 1000) if resource == _MEMORY else milli
+
+
+def _quantity(resource: str, amount: int) -> str:
+    return (
+        quantity_text(amount * 1000, Format.BINARY_SI)
+        if resource == _MEMORY
+        else quantity_text(amount, Format.DECIMAL_SI)
+    )
+
+
+def vertical_autoscaler_of(target: TargetReference, found: Iterable[Mapping[str, Any]]) -> str:
+    """Return the name of the VerticalPodAutoscaler that writes the requests of a target; empty without one.
+
+    One with the mode `Off` only recommends.
+    """
+    for each in found:
+        spec = each.get("spec") or {}
+        reference, mode = spec.get("targetRef") or {}, (spec.get("updatePolicy") or {}).get("updateMode")
+        if (reference.get("kind"), reference.get("name")) == (target.kind, target.name) and mode != _OFF:
+            return str((each.get("metadata") or {}).get("name") or "")
+    return ""
+
+
+def manager_of_resources(workload: Mapping[str, Any], patterns: Iterable[str]) -> str:
+    """Return the field manager that keeps writing resources of the template and is one of these; empty without one."""
+    for entry in (workload.get("metadata") or {}).get("managedFields") or ():
+        name = str(entry.get("manager") or "")
+        owns = '"f:resources"' in json.dumps(
+            ((entry.get("fieldsV1") or {}).get("f:spec") or {}).get("f:template") or {}
+        )
+        if owns and any(re.fullmatch(".*".join(map(re.escape, each.split("*"))), name, re.DOTALL) for each in patterns):
+            return name
+    return ""
+
+
+def controlled(objects: Iterable[Mapping[str, Any]], uids: frozenset[str]) -> list[dict[str, Any]]:
+    """Return the objects whose controller is one of these."""
+    return [
+        dict(each)
+        for each in objects
+        if any(
+            owner.get("controller") and owner.get("uid") in uids
+            for owner in (each.get("metadata") or {}).get("ownerReferences") or ()
+        )
+    ]
+
+
+def is_running(pod: Mapping[str, Any]) -> bool:
+    """Return whether a pod has neither ended nor is being deleted."""
+    has_ended = (pod.get("status") or {}).get("phase") in _ENDED
+    return not has_ended and not (pod.get("metadata") or {}).get("deletionTimestamp")
+
+
+def labels_of_selector(workload: Mapping[str, Any]) -> str:
+    """Return the labels that the pods of a workload have, as a selector; its expressions are left out."""
+    selector = (workload.get("spec") or {}).get("selector") or {}
+    return ",".join(f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items()))

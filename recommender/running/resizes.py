@@ -1,0 +1,90 @@
+"""The writer of requests: what the output resize of recommendations asks for, and why it was refused."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from recommender.decisions.inputs import WriteRefusal
+from recommender.decisions.policy_settings import Output
+from recommender.kinds.resources.container_requests import RequestWrites
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.wishes import Wish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.loop import Decision
+    from recommender.decisions.record import TargetReference
+    from recommender.outputs.scale import ScaleOutcome, ScaleWriter
+    from recommender.outputs.wishes import Resizing
+
+    _Place: TypeAlias = "tuple[str, TargetReference]"
+
+QUIET_SECONDS: Final = 300.0
+"""For so long requests that are there, or were refused, are not looked at again: usage is not read sooner."""
+
+
+class RequestWriters:
+    """Carries requests out. `note` is for any thread, the rest for one."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` is monotonic."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._settled: dict[_Place, tuple[Resizing, float]] = {}
+        """What the last attempt found to be there already, or refused, and when."""
+        self._refusals: dict[_Place, WriteRefusal] = {}
+
+    def refusals(self) -> Mapping[_Place, WriteRefusal]:
+        """Return why requests were not written, by recommendation and target."""
+        with self._lock:
+            return dict(self._refusals)
+
+    def note(self, outcome: ScaleOutcome) -> None:
+        """Take note of what became of an attempt."""
+        wish = outcome.wish
+        place = (wish.recommendation, wish.target)
+        if wish.resizing is None:
+            return
+        with self._lock:
+            if outcome.result in {ScaleResult.UNCHANGED, ScaleResult.REFUSED}:
+                self._settled[place] = (wish.resizing, self._clock())
+            if outcome.result is ScaleResult.REFUSED:
+                self._refusals[place] = WriteRefusal(outcome.owner, outcome.message)
+            elif outcome.result in {ScaleResult.UNCHANGED, ScaleResult.OK}:
+                self._refusals.pop(place, None)
+
+    def act(self, writer: ScaleWriter, configuration: Configuration, decisions: Sequence[Decision]) -> None:
+        """Begin to carry out the decisions; returns at once."""
+        names = names_that_resize(configuration)
+        writer.retain(names)
+        wanted: dict[str, list[Wish]] = {name: [] for name in names}
+        places: set[_Place] = set()
+        for decision in decisions:
+            writes = decision.writes
+            if isinstance(writes, RequestWrites) and decision.record.name in names:
+                place = (decision.record.name, writes.target)
+                places.add(place)
+                if not self._is_settled(place, writes.resizing):
+                    wish = Wish(place[0], place[1], 0, writes.valid_until, writes.reason, resizing=writes.resizing)
+                    wanted[place[0]].append(wish)
+        for name, wishes in wanted.items():
+            writer.wanted(name, wishes)
+        self._keep(places)
+
+    def _is_settled(self, place: _Place, resizing: Resizing) -> bool:
+        with self._lock:
+            before = self._settled.get(place)
+        return before is not None and before[0] == resizing and self._clock() - before[1] < QUIET_SECONDS
+
+    def _keep(self, places: set[_Place]) -> None:
+        with self._lock:
+            self._settled = {place: each for place, each in self._settled.items() if place in places}
+            self._refusals = {place: each for place, each in self._refusals.items() if place in places}
+
+
+def names_that_resize(configuration: Configuration) -> set[str]:
+    """Return the names of the recommendations with the output resize."""
+    return {each.policy.name for each in configuration.recommendations if Output.RESIZE in each.policy.outputs}

@@ -1,0 +1,230 @@
+"""The output resize on a real API server: pods in place, templates, and what is refused.
+
+No kubelet runs here: the API server takes the resize of a pod, which a kubelet would carry out.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.sources.kubernetes.access import access
+from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
+from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
+from recommender.configuration.reading import read_configuration
+from recommender.configuration.rights import rights_of
+from recommender.decisions.record import TargetReference
+from recommender.outputs.resize import ResizeAttempt
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import SendingTerms
+from recommender.outputs.wishes import RequestedSize, Resizing, Wish
+from tests.e2e.support.recommenders import rule, service_account
+from tests.recommender.configuration.files import entry, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from recommender.outputs.scale import ScaleOutcome
+    from tests.e2e.controlplane.client import Document
+    from tests.e2e.controlplane.cluster import Cluster
+
+MIB: Final = 2**20
+LABELS: Final = {"app": "web"}
+STATED: Final = {"requests": {"cpu": "1", "memory": "256Mi"}, "limits": {"cpu": "2", "memory": "512Mi"}}
+SIZES: Final = (RequestedSize("app", "cpu", 250), RequestedSize("app", "memory", 384 * MIB))
+WANTED: Final = {"requests": {"cpu": "250m", "memory": "384Mi"}, "limits": {"cpu": "500m", "memory": "768Mi"}}
+
+
+def workload(name: str = "web", resources: Document = STATED, **metadata: Any) -> Document:  # noqa: ANN401 - any field
+    """Return a Deployment whose pods no node takes."""
+    container = {"name": "app", "image": "none", "resources": resources}
+    sidecar = {"name": "sidecar", "image": "none", "resources": STATED}
+    pod: Document = {"nodeSelector": {"nowhere": "yes"}, "containers": [container, sidecar]}
+    spec = {
+        "replicas": 2,
+        "selector": {"matchLabels": LABELS},
+        "template": {"metadata": {"labels": LABELS}, "spec": pod},
+    }
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+@dataclass
+class Scene:
+    cluster: Cluster
+    namespace: str
+    attempt: ResizeAttempt
+
+    @property
+    def path(self) -> str:
+        return f"/apis/apps/v1/namespaces/{self.namespace}/deployments"
+
+    def create(self, document: Document) -> None:
+        self.cluster.client.create(self.path, document)
+        self.cluster.wait_for("the pods of the workload", lambda: len(self.pods()) == 2)
+
+    def pods(self) -> list[Document]:
+        return self.cluster.pods(self.namespace, "app=web")
+
+    def resize(self, **changes: Any) -> ScaleOutcome:  # noqa: ANN401 - fields of Resizing
+        fields: dict[str, Any] = {
+            "threshold_ratio": 0.1,
+            "in_place": True,
+            "up": True,
+            "down": True,
+            "managers": ("argocd-*",),
+        }
+        resizing = Resizing(changes.pop("sizes", SIZES), **(fields | changes))
+        target = TargetReference("apps/v1", "Deployment", self.namespace, "web")
+        wish = Wish("sizes", target, 0, time.time() + 60, "app: cpu 250m", resizing=resizing)
+        return self.attempt(wish, SendingTerms(lambda: None, lambda: True, Fence(5.0, lambda _: True)))
+
+
+def stated(pod_spec: Document) -> dict[str, Any]:
+    return {each["name"]: each["resources"] for each in pod_spec["containers"]}
+
+
+@pytest.fixture
+def scene(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Scene]:
+    nodes = [rule([""], ["nodes"], "list")]
+    given = service_account(cluster, namespace, "resizer", tmp_path, here=resize_rights(namespace), everywhere=nodes)
+    with given as kubeconfig:
+        client = KubernetesClient(access(str(kubeconfig), None))
+        objects = ObjectClient(client)
+        yield Scene(cluster, namespace, ResizeAttempt(objects, objects, KindDiscovery(client).resource, time.time))
+
+
+def resize_rights(namespace: str) -> list[Document]:
+    """Return the rules that the configuration's rights are."""
+    target = f"{{apiVersion: apps/v1, kind: Deployment, namespace: {namespace}, name: web}}"
+    lines = (f"targets: [{target}]", "outputs: [resize]")
+    content = whole(entry("sizes", *lines, kind="resources: {fromUsage: {}}"), top="prometheus: {url: http://p}\n")
+    configuration = read_configuration(content, "r.yaml")
+    found = rights_of(
+        configuration,
+        namespace=namespace,
+        resolve=lambda group, kind: find_resource(BUILT_IN, group, kind),
+        memory_name=lambda name, _number: name,
+    )
+    return [
+        {
+            "apiGroups": [each.api_group],
+            "resources": ["/".join(filter(None, (each.resource, each.subresource)))],
+            "verbs": list(each.verbs),
+            **({"resourceNames": list(each.names)} if each.names else {}),
+        }
+        for each in found
+    ]
+
+
+def test_pods_are_resized_in_place_and_limits_follow_in_proportion(scene: Scene) -> None:
+    scene.create(workload())
+    before = {pod["metadata"]["uid"] for pod in scene.pods()}
+    outcome = scene.resize()
+    assert outcome.result is ScaleResult.OK, outcome.message
+    assert [stated(pod["spec"]) for pod in scene.pods()] == [{"app": WANTED, "sidecar": STATED}] * 2
+    assert {pod["metadata"]["uid"] for pod in scene.pods()} == before
+    template = scene.cluster.client.get(f"{scene.path}/web")["spec"]["template"]
+    assert stated(template["spec"]) == {"app": STATED, "sidecar": STATED}
+    assert scene.resize().result is ScaleResult.UNCHANGED
+
+
+def test_without_in_place_the_template_is_changed_once(scene: Scene) -> None:
+    scene.create(workload())
+    settled = scene.cluster.wait_for("the end of the first rollout", lambda: _rolled_out(scene))
+    assert settled
+    outcome = scene.resize(in_place=False)
+    assert outcome.result is ScaleResult.OK, outcome.message
+    template = scene.cluster.client.get(f"{scene.path}/web")["spec"]["template"]
+    assert stated(template["spec"]) == {"app": WANTED, "sidecar": STATED}
+    assert scene.resize(in_place=False).result is ScaleResult.UNCHANGED
+
+
+def _rolled_out(scene: Scene) -> bool:
+    status = scene.cluster.client.get(f"{scene.path}/web").get("status", {})
+    return bool(status.get("observedGeneration") == 1 and status.get("updatedReplicas") == 2)
+
+
+@pytest.mark.parametrize("milli", [1020, 980, 1100, 900])
+def test_a_small_change_is_not_written(scene: Scene, milli: int) -> None:
+    scene.create(workload())
+    assert scene.resize(sizes=(RequestedSize("app", "cpu", milli),)).result is ScaleResult.UNCHANGED
+
+
+def test_pods_of_another_workload_with_the_same_labels_are_left_alone(scene: Scene) -> None:
+    scene.create(workload())
+    scene.cluster.client.create(scene.path, workload("other"))
+    scene.cluster.wait_for("the other pods", lambda: len(scene.pods()) == 4)
+    assert scene.resize().result is ScaleResult.OK
+    sized = {pod["metadata"]["generateName"].split("-")[0]: stated(pod["spec"])["app"] for pod in scene.pods()}
+    assert sized == {"web": WANTED, "other": STATED}
+
+
+def test_a_pause_of_the_workload_stops_the_direction(scene: Scene) -> None:
+    scene.create(workload(annotations={"tidewatch.io/paused": "true"}))
+    assert scene.resize().result is ScaleResult.REFUSED
+    scene.cluster.client.merge(f"{scene.path}/web", {"metadata": {"annotations": {"tidewatch.io/paused": "down"}}})
+    assert scene.resize().result is ScaleResult.OK
+    found = [stated(pod["spec"])["app"]["requests"] for pod in scene.pods()]
+    assert found == [{"cpu": "1", "memory": "384Mi"}] * 2
+
+
+def test_what_the_api_server_does_not_take_is_refused(scene: Scene) -> None:
+    # With requests, the pods would be of another class of service.
+    document = workload(resources={})
+    document["spec"]["template"]["spec"]["containers"].pop()
+    scene.create(document)
+    outcome = scene.resize()
+    assert (outcome.result, outcome.owner) == (ScaleResult.REFUSED, None), outcome.message
+    assert "QOS Class may not change" in outcome.message
+    assert [stated(pod["spec"])["app"] for pod in scene.pods()] == [{}] * 2
+
+
+VPA_CRD: Final[Document] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {
+        "name": "verticalpodautoscalers.autoscaling.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"},
+    },
+    "spec": {
+        "group": "autoscaling.k8s.io",
+        "scope": "Namespaced",
+        "names": {"plural": "verticalpodautoscalers", "kind": "VerticalPodAutoscaler"},
+        "versions": [
+            {
+                "name": "v1", "served": True, "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}  # fmt: skip
+
+
+def test_a_workload_of_a_vertical_pod_autoscaler_is_refused(scene: Scene) -> None:
+    client = scene.cluster.client
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    client.create(crds, VPA_CRD)
+    try:
+        path = f"/apis/autoscaling.k8s.io/v1/namespaces/{scene.namespace}/verticalpodautoscalers"
+        scene.cluster.wait_for("the API of the CRD", lambda: client.find(path) is not None)
+        spec = {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
+        vpa = {
+            "apiVersion": "autoscaling.k8s.io/v1",
+            "kind": "VerticalPodAutoscaler",
+            "metadata": {"name": "v"},
+            "spec": spec,
+        }
+        client.create(path, vpa)
+        scene.create(workload())
+        outcome = scene.resize()
+        assert (outcome.result, outcome.owner) == (ScaleResult.REFUSED, f"VerticalPodAutoscaler {scene.namespace}/v")
+        client.merge(f"{path}/v", {"spec": {"updatePolicy": {"updateMode": "Off"}}})
+        assert scene.resize().result is ScaleResult.OK
+    finally:
+        client.delete(f"{crds}/{VPA_CRD['metadata']['name']}")

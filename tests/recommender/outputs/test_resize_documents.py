@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.objects.quantities import parse_quantity
+from recommender.decisions.record import TargetReference
+from recommender.outputs.resize_documents import (
+    controlled,
+    is_worth_a_write,
+    manager_of_resources,
+    resized,
+    vertical_autoscaler_of,
+)
+from recommender.outputs.wishes import RequestedSize, Resizing
+
+MIB = 2**20
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+AMOUNTS = st.integers(1, 100_000)
+
+
+def resizing(*sizes: RequestedSize, threshold: float = 0.1, up: bool = True, down: bool = True) -> Resizing:
+    return Resizing(sizes, threshold, in_place=True, up=up, down=down, managers=())
+
+
+def container(requests: dict[str, str] | None = None, limits: dict[str, str] | None = None) -> dict[str, Any]:
+    resources = {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
+    return {"name": "app", "image": "x", "resources": resources}
+
+
+@pytest.mark.parametrize(
+    ("before", "size", "requests", "limits"),
+    [
+        (container({"cpu": "1"}), RequestedSize("app", "cpu", 250), {"cpu": "250m"}, None),
+        (container({"cpu": "1"}, {"cpu": "2"}), RequestedSize("app", "cpu", 250), {"cpu": "250m"}, {"cpu": "500m"}),
+        # A Guaranteed pod stays one.
+        (container({"cpu": "1"}, {"cpu": "1"}), RequestedSize("app", "cpu", 333), {"cpu": "333m"}, {"cpu": "333m"}),
+        (container({"cpu": "300m"}, {"cpu": "1"}), RequestedSize("app", "cpu", 700), {"cpu": "700m"}, {"cpu": "2334m"}),
+        (container(), RequestedSize("app", "memory", 64 * MIB), {"memory": "64Mi"}, None),
+        (
+            container(None, {"memory": "32Mi"}), RequestedSize("app", "memory", 64 * MIB),
+            {"memory": "64Mi"}, {"memory": "64Mi"},
+        ),
+        (container({"cpu": "1"}), RequestedSize("other", "cpu", 250), {"cpu": "1"}, None),
+        (container({"cpu": "1"}), RequestedSize("app", "cpu", 1100), {"cpu": "1"}, None),
+        (container({"cpu": "1"}), RequestedSize("app", "cpu", 1101), {"cpu": "1101m"}, None),
+    ],
+    ids=[
+        "lower", "limit in proportion", "guaranteed", "rounded up", "no request", "limit alone",
+        "another container", "at the threshold", "above the threshold",
+    ],
+)  # fmt: skip
+def test_limits_stay_in_proportion(
+    before: dict[str, Any], size: RequestedSize, requests: dict[str, str], limits: dict[str, str] | None
+) -> None:
+    [found] = resized([before], resizing(size))
+    assert found["resources"].get("requests") == requests
+    assert found["resources"].get("limits") == limits
+    assert found["image"] == "x"
+
+
+def test_what_does_not_change_is_equal_to_what_it_was() -> None:
+    before = [container(), container({"cpu": "1"}, {"cpu": "2"}), {"name": "bare"}]
+    assert resized(before, resizing(RequestedSize("app", "cpu", 1000), up=False)) == before
+
+
+@given(AMOUNTS, AMOUNTS, AMOUNTS)
+def test_no_limit_is_ever_below_its_request(present: int, limit: int, wanted: int) -> None:
+    limit += present
+    before = container({"cpu": f"{present}m"}, {"cpu": f"{limit}m"})
+    [found] = resized([before], resizing(RequestedSize("app", "cpu", wanted), threshold=0.0))
+    request, highest = (parse_quantity(found["resources"][key]["cpu"]) for key in ("requests", "limits"))
+    assert request.milli_value() == wanted
+    assert highest >= request
+
+
+@given(AMOUNTS, AMOUNTS, st.booleans(), st.booleans())
+def test_a_direction_that_is_stopped_is_never_written(present: int, wanted: int, up: bool, down: bool) -> None:  # noqa: FBT001 - facts
+    if is_worth_a_write(present, wanted, resizing(up=up, down=down)):
+        assert up if wanted > present else down
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"targetRef": {"kind": "Deployment", "name": "web"}}, "v"),
+        ({"targetRef": {"kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Auto"}}, "v"),
+        ({"targetRef": {"kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Off"}}, ""),
+        ({"targetRef": {"kind": "Deployment", "name": "api"}}, ""),
+        ({"targetRef": {"kind": "StatefulSet", "name": "web"}}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_vertical_pod_autoscaler_owns_what_it_may_write(spec: dict[str, Any], expected: str) -> None:
+    assert vertical_autoscaler_of(WEB, [{"metadata": {"name": "v"}, "spec": spec}]) == expected
+
+
+@pytest.mark.parametrize(("manager", "expected"), [("argocd-controller", "argocd-controller"), ("kubectl", "")])
+def test_a_manager_that_keeps_writing_resources_owns_them(manager: str, expected: str) -> None:
+    owned: dict[str, Any] = {
+        "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {"f:resources": {}}}}}}
+    }
+    workload = {"metadata": {"managedFields": [{"manager": manager, "fieldsV1": owned}]}}
+    assert manager_of_resources(workload, ("argocd-*",)) == expected
+    replicas_alone = {"metadata": {"managedFields": [{"manager": manager, "fieldsV1": {"f:spec": {"f:replicas": {}}}}]}}
+    assert not manager_of_resources(replicas_alone, ("*",))
+
+
+def test_only_objects_of_the_controller_are_its_own() -> None:
+    def owned(uid: str, *, controls: bool = True) -> dict[str, Any]:
+        return {"metadata": {"ownerReferences": [{"uid": uid, "controller": controls}]}}
+
+    mine = owned("a")
+    assert controlled([mine, owned("b"), owned("a", controls=False), {"metadata": {}}], frozenset({"a"})) == [mine]
