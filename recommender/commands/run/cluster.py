@@ -210,7 +210,7 @@ def _effects(context: WorkerContext, parts: SharedServices, writing: _Writing) -
 
     def requests_written(outcome: ScaleOutcome) -> None:
         requests.note(outcome)
-        _announce(events, outcome)
+        _announce(events, limits, outcome)
 
     resizes = ScaleWriter(
         writing.objects,

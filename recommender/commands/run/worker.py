@@ -138,14 +138,19 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
     _be_ready(context, environment)
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))
-    context.tasks.running("loads", lambda stop: loads.keep_histories(stop.event))
-    context.tasks.running("usage", lambda stop: usage.keep(stop.event))
-    context.tasks.running("models", lambda stop: loads.learn(stop.event))
+    _keep_learning(context, loads, usage)
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
     recorder = ClusterRecorder(environment.cluster, at_start.state / "recording", parts.pace, parts.clock)
     _keep_recording(recorder, plans, context)
     return _page(settings, context, environment, parts, latest)
+
+
+def _keep_learning(context: WorkerContext, loads: LoadService, usage: UsageService) -> None:
+    """Start the tasks that read the past of loads and of containers, and learn from it."""
+    context.tasks.running("loads", lambda stop: loads.keep_histories(stop.event))
+    context.tasks.running("usage", lambda stop: usage.keep(stop.event))
+    context.tasks.running("models", lambda stop: loads.learn(stop.event))
 
 
 def _runner(
