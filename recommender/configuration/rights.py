@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS
 from adapter.foundation.objects.resources import UnknownResourceError
 from recommender.configuration.needs import needs_of, needs_of_one, targets_of
-from recommender.configuration.objects.object_reading import GROUP, PLURAL
-from recommender.configuration.objects.object_settings import OBJECTS_MEMORY, OBJECTS_SHARDS
+from recommender.configuration.objects.object_settings import GROUP, OBJECTS_MEMORY, OBJECTS_SHARDS, PLURAL
 from recommender.configuration.own_namespace import with_own_namespace
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.role_rules import APPLY, CREATE, GET, KEEP, WATCH, RoleRule

@@ -6,12 +6,11 @@ from copy import deepcopy
 from typing import Any, Final
 
 from recommender.configuration.entry import entry_section
-from recommender.configuration.objects.object_reading import FILE_ONLY, FILE_ONLY_MESSAGE, GROUP, KIND, PLURAL
-from recommender.configuration.objects.object_settings import OBJECT_OUTPUTS
+from recommender.configuration.objects.object_reading import FILE_ONLY, FILE_ONLY_MESSAGE
+from recommender.configuration.objects.object_settings import GROUP, KIND, OBJECT_OUTPUTS, PLURAL, VERSION
 from recommender.configuration.objects.structural_schema import structural
 from recommender.decisions.record import Status, TargetAction
 
-VERSION: Final = "v1alpha1"
 KINDS: Final = ("proportional", "predictive")
 REFUSED: Final = "refused"
 """The status of an object that does not count."""

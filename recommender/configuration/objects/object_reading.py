@@ -11,7 +11,7 @@ from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.promql.tree import UnreadableQueryError
 from recommender.configuration.entry import read_entry
 from recommender.configuration.needs import needs_of_one
-from recommender.configuration.objects.object_settings import TargetKind
+from recommender.configuration.objects.object_settings import KIND, TargetKind
 from recommender.configuration.objects.spec_tree import SpecTree
 from recommender.configuration.recommender_configuration import RefusedRecommendation
 from recommender.kinds.kind import NotForObjectsError
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.kinds.kind import Recommendation
 
-GROUP: Final = "tidewatch.io"
-PLURAL: Final = "recommendations"
-KIND: Final = "Recommendation"
 FILE_ONLY: Final = "clusterSize"
 FILE_ONLY_MESSAGE: Final = "clusterSize is for the administrator's file alone: it changes the whole cluster"
 

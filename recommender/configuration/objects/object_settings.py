@@ -11,6 +11,10 @@ from adapter.foundation.documents.shapes import ListOf
 from recommender.configuration.configured_targets import manifest_kind
 from recommender.decisions.policy_settings import Output
 
+GROUP: Final = "tidewatch.io"
+VERSION: Final = "v1alpha1"
+PLURAL: Final = "recommendations"
+KIND: Final = "Recommendation"
 OBJECT_OUTPUTS: Final = (Output.METRIC, Output.SCALE)
 """A CapacityBuffer belongs to cluster sizes, which only the file has."""
 OBJECTS_MEMORY: Final = "objects.tidewatch.io"

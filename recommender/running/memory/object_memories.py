@@ -9,9 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from recommender.configuration.objects.definition import VERSION
-from recommender.configuration.objects.object_reading import GROUP, KIND
-from recommender.configuration.objects.object_settings import OBJECTS_MEMORY, OBJECTS_SHARDS
+from recommender.configuration.objects.object_settings import (
+    GROUP,
+    KIND,
+    OBJECTS_MEMORY,
+    OBJECTS_SHARDS,
+    VERSION,
+)
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import TargetReference
 from recommender.running.memory.store import MemoryUnavailableError

@@ -15,13 +15,8 @@ from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectFor
 from adapter.foundation.sources.kubernetes.errors import NotFoundError
 from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
 from adapter.foundation.sources.kubernetes.reflector import Reflector
-from recommender.configuration.objects.object_reading import (
-    GROUP,
-    KIND,
-    PLURAL,
-    RecommendationObject,
-    object_of,
-)
+from recommender.configuration.objects.object_reading import RecommendationObject, object_of
+from recommender.configuration.objects.object_settings import GROUP, KIND, PLURAL
 
 if TYPE_CHECKING:
     import threading

@@ -26,8 +26,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
-from recommender.configuration.objects.definition import VERSION
-from recommender.configuration.objects.object_reading import GROUP, KIND, PLURAL
+from recommender.configuration.objects.object_settings import GROUP, KIND, PLURAL, VERSION
 from recommender.decisions.publication import Publication
 from recommender.decisions.summary import grouped
 from recommender.running.objects.object_status import decided_status, is_urgent, refused_status

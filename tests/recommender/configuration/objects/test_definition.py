@@ -49,8 +49,8 @@ def test_every_node_is_structural() -> None:
         assert not isinstance(node.get("exclusiveMinimum"), float | int) or node["exclusiveMinimum"] is True, path
 
 
-def test_the_kinds_of_objects_are_all_but_the_one_of_the_whole_cluster() -> None:
-    assert set(ALL_KINDS) - set(KINDS) == {"clusterSize"}
+def test_the_kinds_of_objects_are_those_that_can_be_held_to_a_namespace() -> None:
+    assert set(ALL_KINDS) - set(KINDS) == {"clusterSize", "resources"}
     spec = schema()["properties"]["spec"]["properties"]
     assert set(spec) >= {*KINDS, "targets", "outputs", "paused", "maxStep", "maxChangesPerHour"}
     assert "name" not in spec
