@@ -13,7 +13,8 @@ from benchmarks.report import as_json, as_text, report
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
 from recommender.replay.policies import policies_of
 from recommender.replay.scene import scene_of
-from recommender.replay.simulation import events_of, simulate
+from recommender.replay.events import events_of
+from recommender.replay.simulation import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -52,6 +52,8 @@ class PodNeeds:
     """CPU and memory as the scheduler's scores count them."""
     allowed: npt.NDArray[np.bool_]
     """By kind of node."""
+    asked: tuple[tuple[int, float], ...]
+    """What of the amounts is above 0, with its place among them."""
 
 
 class NodeFleet:
@@ -119,8 +121,8 @@ class NodeFleet:
         end = self.end
         free, offered = self.free[:, :end], self.offered[:, :end]
         fits = self.usable[:end] & needs.allowed[self.kind_of[:end]]
-        for row in np.flatnonzero(needs.amounts):
-            fits &= free[row] >= needs.amounts[row]
+        for row, amount in needs.asked:
+            fits &= free[row] >= amount
         found: list[int] = []
         if not fits.any():
             return found
@@ -131,10 +133,26 @@ class NodeFleet:
                 break
             self.put(pod, kind, needs, slot)
             found.append(slot)
-            left = self.free[:, slot]
-            has_room = bool((left >= needs.amounts).all())
-            scores[slot] = _scores(left, self.offered[:, slot], needs) if has_room else -np.inf
+            scores[slot] = self._score(slot, needs) if self.has_room(slot, needs) else -np.inf
         return found
+
+    def has_room(self, slot: int, needs: PodNeeds) -> bool:
+        """Return whether a node has what a pod asks for."""
+        free = self.free
+        return all(free.item(row, slot) >= amount for row, amount in needs.asked)
+
+    def takes(self, slot: int, needs: PodNeeds) -> bool:
+        """Return whether a node takes such a pod now."""
+        return bool(self.usable[slot] and needs.allowed[self.kind_of[slot]]) and self.has_room(slot, needs)
+
+    def _score(self, slot: int, needs: PodNeeds) -> float:
+        """Return what `_scores` does for one node, which is done much more often."""
+        offered_cores, offered_memory = self.offered.item(0, slot), self.offered.item(1, slot)
+        if not offered_cores or not offered_memory:
+            return float(_scores(self.free[:, slot], self.offered[:, slot], needs))
+        cores = (self.free.item(0, slot) - needs.scored[0]) / offered_cores
+        memory = (self.free.item(1, slot) - needs.scored[1]) / offered_memory
+        return (cores + memory) / 2 + 1 - abs(cores - memory) / 2
 
     def shares(self) -> tuple[FloatArray, FloatArray]:
         """Return by slot the share of CPU and of memory that is requested; 0 for a slot without a node."""

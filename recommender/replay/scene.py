@@ -185,7 +185,9 @@ def _needs(pod: ClusterPod, kinds: Iterable[NodeKind], resources: tuple[str, ...
     amounts = np.array([1.0 if name == PODS else float(requests.get(name, 0)) for name in resources])
     asked = StaticFilter(pod.facts.scheduling if pod.facts is not None else NO_CONSTRAINTS)
     allowed = np.array([not asked.refusals(new_node_info(kind.node, is_added=False)) for kind in kinds])
-    return PodNeeds(amounts, (float(scored.get(CORES, 0)), float(scored.get(MEMORY, 0))), allowed)
+    scores = float(scored.get(CORES, 0)), float(scored.get(MEMORY, 0))
+    above_zero = tuple((row, amount) for row, amount in enumerate(amounts.tolist()) if amount)
+    return PodNeeds(amounts, scores, allowed, above_zero)
 
 
 def _fits_anywhere(needs: PodNeeds, kinds: Iterable[NodeKind], resources: tuple[str, ...]) -> bool:

@@ -1,0 +1,45 @@
+"""The two halves of the decision of `run`, each asked where it alone can change something.
+
+`run` decides on growth and on removals together. A replay knows that the situations that it asks about have no pod
+without a node, or no node that could go, so that one half is all that `decide_size` would answer with. A test compares
+them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.model.answer import ScaleUp
+from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.kinds.cluster_size.scale_down.decide import scale_down
+from recommender.kinds.cluster_size.scale_up.decide import scale_up
+
+if TYPE_CHECKING:
+    from recommender.kinds.cluster_size.model.answer import ScaleDownAnswer
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+
+_NOTHING_NEEDED: Final = ScaleUp({})
+
+
+def growth_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> ScaleUp:
+    """Return which groups grow."""
+    return scale_up(situation, settings, _snapshot(situation))
+
+
+def removals_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> ScaleDownAnswer:
+    """Return which nodes go; the situation has no pod without a node."""
+    snapshot = _snapshot(situation)
+    scaled = scale_up(situation, settings, snapshot) if _may_need_nodes(situation, settings) else _NOTHING_NEEDED
+    return scale_down(situation, settings, snapshot, scaled)
+
+
+def _snapshot(situation: ClusterSituation) -> Snapshot:
+    return Snapshot(situation.nodes, situation.pods, situation.storage, situation.namespace_labels)
+
+
+def _may_need_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -> bool:
+    """Whether scale-up has something to do though no pod is pending: a minimum, or pods whose place counts as free."""
+    return any(group.target_size < group.min_size for group in situation.groups.groups) or any(
+        pod.priority < settings.expendable_pods_priority_cutoff for pod in situation.pods
+    )

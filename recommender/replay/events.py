@@ -1,0 +1,74 @@
+"""What happens in a replay, in the order in which it does: recorded events, and those that a policy brings about."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from enum import IntEnum, auto
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from recommender.replay.scene import Scene
+
+Event: TypeAlias = tuple[float, int, int]
+"""When, which `Happening`, and the number of the pod, the node or the slot."""
+
+
+class Happening(IntEnum):
+    """The events of one moment, in their order."""
+
+    POD_GONE = auto()
+    NODE_GONE = auto()
+    NODE_CAME = auto()
+    NODE_READY = auto()
+    POD_CAME = auto()
+    GROW = auto()
+    LOOK = auto()
+
+
+def events_of(scene: Scene) -> tuple[Event, ...]:
+    """Return the recorded events by time: of pods, and of nodes outside of groups, each with its number."""
+    recording, found = scene.recording, []
+    for number, pod in enumerate(recording.pods):
+        if not scene.replayed[pod.kind] or (pod.gone is not None and pod.gone <= recording.start):
+            continue
+        found.append((max(pod.created, recording.start), Happening.POD_CAME, number))
+        if pod.gone is not None and pod.gone < recording.end:
+            found.append((pod.gone, Happening.POD_GONE, number))
+    for number, node in enumerate(recording.nodes):
+        if scene.node_kinds[scene.kind_of_node[node.node.name]].group:
+            continue
+        if node.came > recording.start:
+            found.append((node.came, Happening.NODE_CAME, number))
+        if node.gone is not None and node.gone < recording.end:
+            found.append((node.gone, Happening.NODE_GONE, number))
+    return tuple(sorted((time, int(what), number) for time, what, number in found))
+
+
+class Agenda:
+    """What is still to happen because of a policy."""
+
+    def __init__(self) -> None:
+        self._coming: list[Event] = []
+
+    def add(self, at: float, what: Happening, number: int = 0) -> None:
+        """Let something happen at a time."""
+        heapq.heappush(self._coming, (at, what, number))
+
+    def moments(self, past: Sequence[Event], end: float) -> Iterator[tuple[float, list[Event]]]:
+        """Yield each moment before the end with all that happens at it, the recorded events `past` included."""
+        coming, at, total = self._coming, 0, len(past)
+        while at < total or coming:
+            now = min(past[at][0] if at < total else math.inf, coming[0][0] if coming else math.inf)
+            if now >= end:
+                return
+            begin = at
+            while at < total and past[at][0] == now:
+                at += 1
+            batch = list(past[begin:at])
+            while coming and coming[0][0] == now:
+                batch.append(heapq.heappop(coming))
+            batch.sort()
+            yield now, batch

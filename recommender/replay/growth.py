@@ -1,0 +1,71 @@
+"""When and how groups grow in a replay."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from msgspec import structs
+
+from recommender.replay.decisions import growth_of
+from recommender.replay.events import Happening
+
+if TYPE_CHECKING:
+    from recommender.replay.policy_run import PolicyRun
+
+REACTION_SECONDS: Final = 3.0
+"""From a pod that fits nowhere to the size that is written."""
+_AGAIN_SECONDS: Final = 300.0
+"""Pods that no group could help are looked at again after this time."""
+
+
+class Growth:
+    """Requests nodes for pods that have none."""
+
+    def __init__(self, run: PolicyRun) -> None:
+        self._run = run
+        self._asked: float | None = None
+        """When groups are to grow next; None if nothing is asked for."""
+        self._numbers = count()
+        self.is_covered = True
+        """Whether all pending pods have been decided on."""
+
+    def need(self, now: float) -> None:
+        """Take note that pods fit nowhere."""
+        self._ask(now + REACTION_SECONDS)
+        self.is_covered = False
+
+    def _ask(self, at: float) -> None:
+        if self._asked is None or at < self._asked:
+            self._asked = at
+            self._run.agenda.add(at, Happening.GROW)
+
+    def decide(self, now: float) -> None:
+        """Decide for the pending pods, and request the nodes that they need, if that is due."""
+        if self._asked is None or self._asked > now:
+            return
+        self._asked = None
+        run = self._run
+        situation = run.situations.grown(run.scheduler.pending(), now, run.memory)
+        scaled = growth_of(situation, run.settings)
+        is_at_limit = False
+        for group in situation.groups.groups:
+            more = 0 if group.problem else max(0, scaled.increases.get(group.name, 0))
+            for _ in range(more):
+                self._request(group.name, now)
+            if more:
+                run.account.changes += 1
+                run.memory = structs.replace(run.memory, last_scale_up=now)
+            is_at_limit |= group.target_size + more == group.max_size
+        self.is_covered = not scaled.waiting
+        if scaled.waits_until is not None:
+            self._ask(max(now, scaled.waits_until))
+        elif scaled.unschedulable or is_at_limit:
+            self._ask(now + _AGAIN_SECONDS)
+
+    def _request(self, group: str, now: float) -> None:
+        run = self._run
+        slot = run.fleet.add(run.scene.new_kinds[group], ready=False)
+        run.situations.named(slot, run.situations.new_node(group, f"{group}-replayed-{next(self._numbers)}", now))
+        run.account.node_came(slot, group, now)
+        run.agenda.add(now + run.scene.startup_seconds, Happening.NODE_READY, slot)

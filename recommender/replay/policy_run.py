@@ -1,0 +1,40 @@
+"""What the parts of one simulation share: the nodes and pods of a policy as they are now, and what is still to come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+from recommender.replay.events import Agenda
+from recommender.replay.fleet import NodeFleet
+from recommender.replay.outcome import Account
+from recommender.replay.scheduler import Scheduler
+from recommender.replay.situations import Situations
+
+if TYPE_CHECKING:
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.scene import Scene
+
+
+@dataclass(slots=True)
+class PolicyRun:
+    """The state of one policy's simulation."""
+
+    scene: Scene
+    settings: ClusterSizeSettings
+    fleet: NodeFleet
+    account: Account
+    situations: Situations
+    scheduler: Scheduler
+    agenda: Agenda = field(default_factory=Agenda)
+    memory: ClusterSizeMemory = field(default_factory=ClusterSizeMemory)
+
+
+def new_run(scene: Scene, settings: ClusterSizeSettings) -> PolicyRun:
+    """Return a simulation without nodes and pods."""
+    fleet = NodeFleet(scene.resources, scene.node_kinds)
+    account = Account(scene.recording.start, scene.recording.end, scene.prices)
+    return PolicyRun(
+        scene, settings, fleet, account, Situations(scene, settings, fleet), Scheduler(scene, fleet, account)
+    )

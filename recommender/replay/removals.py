@@ -1,0 +1,153 @@
+"""When nodes are looked at in a replay, and which of them go."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from msgspec import structs
+
+from recommender.replay.decisions import removals_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.policy_run import PolicyRun
+    from recommender.replay.scene import Scene
+
+DRAIN_SECONDS: Final = 60.0
+"""A node with pods is drained in this time, and the next one may go."""
+LOOK_SECONDS: Final = 300.0
+"""Nodes that could go are looked for this often, and whenever one has been unneeded for long enough."""
+SOON_SECONDS: Final = 60.0
+"""Until the next look, where nodes are starting."""
+DRAINS: Final = 5
+"""Nodes with pods that go by one look; the next one waits until they are drained."""
+_MOST_CANDIDATES: Final = 20
+"""Of one look: those that could not be emptied last come last, then those that have been unneeded for longest first."""
+_MOST_DESTINATIONS: Final = 40
+
+
+class Removals:
+    """Chooses the nodes that go."""
+
+    def __init__(self, run: PolicyRun) -> None:
+        self._run = run
+        self._low_since: dict[int, float] = {}
+        """By slot: since when its node has been requested as little as a removable one."""
+        self._refused: dict[int, float] = {}
+        """By slot: when it could not be emptied; others are looked at first."""
+        scene, down = run.scene, run.settings.scale_down
+        self._limits = np.array(
+            [_limit(scene, kind.group, down.utilization_threshold_ratio) for kind in scene.node_kinds]
+        )
+        """By kind of node: the utilisation up to which such a node may go."""
+        self._unneeded = [_unneeded_seconds(scene, kind.group, down.unneeded_seconds) for kind in scene.node_kinds]
+        self._looked_at: list[int] = []
+
+    def forget(self, slot: int) -> None:
+        """Forget a node that is gone; the slot may get another one."""
+        self._low_since.pop(slot, None)
+        self._refused.pop(slot, None)
+
+    def look(self, now: float, *, is_covered: bool) -> tuple[list[int], float]:
+        """Return the slots of the nodes that go now, and when to look again.
+
+        The decision is asked only when it could let a node go: it has been requested little for long enough, no
+        cool-down holds, and all pending pods are covered by nodes.
+        """
+        run, down = self._run, self._run.settings.scale_down
+        fleet, scheduler = run.fleet, run.scheduler
+        self._note_low(now)
+        if bool((fleet.exists & ~fleet.usable).any()) or not is_covered:
+            return [], now + SOON_SECONDS
+        added = run.memory.last_scale_up
+        ready = -math.inf if added is None else added + down.delay_after_add_seconds
+        dues = [since + self._unneeded[fleet.kind_of[slot]] for slot, since in self._low_since.items()]
+        soonest = max(ready, min(dues, default=math.inf))
+        candidates = self._candidates(now) if down.enabled and soonest <= now else []
+        if not candidates or (not scheduler.has_changed and candidates == self._looked_at):
+            later = [due for due in (*dues, ready) if due > now]
+            return [], float(min([now + LOOK_SECONDS, *later]))
+        scheduler.has_changed, self._looked_at = False, candidates
+        due = self._decided(candidates, now)
+        drained = sum(bool(fleet.pods[slot]) for slot in due)
+        has_others = self._has_others(now, due)
+        return due, now + (max(drained * DRAIN_SECONDS, SOON_SECONDS) if due or has_others else LOOK_SECONDS)
+
+    def _has_others(self, now: float, due: Sequence[int]) -> bool:
+        """Whether nodes that could go have not been looked at lately, since one look is at a few."""
+        return not due and any(self._refused.get(slot, 0.0) < now - LOOK_SECONDS for slot in self._candidates(now))
+
+    def _decided(self, candidates: Sequence[int], now: float) -> list[int]:
+        """Return the slots of the candidates that the decision removes."""
+        run = self._run
+        slots = {run.situations.node(slot).name: slot for slot in candidates}
+        since = {name: self._low_since[slot] for name, slot in slots.items()}
+        memory = structs.replace(run.memory, unneeded_since=since)
+        situation = run.situations.lowered(candidates, self._destinations(candidates), now, memory)
+        answer = removals_of(situation, run.settings)
+        run.memory = structs.replace(
+            memory, unneeded_since=dict(answer.unneeded_since), unremovable_until=dict(answer.unremovable_until)
+        )
+        for name, slot in slots.items():
+            if name not in answer.unneeded_since:
+                self._refused[slot] = now
+        return [slots[removal.node] for removal in answer.removals if removal.is_due and removal.node in slots]
+
+    def _note_low(self, now: float) -> None:
+        """Note which nodes could go: a superset of those that the decision finds underutilised."""
+        fleet, down = self._run.fleet, self._run.settings.scale_down
+        cores, memory = fleet.shares()
+        limits = self._limits[fleet.kind_of[: fleet.end]]
+        is_exempt = down.ignore_daemon_sets_utilization or down.ignore_mirror_pods_utilization
+        low = fleet.usable[: fleet.end] & (limits >= (0 if is_exempt else np.maximum(cores, memory)))
+        self._low_since = {slot: self._low_since.get(slot, now) for slot in np.flatnonzero(low).tolist()}
+
+    def _candidates(self, now: float) -> list[int]:
+        """Return the slots of nodes that have been requested little for long enough."""
+        kind_of = self._run.fleet.kind_of
+        slots = [slot for slot, since in self._low_since.items() if since + self._unneeded[kind_of[slot]] <= now]
+        slots.sort(key=lambda slot: (self._refused.get(slot, 0.0), self._low_since[slot], slot))
+        return slots[:_MOST_CANDIDATES]
+
+    def _destinations(self, candidates: Sequence[int]) -> list[int]:
+        """Return the slots of other nodes with the most room."""
+        fleet = self._run.fleet
+        cores, memory = fleet.shares()
+        shares = np.where(fleet.usable[: fleet.end], np.maximum(cores, memory), np.inf)
+        shares[list(candidates)] = np.inf
+        order = np.argsort(shares, kind="stable")[:_MOST_DESTINATIONS]
+        return [int(slot) for slot in order if shares[slot] < 1.0]
+
+
+def with_drains(settings: ClusterSizeSettings) -> ClusterSizeSettings:
+    """Return settings by which one look stands for those of the minutes in which its nodes are drained."""
+    down = settings.scale_down
+    return replace(
+        settings,
+        scale_down=replace(
+            down,
+            max_parallelism=down.max_parallelism * DRAINS,
+            max_drain_parallelism=down.max_drain_parallelism * DRAINS,
+        ),
+    )
+
+
+def _limit(scene: Scene, group: str, threshold: float) -> float:
+    """Return the utilisation up to which nodes of a group may go; below 0 for nodes that never do."""
+    if not group:
+        return -1.0
+    options = next(one.options for one in scene.groups.groups if one.name == group)
+    own = options.utilization_threshold_ratio
+    has_gpu = any("gpu" in name for name in scene.node_kinds[scene.new_kinds[group]].offered)
+    return math.inf if has_gpu else threshold if own is None else own
+
+
+def _unneeded_seconds(scene: Scene, group: str, seconds: float) -> float:
+    """Return for how long nodes of a group have to be unneeded."""
+    own = next((one.options.unneeded_seconds for one in scene.groups.groups if one.name == group), None)
+    return seconds if own is None else own

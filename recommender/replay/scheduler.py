@@ -1,0 +1,90 @@
+"""The pods of a replay: which of them have which node, and which wait for one, by kube-scheduler's rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from recommender.replay.fleet import NodeFleet
+    from recommender.replay.outcome import Account
+    from recommender.replay.scene import Scene
+
+
+class Scheduler:
+    """Puts pods on nodes as soon as there is room. A pod that waits fits on no usable node."""
+
+    def __init__(self, scene: Scene, fleet: NodeFleet, account: Account) -> None:
+        self._needs = scene.needs
+        self._pods = scene.recording.pods
+        self._priorities = tuple(kind.priority for kind in scene.recording.pod_kinds)
+        self._fleet = fleet
+        self._account = account
+        self._slot_of: dict[int, int] = {}
+        """By pod."""
+        self._pending: dict[int, dict[int, float]] = {}
+        """By kind: the pods that have no node, and since when."""
+        self.has_changed = True
+        """Whether pods have come or ended; whoever has looked at it clears it."""
+
+    def pending(self) -> dict[int, float]:
+        """Return the pods that have no node, and since when."""
+        return {number: since for pods in self._pending.values() for number, since in pods.items()}
+
+    def bind(self, number: int, slot: int) -> None:
+        """Put a pod where it was when the recording began."""
+        kind = self._pods[number].kind
+        self._fleet.put(number, kind, self._needs[kind], slot)
+        self._slot_of[number] = slot
+
+    def arrive(self, came: Mapping[int, Mapping[int, float]], now: float) -> bool:
+        """Let pods come, by kind and with their times; return whether some of them find no place."""
+        for kind, pods in came.items():
+            self._pending.setdefault(kind, {}).update(pods)
+        self.has_changed = True
+        self._schedule(now, came)
+        return any(number in self._pending.get(kind, ()) for kind, pods in came.items() for number in pods)
+
+    def end(self, number: int, now: float) -> int | None:
+        """Let a pod end; return the slot that has more room now, if one has."""
+        kind = self._pods[number].kind
+        slot = self._slot_of.pop(number, None)
+        if slot is None:
+            since = self._pending.get(kind, {}).pop(number, None)
+            if since is not None:
+                self._account.waited(since, now)
+                if not self._pending[kind]:
+                    del self._pending[kind]
+            return None
+        self._fleet.take(number, self._needs[kind], slot)
+        self.has_changed = True
+        return slot
+
+    def fill(self, slots: Collection[int], now: float) -> None:
+        """Put waiting pods on nodes that have more room than before; no other node can take one of them."""
+        if self._pending:
+            self._schedule(now, self._pending, slots)
+
+    def lose(self, pods: Mapping[int, int], now: float) -> bool:
+        """Let pods lose their node, by number and kind; return whether some of them find no other place."""
+        came: dict[int, dict[int, float]] = {}
+        for number, kind in pods.items():
+            del self._slot_of[number]
+            came.setdefault(kind, {})[number] = now
+        return bool(came) and self.arrive(came, now)
+
+    def _schedule(self, now: float, kinds: Iterable[int], slots: Collection[int] | None = None) -> None:
+        """Put pending pods of these kinds on nodes, as far as there is room; only these slots may have some."""
+        fleet = self._fleet
+        for kind in sorted(kinds, key=lambda one: -self._priorities[one]):
+            needs = self._needs[kind]
+            if slots is not None and not any(fleet.takes(slot, needs) for slot in slots):
+                continue
+            waiting = self._pending[kind]
+            numbers = list(waiting)
+            for number, slot in zip(numbers, fleet.place(numbers, kind, needs), strict=False):
+                self._slot_of[number] = slot
+                self._account.waited(waiting.pop(number), now)
+            if not waiting:
+                del self._pending[kind]
