@@ -54,6 +54,8 @@ class PodNeeds:
     """By kind of node."""
     asked: tuple[tuple[int, float], ...]
     """What of the amounts is above 0, with its place among them."""
+    is_unbound: bool
+    """Whether every kind of node is allowed."""
 
 
 class NodeFleet:
@@ -120,13 +122,14 @@ class NodeFleet:
         """Put equal pods on nodes, one after another; return the slot of each, as far as there is room."""
         end = self.end
         free, offered = self.free[:, :end], self.offered[:, :end]
-        fits = self.usable[:end] & needs.allowed[self.kind_of[:end]]
+        fits = self.usable[:end].copy() if needs.is_unbound else self.usable[:end] & needs.allowed[self.kind_of[:end]]
         for row, amount in needs.asked:
             fits &= free[row] >= amount
         found: list[int] = []
         if not fits.any():
             return found
-        scores = np.where(fits, _scores(free, offered, needs), -np.inf)
+        scores = _scores(free, offered, needs)
+        scores[~fits] = -np.inf
         for pod in pods:
             slot = int(scores.argmax())
             if scores[slot] == -np.inf:
@@ -149,7 +152,7 @@ class NodeFleet:
         """Return what `_scores` does for one node, which is done much more often."""
         offered_cores, offered_memory = self.offered.item(0, slot), self.offered.item(1, slot)
         if not offered_cores or not offered_memory:
-            return float(_scores(self.free[:, slot], self.offered[:, slot], needs))
+            return float(_scores(self.free[:, slot, None], self.offered[:, slot, None], needs)[0])
         cores = (self.free.item(0, slot) - needs.scored[0]) / offered_cores
         memory = (self.free.item(1, slot) - needs.scored[1]) / offered_memory
         return (cores + memory) / 2 + 1 - abs(cores - memory) / 2
@@ -162,8 +165,17 @@ class NodeFleet:
 
 
 def _scores(free: FloatArray, offered: FloatArray, needs: PodNeeds) -> FloatArray:
-    """Return how well the pods would be placed: LeastAllocated and BalancedAllocation, each from 0 to 1."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cores = (free[0] - needs.scored[0]) / offered[0]
-        memory = (free[1] - needs.scored[1]) / offered[1]
-    return np.asarray((cores + memory) / 2 + 1 - np.abs(cores - memory) / 2)
+    """Return how well the pods would be placed: LeastAllocated and BalancedAllocation, each from 0 to 1.
+
+    Only where a pod fits, a score means anything: others may divide by zero, which the caller has to allow.
+    """
+    cores = (free[0] - needs.scored[0]) / offered[0]
+    memory = (free[1] - needs.scored[1]) / offered[1]
+    scores = cores + memory
+    scores /= 2
+    scores += 1
+    cores -= memory
+    np.abs(cores, out=cores)
+    cores /= 2
+    scores -= cores
+    return np.asarray(scores)

@@ -26,6 +26,8 @@ SOON_SECONDS: Final = 60.0
 """Until the next look, where nodes are starting."""
 DRAINS: Final = 5
 """Nodes with pods that go by one look; the next one waits until they are drained."""
+_NOTICED_SECONDS: Final = 5.0
+"""A node must have been unneeded for longer than the limit, and `run` decides every 10 s: the mean until it does."""
 _MOST_CANDIDATES: Final = 20
 """Of one look: those that could not be emptied last come last, then those that have been unneeded for longest first."""
 _MOST_DESTINATIONS: Final = 40
@@ -45,7 +47,10 @@ class Removals:
             [_limit(scene, kind.group, down.utilization_threshold_ratio) for kind in scene.node_kinds]
         )
         """By kind of node: the utilisation up to which such a node may go."""
-        self._unneeded = [_unneeded_seconds(scene, kind.group, down.unneeded_seconds) for kind in scene.node_kinds]
+        self._unneeded = [
+            _unneeded_seconds(scene, kind.group, down.unneeded_seconds) + _NOTICED_SECONDS for kind in scene.node_kinds
+        ]
+        """By kind of node, for how long such a node is unneeded when it goes."""
         self._looked_at: list[int] = []
 
     def forget(self, slot: int) -> None:

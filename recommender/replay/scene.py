@@ -187,7 +187,7 @@ def _needs(pod: ClusterPod, kinds: Iterable[NodeKind], resources: tuple[str, ...
     allowed = np.array([not asked.refusals(new_node_info(kind.node, is_added=False)) for kind in kinds])
     scores = float(scored.get(CORES, 0)), float(scored.get(MEMORY, 0))
     above_zero = tuple((row, amount) for row, amount in enumerate(amounts.tolist()) if amount)
-    return PodNeeds(amounts, scores, allowed, above_zero)
+    return PodNeeds(amounts, scores, allowed, above_zero, bool(allowed.all()))
 
 
 def _fits_anywhere(needs: PodNeeds, kinds: Iterable[NodeKind], resources: tuple[str, ...]) -> bool:

@@ -25,7 +25,7 @@ from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 from recommender.replay.fleet import PODS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
@@ -58,6 +58,8 @@ class Situations:
         self._fleet = fleet
         self._names: dict[int, ClusterNode] = {}
         self._daemons: dict[int, tuple[ClusterPod, ...]] = {}
+        self._bulks: dict[int, tuple[bytes, ClusterPod]] = {}
+        """By slot: what was free when the pod was made, and the pod that stands for all pods of the node."""
 
     def named(self, slot: int, node: ClusterNode) -> None:
         """Note the node that a slot has now."""
@@ -79,7 +81,7 @@ class Situations:
         """
         fleet, is_whole = self._fleet, needs_whole_cluster(self._settings)
         slots = [slot for slot in range(fleet.end) if fleet.exists[slot] and (is_whole or not fleet.usable[slot])]
-        pods = [pod for slot in slots for pod in self._bulk(slot)]
+        pods = [self._bulk(slot) for slot in slots]
         pods += [self.pod(number, "", since) for number, since in pending.items()]
         made = self._situation(slots, pods, now, memory)
         if not is_whole:
@@ -96,8 +98,7 @@ class Situations:
             pods += self._daemons[slot]
             name = self._names[slot].name
             pods += [self.pod(number, name, 0.0) for number in self._fleet.pods[slot]]
-        for slot in others:
-            pods += self._bulk(slot)
+        pods += [self._bulk(slot) for slot in others]
         return self._situation([*candidates, *others], pods, now, memory)
 
     def _situation(
@@ -184,8 +185,15 @@ class Situations:
             facts=facts,
         )
 
-    def _bulk(self, slot: int) -> Iterator[ClusterPod]:
-        """Yield one pod that stands for all pods of a node, those of DaemonSets included, and keeps its node."""
+    def _bulk(self, slot: int) -> ClusterPod:
+        """Return one pod that stands for all pods of a node, those of DaemonSets included, and keeps its node."""
+        free = self._fleet.free[:, slot].tobytes()
+        known = self._bulks.get(slot)
+        if known is None or known[0] != free or known[1].node != self._names[slot].name:
+            known = self._bulks[slot] = free, self._new_bulk(slot)
+        return known[1]
+
+    def _new_bulk(self, slot: int) -> ClusterPod:
         taken_amounts = (self._fleet.offered[:, slot] - self._fleet.free[:, slot]).tolist()
         taken = {
             name: int(amount)
@@ -193,7 +201,7 @@ class Situations:
             if amount and name != PODS
         }
         name = self._names[slot].name
-        yield ClusterPod(
+        return ClusterPod(
             namespace=_BULK_NAMESPACE,
             name=name,
             uid="",

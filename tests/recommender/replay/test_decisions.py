@@ -15,13 +15,13 @@ from recommender.kinds.cluster_size.model.groups import NodeGroups
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
+from recommender.replay.decisions import growth_of, removals_of
 from recommender.replay.fleet import NodeFleet
 from recommender.replay.scene import scene_of
 from recommender.replay.situations import CONTROLLERS, Situations
 from tests.recommender.replay.groups import STATIC_GROUPS
 
 if TYPE_CHECKING:
-    from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
     from recommender.replay.scene import Scene
 
 NOW = START + 3600.0
@@ -91,18 +91,19 @@ def test_groups_grow_as_in_the_whole_cluster(kinds: list[int], expander: str) ->
     sizes = replace(ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS)), expanders=(expander,))
     world = World(SCENE, sizes, kinds)
     whole = decide_size(world.whole(ClusterSizeMemory()), sizes)
-    small = decide_size(world.situations.grown(world.pending, NOW, ClusterSizeMemory()), sizes)
-
-    def growths(answer: ClusterSizeAnswer) -> dict[str, int]:
-        return {group.name: group.recommended - (group.current or 0) for group in answer.groups}
-
-    assert growths(small) == growths(whole)
+    small = growth_of(world.situations.grown(world.pending, NOW, ClusterSizeMemory()), sizes)
+    grown = {group.name: group.recommended - (group.current or 0) for group in whole.groups}
+    assert dict(small.increases) == {name: count for name, count in grown.items() if count}
 
 
-@given(kinds=st.lists(st.sampled_from(KINDS), max_size=60), threshold=st.sampled_from([0.5, 0.65, 0.8]))
+@given(
+    kinds=st.lists(st.sampled_from(KINDS), max_size=60),
+    threshold=st.sampled_from([0.5, 0.65, 0.8]),
+    cutoff=st.sampled_from([-10, 1]),
+)
 @settings(max_examples=40, deadline=None)
-def test_nodes_go_that_go_in_the_whole_cluster(kinds: list[int], threshold: float) -> None:
-    base = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS))
+def test_nodes_go_that_go_in_the_whole_cluster(kinds: list[int], threshold: float, cutoff: int) -> None:
+    base = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS), expendable_pods_priority_cutoff=cutoff)
     sizes = replace(base, scale_down=replace(base.scale_down, utilization_threshold_ratio=threshold))
     world = World(SCENE, sizes, kinds)
     world.pending.clear()
@@ -111,5 +112,8 @@ def test_nodes_go_that_go_in_the_whole_cluster(kinds: list[int], threshold: floa
     cores, shares = world.fleet.shares()
     low = [slot for slot in range(world.fleet.end) if max(cores[slot], shares[slot]) <= threshold]
     others = [slot for slot in range(world.fleet.end) if slot not in low]
-    small = decide_size(world.situations.lowered(low, others, NOW, memory), sizes)
+    small = removals_of(world.situations.lowered(low, others, NOW, memory), sizes)
     assert [one.node for one in small.removals if one.is_due] == [one.node for one in whole.removals if one.is_due]
+    remembered = whole.memory or memory
+    assert dict(small.unneeded_since) == dict(remembered.unneeded_since)
+    assert dict(small.unremovable_until) == dict(remembered.unremovable_until)

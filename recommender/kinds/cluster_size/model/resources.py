@@ -30,7 +30,9 @@ def is_gpu(resource: str) -> bool:
 
 def has_gpu_label(node: ClusterNode, further: str = "") -> bool:
     """Whether a label says that the node has GPUs; `further` is the one of its group's provider, if it has one."""
-    return any(node.labels.get(label, "").lower() not in _FALSE for label in (*_GPU_LABELS, further))
+    labels = node.labels
+    stated = [label for label in (*_GPU_LABELS, further) if label in labels]
+    return any(labels[label].lower() not in _FALSE for label in stated)
 
 
 def extended_resources(node: ClusterNode) -> frozenset[str]:

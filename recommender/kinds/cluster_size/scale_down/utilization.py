@@ -61,9 +61,11 @@ def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization
 
 def _gpu_resources(info: NodeInfo, label: str) -> Iterator[str]:
     """Yield the names of the GPUs, or parts of GPUs, that the node has, or will have by its labels."""
-    present = {name for name, amount in info.node.capacity.items() if amount.nanos > 0}
-    present |= {name for name, amount in info.allocatable.items() if amount > 0}
-    gpus = sorted(filter(is_gpu, present))
+    capacity, allocatable = info.node.capacity, info.allocatable
+    gpus = sorted(
+        {name for name in capacity if is_gpu(name) and capacity[name].nanos > 0}
+        | {name for name in allocatable if is_gpu(name) and allocatable[name] > 0}
+    )
     yield from gpus
     if not gpus and has_gpu_label(info.node, label):
         yield _DEFAULT_GPU
