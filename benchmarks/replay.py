@@ -11,9 +11,9 @@ from adapter.foundation.objects.selectors import parse_selector
 from benchmarks.made_past import PastPlan, made_past
 from benchmarks.report import as_json, as_text, report
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
+from recommender.replay.events import events_of
 from recommender.replay.policies import policies_of
 from recommender.replay.scene import scene_of
-from recommender.replay.events import events_of
 from recommender.replay.simulation import simulate
 
 if TYPE_CHECKING:

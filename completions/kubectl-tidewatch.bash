@@ -8,7 +8,7 @@
 _shtab_kubectl_tidewatch_subparsers=(why what-if doctor)
 
 _shtab_kubectl_tidewatch_why_option_strings=(-h --help --version -n --namespace -o --output --recommender --server --server-ca-file --server-name --server-token-file --kubeconfig --context --log-format --log-level -v --v)
-_shtab_kubectl_tidewatch_what_if_option_strings=(-h --help --version --config --recommendation -o --output --explain --assume --without-node --add-pods --kubeconfig --context --log-format --log-level -v --v)
+_shtab_kubectl_tidewatch_what_if_option_strings=(-h --help --version --config --recommendation -o --output --explain --assume --without-node --add-pods --shapes --max-shapes --recording --last --end --step --kubeconfig --context --log-format --log-level -v --v)
 _shtab_kubectl_tidewatch_doctor_option_strings=(-h --help --version --config -o --output --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_kubectl_tidewatch_option_strings=(-h --help --version)
 
@@ -17,6 +17,8 @@ _shtab_kubectl_tidewatch_why___server_token_file_COMPGEN=_shtab_compgen_files
 _shtab_kubectl_tidewatch_why___kubeconfig_COMPGEN=_shtab_compgen_files
 _shtab_kubectl_tidewatch_what_if___config_COMPGEN=_shtab_compgen_files
 _shtab_kubectl_tidewatch_what_if___add_pods_COMPGEN=_shtab_compgen_files
+_shtab_kubectl_tidewatch_what_if___shapes_COMPGEN=_shtab_compgen_files
+_shtab_kubectl_tidewatch_what_if___recording_COMPGEN=_shtab_compgen_files
 _shtab_kubectl_tidewatch_what_if___kubeconfig_COMPGEN=_shtab_compgen_files
 _shtab_kubectl_tidewatch_doctor___config_COMPGEN=_shtab_compgen_files
 _shtab_kubectl_tidewatch_doctor___prometheus_auth_config_COMPGEN=_shtab_compgen_files

@@ -51,7 +51,7 @@ function _shtab_kubectl_tidewatch_using
 end
 
 set -g _shtab_kubectl_tidewatch_commands why what-if doctor
-set -g _shtab_kubectl_tidewatch_opts_with_value --add-pods --assume --config --context --kubeconfig --log-format --log-level --namespace --output --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-header --prometheus-matchers --prometheus-password-file --prometheus-token-file --prometheus-url --prometheus-username --prometheus-verb --recommendation --recommender --server --server-ca-file --server-name --server-token-file --v --without-node -n -o -v
+set -g _shtab_kubectl_tidewatch_opts_with_value --add-pods --assume --config --context --end --kubeconfig --last --log-format --log-level --max-shapes --namespace --output --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-header --prometheus-matchers --prometheus-password-file --prometheus-token-file --prometheus-url --prometheus-username --prometheus-verb --recommendation --recommender --recording --server --server-ca-file --server-name --server-token-file --shapes --step --v --without-node -n -o -v
 
 complete -c kubectl-tidewatch -e
 complete -c kubectl-tidewatch -f
@@ -83,6 +83,12 @@ complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l exp
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l assume -x -d 'NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has that number of pods'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l without-node -x -d 'The node is removed, and its pods need another node'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l add-pods -xka "(__fish_complete_path (commandline -ct))" -d 'Additional pods, or workloads with all of their pods: a file or a folder as for --cluster'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l shapes -xka "(__fish_complete_path (commandline -ct))" -d 'Instead of sizes, name the cheapest machines for the peak hours of a history: a catalogue of shapes'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l max-shapes -x -d 'Most shapes to use'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l recording -xka "(__fish_complete_path (commandline -ct))" -d 'The history is what `run` has recorded: a file of a recording, or the folder with all'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l last -x -d 'How long the history is, up to --end'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l end -x -d 'End of the history: a time, a date, or -1d'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l step -x -d 'How finely Prometheus is asked'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l kubeconfig -xka "(__fish_complete_path (commandline -ct))" -d 'Kubeconfig of the cluster (default: in a pod, the cluster that the pod runs in)'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l context -x -d 'Context of the kubeconfig to use (default: its current context)'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using what-if' -l log-format -xka "text json" -d 'Format of log lines'

@@ -11,12 +11,14 @@ from adapter.nodes.configuration.reading import SCHEDULING
 from docs.generate.definitions import DEFINITIONS, template
 from docs.generate.rooms import rooms_page
 from recommender.configuration.reading import CONFIGURATION
+from recommender.shapes.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from adapter.foundation.documents.sections import Section
 
 DOCS = Path(__file__).resolve().parents[1]
 SCHEMAS: Final[dict[str, tuple[str, Section[Any]]]] = {
+    "machine-shape-catalogue.json": ("catalogue of machine shapes", CATALOGUE),
     "recommender-configuration.json": ("recommender configuration", CONFIGURATION),
     "rule-file.json": ("rule file", RULE_FILE),
     "scheduling-configuration.json": ("scheduling configuration", SCHEDULING),

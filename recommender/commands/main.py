@@ -56,8 +56,13 @@ def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
     if name == "schema":
         from adapter.foundation.options.schema import DescribedFile, schema_command  # noqa: PLC0415 - see above
         from recommender.configuration.reading import CONFIGURATION  # noqa: PLC0415 - see above
+        from recommender.shapes.catalogue import CATALOGUE  # noqa: PLC0415 - see above
 
-        return schema_command(PROGRAM, {"configuration": DescribedFile("recommender configuration", CONFIGURATION)})
+        files = {
+            "configuration": DescribedFile("recommender configuration", CONFIGURATION),
+            "shapes": DescribedFile("catalogue of machine shapes", CATALOGUE),
+        }
+        return schema_command(PROGRAM, files)
     if name == "sizes":
         from recommender.commands.sizes.command import sizes  # noqa: PLC0415 - see above
         from recommender.commands.sizes.flags import SIZES  # noqa: PLC0415 - see above

@@ -9,10 +9,10 @@ import numpy as np
 
 from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.recording.recording import RecordingError
+from recommender.replay.events import events_of
 from recommender.replay.outcome import DAY_SECONDS, Account
 from recommender.replay.policies import policies_of
 from recommender.replay.scene import scene_of
-from recommender.replay.events import events_of
 from recommender.replay.simulation import simulate
 from recommender.replay.verdict import MOST_UNKNOWN_RATIO, verdict_of
 

@@ -38,6 +38,7 @@ from recommender.configuration.reading import read_configuration
 from recommender.decisions.policy_settings import Output, Owners
 from recommender.kinds.kind import Recommendation
 from recommender.kubectl.main import COMMANDS as PLUGIN
+from recommender.shapes.catalogue import read_catalogue
 from tests.docs.blocks import Block, commands_of
 from tests.docs.metric_rule_schema import VALIDATOR as METRIC_RULES
 from tests.support.checkout import CHECKOUT
@@ -168,6 +169,15 @@ def read_by_nodes(block: Block) -> None:
     # A part of the page's configuration: pools need the label that makes them.
     header = "apiVersion: tidewatch.io/v1alpha1\nkind: SchedulingConfiguration\npoolLabel: example.com/pool\n"
     read_scheduling(block.text if "kind" in keys_of(block) else header + block.text, block.place)
+
+
+def is_catalogue(block: Block) -> bool:
+    return kind_of(block) == "MachineShapeCatalogue"
+
+
+def read_as_catalogue(block: Block) -> None:
+    assert (CHECKOUT / "docs/examples" / block.page.stem / "catalogue.yaml").read_text() == block.text
+    assert read_catalogue(block.text, block.place).shapes
 
 
 def is_role(block: Block) -> bool:
@@ -378,6 +388,7 @@ CLASSES: Final = (
     Class("recommender", is_recommender, read_by_recommender),
     Class("object", is_object, accepted_beside_the_file),
     Class("scheduling", is_scheduling, read_by_nodes),
+    Class("catalogue", is_catalogue, read_as_catalogue),
     Class("rules", is_rules, read_as_rules),
     Class("metric rule", is_metric_rule, read_as_metric_rule),
     Class("role", is_role, has_rules_of_rbac),

@@ -62,8 +62,11 @@ def runnable() -> list[tuple[Block, list[str]]]:
         for block in BLOCKS
         if is_commands(block)
         for words in commands_of(block)
-        # A workload without a file needs a Prometheus; tests/recommender/commands/init runs such a command.
-        if (words[:2] == ["tidewatch-recommender", "recommend"] and "--workload" not in words)
+        # These need a Prometheus or a past; tests/recommender/commands/init and tests/recommender/shapes run such commands.
+        if (
+            words[:2] == ["tidewatch-recommender", "recommend"]
+            and not {"--workload", "--recording", "--prometheus-url"} & {*words}
+        )
         or (words[:2] == ["tidewatch-adapter", "check"] and "--config=config.yaml" not in words)
     ]
 

@@ -23,6 +23,7 @@ from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.parsing.rule_file import RULE_FILE
 from adapter.nodes.configuration.reading import SCHEDULING, read_scheduling
 from recommender.configuration.reading import CONFIGURATION, read_configuration
+from recommender.shapes.catalogue import CATALOGUE, read_catalogue
 from tests.adapter.nodes.configuration import test_reading as nodes
 from tests.docs.block_classes import is_recommender, recommender_text
 from tests.docs.blocks import PAGES, blocks_of
@@ -41,16 +42,19 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.sections import Section
 
 RULES: Final = "rules"
+SHAPES: Final = "shapes"
 SCHEMAS: Final[dict[str, tuple[Path, str, Section[Any]]]] = {
     RECOMMENDER: (CHECKOUT / "docs/schemas/recommender-configuration.json", "recommender configuration", CONFIGURATION),
     ADAPTER: (CHECKOUT / "docs/schemas/scheduling-configuration.json", "scheduling configuration", SCHEDULING),
     RULES: (CHECKOUT / "docs/schemas/rule-file.json", "rule file", RULE_FILE),
+    SHAPES: (CHECKOUT / "docs/schemas/machine-shape-catalogue.json", "catalogue of machine shapes", CATALOGUE),
 }
-"""By the program that prints them; rule files by their own name, since the adapter has two schemas."""
+"""By the program that prints them; the second schema of a program by its own name."""
 COMMANDS: Final = {
     RECOMMENDER: (RECOMMENDER, ("schema",)),
     ADAPTER: (ADAPTER, ("schema",)),
     RULES: (ADAPTER, ("schema", "--of", "rules")),
+    SHAPES: (RECOMMENDER, ("schema", "--of", "shapes")),
 }
 VALIDATORS: Final = {
     program: Draft202012Validator(json.loads(schema_text(title, section)))
@@ -124,6 +128,7 @@ DOCUMENTS: Final = {
     "brakes": (RECOMMENDER, plain(whole(BRAKED))),
     "nodes": (ADAPTER, plain(nodes.HEAD + nodes.EVERYTHING)),
     "rules": (RULES, plain(RULE_KEYS)),
+    "shapes": (SHAPES, plain((CHECKOUT / "docs/examples/machine-shapes/catalogue.yaml").read_text())),
 }
 TEXTS: Final = (
     *("", "a", "x y", "true", "up", "0", "-0s", "1.5h", "1d", "90", "7", "1e3", "0x1", "5%", "0%", "101%", "2000%"),
@@ -192,6 +197,8 @@ def accepted(program: str, document: object) -> bool:
     try:
         if program == RULES:
             return not rule_errors(document)
+        if program == SHAPES:
+            return bool(read_catalogue(json.dumps(document), "c.yaml").shapes)
         if program == ADAPTER:
             read_scheduling(json.dumps(document), "s.yaml")
             return True

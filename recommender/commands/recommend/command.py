@@ -25,6 +25,7 @@ from adapter.foundation.service.runtime.garbage_collector import rare_collection
 from adapter.foundation.sources.kubernetes.access import access
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.init.one_workload import configuration_of_workload
 from recommender.commands.program import PROGRAM
@@ -32,12 +33,14 @@ from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.deciding import query_values, records_of
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.load_inputs import load_inputs
+from recommender.commands.recommend.machine_shapes import SHAPE_FLAGS, check_shape_flags, recommend_shapes
 from recommender.commands.recommend.usage_inputs import usage_inputs
 from recommender.commands.recommend.what_if import WHAT_IF_FLAGS, what_if_of, with_assumptions
 from recommender.commands.suggested_limits import with_suggested_limits
 from recommender.decisions.inputs import Inputs
 from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
+from recommender.recording.recording import RecordingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record
 
 
+_UNREADABLE: Final = (UsageError, ClusterFilesError, KubernetesError, PrometheusError, RecordingError, SettingsError)
 _WIDTH: Final = 80
 """Of a line that is printed to something else than a terminal."""
 
@@ -97,6 +101,7 @@ RECOMMEND = CommandFlags(
             help="Also print each step to the sizes of node groups, each refusal, and each node that stays.",
         ),
         *WHAT_IF_FLAGS,
+        *SHAPE_FLAGS,
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *QUIET_LOG_FLAGS,
@@ -116,10 +121,15 @@ def _recommend(values: FlagValues) -> NoReturn:
     try:
         configuration, read_inputs = _asked(values)
         configuration = _select_entries(configuration, values.texts("recommendation"))
+        check_shape_flags(values)
+        catalogue = values.path("shapes")
+        if catalogue is not None:
+            is_found = recommend_shapes(catalogue, values, configuration, partial(_inputs, configuration, read_inputs))
+            sys.exit(0 if is_found else 1)
         configuration = with_suggested_limits(configuration, values)
         question = what_if_of(values, configuration)
         configuration, inputs = with_assumptions(configuration, _inputs(configuration, read_inputs), question)
-    except (UsageError, ClusterFilesError, KubernetesError) as error:
+    except _UNREADABLE as error:
         exit_for_usage(PROGRAM, str(error))
     now = time.time()
     records = records_of(configuration, inputs, now)
@@ -155,7 +165,8 @@ def _asked(values: FlagValues) -> tuple[Configuration, ReadInputs]:
             print(f"{PROGRAM}: {printable(note)}", file=sys.stderr)  # noqa: T201 - what a person reads
         return found.configuration, found.read_inputs
     for name in sorted(values.given):
-        if name.startswith("prometheus-"):
+        is_of_shapes = name == "prometheus-url" and values.path("shapes") is not None
+        if name.startswith("prometheus-") and not is_of_shapes:
             raise UsageError(f"--{name} is for --workload: with --config, `prometheus` of the file says what is asked")
     if "config" not in values.given:
         raise UsageError("--config is missing: name the configuration file, or a workload with --workload")

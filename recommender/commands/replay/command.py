@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
 
-from adapter.foundation.documents.tree import nearest
 from adapter.foundation.options.logs import configure_quiet_logs_by
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.backtest.progress import ProgressLine
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
+from recommender.commands.replay.chosen_settings import chosen_settings
 from recommender.commands.replay.flags import REPLAY
 from recommender.commands.replay.past import read_past
-from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
 from recommender.recording.recording import RecordingError
 from recommender.replay.document import replay_document
 from recommender.replay.report import replay_report
@@ -43,7 +42,7 @@ def replay(arguments: Sequence[str]) -> NoReturn:
     try:
         _check_flags(values)
         configuration = configuration_or_exit(values)[1]
-        report = _report(values, configuration, _settings(values, configuration))
+        report = _report(values, configuration, chosen_settings(values.text("recommendation"), configuration))
         _print(values, report)
         plot = values.path("plot")
         if plot is not None:
@@ -66,28 +65,6 @@ def _check_flags(values: FlagValues) -> None:
         raise UsageError(f"--plot: {path} cannot be written: its name must end with {' or '.join(_PICTURES)}")
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"--plot: {path} cannot be written: name a file in a folder that exists")
-
-
-def _settings(values: FlagValues, configuration: Configuration) -> ClusterSizeSettings:
-    """Return what the chosen recommendation states."""
-    name = values.text("recommendation")
-    found = cluster_size_settings(configuration.recommendations)
-    if name in found:
-        return found[name]
-    refused = next((each for each in configuration.refused if each.name == name or not name), None)
-    if refused is not None:
-        raise UsageError(str(refused.problems[0]))
-    known = ", ".join(found) or "none"
-    if name:
-        meant = nearest(name, found)
-        hint = f"did you mean {meant}?" if meant else f"there are {known}"
-        raise UsageError(f"--recommendation: there is no recommendation {name!r} with clusterSize: {hint}")
-    if len(found) == 1:
-        return next(iter(found.values()))
-    raise UsageError(
-        f"--config has {len(found)} recommendations with clusterSize ({known}): "
-        + ("write --recommendation=NAME" if found else "add one, with its node groups")
-    )
 
 
 def _report(values: FlagValues, configuration: Configuration, settings: ClusterSizeSettings) -> ReplayReport:

@@ -31,9 +31,9 @@ def lower_bound(groups: Sequence[PodGroup], options: Sequence[NodeGroup], snapsh
     snapshot is as before afterwards.
     """
     templates = _templates(options)
-    demands, free = _program(groups, templates, snapshot)
+    demands, free = packing_demands(groups, templates, snapshot)
     found = least_cost(demands, free, [1.0] * len(templates))
-    return math.ceil(_below(found))
+    return math.ceil(surely_below(found))
 
 
 def lower_cost_bound(groups: Sequence[PodGroup], options: Sequence[NodeGroup], snapshot: Snapshot) -> float | None:
@@ -42,18 +42,21 @@ def lower_cost_bound(groups: Sequence[PodGroup], options: Sequence[NodeGroup], s
     prices = [option.price for option in usable if option.price is not None]
     if not prices or len(prices) < len(usable):
         return None
-    demands, free = _program(groups, _templates(usable), snapshot)
-    return max(0.0, _below(least_cost(demands, free, prices)))
+    demands, free = packing_demands(groups, _templates(usable), snapshot)
+    return max(0.0, surely_below(least_cost(demands, free, prices)))
 
 
 def _templates(options: Iterable[NodeGroup]) -> list[NodeTemplate]:
     return [option.template for option in options if option.template is not None]
 
 
-def _program(
+def packing_demands(
     groups: Sequence[PodGroup], templates: Sequence[NodeTemplate], snapshot: Snapshot
 ) -> tuple[list[ShapeDemand], list[dict[str, int]]]:
-    """Return the demand of each shape, and what an empty node of each template offers."""
+    """Return the demand of each shape, in the order of the groups, and what an empty node of each template offers.
+
+    The snapshot is as before afterwards.
+    """
     counts: Counter[int] = Counter()
     shapes: dict[int, PodShape] = {}
     for group in groups:
@@ -102,6 +105,6 @@ def _room(judge: PodFilter, shape: PodShape, info: NodeInfo, whole: int) -> int:
     return whole if refusals or is_passing(shape) else judge.room(info, whole)
 
 
-def _below(found: float) -> float:
+def surely_below(found: float) -> float:
     """Return what the solver's result cannot be above, as it calculates in floats."""
     return found - _TOLERANCE * max(1.0, found)

@@ -46,19 +46,36 @@ class _Rows:
         self.count += 1
 
 
+@dataclass(frozen=True, slots=True)
+class LeastCost:
+    """The optimum of the program."""
+
+    cost: float
+    pod_prices: tuple[float, ...]
+    """By demand, what one further pod adds to the cost (the dual values); 0 for those without an option."""
+
+
 def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]) -> float:
     """Return a cost that no mix of nodes holding all pods is below.
 
     `free` is what an empty node of each option offers, by resource, and `costs` what one costs. Demands without an
     option are left out, and 0 is returned if the solver gives up.
     """
+    found = solved(demands, free, costs)
+    return 0.0 if found is None else found.cost
+
+
+def solved(
+    demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]
+) -> LeastCost | None:
+    """Return likewise the optimum with the prices of pods; None if the solver gives up, or there is no demand."""
     # Takes about a second and 50 MiB, and most decisions need no new node.
     from scipy.optimize import linprog  # noqa: PLC0415
     from scipy.sparse import coo_array  # noqa: PLC0415
 
     held = [demand for demand in demands if demand.rooms]
     if not held:
-        return 0.0
+        return None
     columns = _columns(held, len(free))
     limits, totals = _Rows(), _Rows()
     for option, offered in enumerate(free):
@@ -75,7 +92,10 @@ def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]]
         b_eq=[float(demand.count) for demand in held],
         method="highs",
     )
-    return float(found.fun) if found.status == 0 else 0.0
+    if found.status != 0:
+        return None
+    prices = iter(found.eqlin.marginals)
+    return LeastCost(float(found.fun), tuple(float(next(prices)) if demand.rooms else 0.0 for demand in demands))
 
 
 def _columns(demands: Sequence[ShapeDemand], options: int) -> dict[tuple[int, int], int]:

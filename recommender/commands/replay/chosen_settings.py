@@ -1,0 +1,34 @@
+"""The entry with `clusterSize` that a command is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.foundation.documents.tree import nearest
+from adapter.foundation.service.flags.parsing import UsageError
+from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
+
+if TYPE_CHECKING:
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+
+
+def chosen_settings(name: str, configuration: Configuration) -> ClusterSizeSettings:
+    """Return what the chosen recommendation states; without a name, the only one. Raises UsageError."""
+    found = cluster_size_settings(configuration.recommendations)
+    if name in found:
+        return found[name]
+    refused = next((each for each in configuration.refused if each.name == name or not name), None)
+    if refused is not None:
+        raise UsageError(str(refused.problems[0]))
+    known = ", ".join(found) or "none"
+    if name:
+        meant = nearest(name, found)
+        hint = f"did you mean {meant}?" if meant else f"there are {known}"
+        raise UsageError(f"--recommendation: there is no recommendation {name!r} with clusterSize: {hint}")
+    if len(found) == 1:
+        return next(iter(found.values()))
+    raise UsageError(
+        f"--config has {len(found)} recommendations with clusterSize ({known}): "
+        + ("write --recommendation=NAME" if found else "add one, with its node groups")
+    )

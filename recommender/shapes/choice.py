@@ -1,0 +1,171 @@
+"""Chooses the cheapest set of at most so many machine shapes that holds all peaks of a history. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.estimator.opened import add_new_node
+from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.shapes.packing import demand_of, packed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
+    from recommender.kinds.cluster_size.predicates.shapes import PodShape
+    from recommender.shapes.packing import Demand
+    from recommender.shapes.peaks import History
+
+_MOST_COMPARED: Final = 600
+"""Sets of which each gets a lower bound; of larger catalogues, sets are extended shape by shape."""
+_MOST_PACKED: Final = 6
+"""Sets of each size that are packed, those with the lowest bounds. So more shapes never cost more."""
+_SEEDS: Final = 8
+"""Of the sets that are extended, how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The machines to have."""
+
+    counts: Mapping[str, int]
+    """Nodes by shape; they hold each of the peaks."""
+    cost: float
+    """In an hour."""
+    bound: float
+    """No machines of the whole catalogue that hold all peaks cost less."""
+    nodes_of_peaks: tuple[Mapping[tuple[str, str], str], ...]
+    """By peak, the node of each pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoChoice:
+    """Why no machines can be chosen."""
+
+    reason: str
+    homeless: tuple[str, ...] = ()
+    """What fits on no machine of the catalogue, each with the reason."""
+
+
+def chosen(history: History, groups: Sequence[NodeGroup], most_shapes: int) -> Choice | NoChoice:
+    """Return the cheapest machines that were found. Every pod of the history fits on one of them."""
+    every = demand_of(history.kinds, groups)
+    homeless = tuple(_homeless(every, groups))
+    if homeless:
+        return NoChoice("pods of the history fit on no machine of the catalogue", homeless)
+    peaks = [demand_of(peak.pods, groups) for peak in history.peaks if peak.pods]
+    if not peaks:
+        return NoChoice("the history has no pod that needs a machine")
+    return _Search(groups, every, peaks).best(most_shapes)
+
+
+def _homeless(every: Demand, groups: Sequence[NodeGroup]) -> Iterable[str]:
+    """Yield the pods that fit on no machine, each with what comes closest to holding it."""
+    for (shape, pods), demand in zip(every.pods.items(), every.rooms, strict=True):
+        if not demand.rooms:
+            owner = pods[0].controller
+            who = f"{shape.namespace}/{owner.name if owner is not None else pods[0].name}"
+            yield f"{who}: {_nearest_refusal(every, shape, groups)}"
+
+
+def _nearest_refusal(every: Demand, shape: PodShape, groups: Sequence[NodeGroup]) -> str:
+    mark = every.snapshot.checkpoint()
+    judge = PodFilter(every.snapshot, shape)
+    reasons: Counter[str] = Counter()
+    for number, group in enumerate(groups):
+        assert group.template is not None, "candidates are made with one"
+        info = add_new_node(every.snapshot, group.template, f"judged-{number}")
+        for refusal in judge.refusals(info):
+            reasons[f"{refusal.reason}{f' ({refusal.detail})' if refusal.detail else ''}"] += 1
+    every.snapshot.revert(mark)
+    return ", ".join(f"{reason} on {number}" for reason, number in reasons.most_common(3))
+
+
+class _Search:
+    def __init__(self, groups: Sequence[NodeGroup], every: Demand, peaks: Sequence[Demand]) -> None:
+        self._groups = groups
+        self._every = every
+        self._peaks = peaks
+        self._prices = [group.price or 0.0 for group in groups]
+        self._bounds: dict[tuple[int, ...], float | None] = {}
+
+    def best(self, most_shapes: int) -> Choice | NoChoice:
+        """Return the cheapest of the sets that are packed; a set whose bound is higher cannot be cheaper."""
+        bound = max(self._bound(tuple(range(len(self._groups)))) or 0.0, 0.0)
+        best: Choice | None = None
+        for options in self._promising(most_shapes):
+            lowest = self._bound(options)
+            if lowest is None or (best is not None and lowest >= best.cost):
+                continue
+            found = self._packed(options, bound)
+            if found is not None and (best is None or found.cost < best.cost):
+                best = found
+        if best is None:
+            return NoChoice(
+                f"no set of {most_shapes} shapes holds every pod of the history: allow more with --max-shapes"
+            )
+        return best
+
+    def _bound(self, options: tuple[int, ...]) -> float | None:
+        """Return a cost that no packing on these machines is below; None if they do not hold every pod."""
+        if options not in self._bounds:
+            self._bounds[options] = self._new_bound(options)
+        return self._bounds[options]
+
+    def _new_bound(self, options: tuple[int, ...]) -> float | None:
+        if not all(any(option in one.rooms for option in options) for one in self._every.rooms):
+            return None
+        found = [each.lowest_cost(options, self._prices) for each in self._peaks]
+        return max((one[0] for one in found if one is not None), default=0.0)
+
+    def _promising(self, most_shapes: int) -> list[tuple[int, ...]]:
+        """Return sets in the order of their bounds."""
+        total = len(self._groups)
+        sizes = range(1, min(most_shapes, total) + 1)
+        if sum(comb(total, size) for size in sizes) <= _MOST_COMPARED:
+            sets = [each for size in sizes for each in combinations(range(total), size)]
+        else:
+            sets = self._extended(most_shapes)
+        known = sorted((bound, each) for each in sets if (bound := self._bound(each)) is not None)
+        return [
+            options
+            for size in range(1, most_shapes + 1)
+            for options in [each for _, each in known if len(each) == size][:_MOST_PACKED]
+        ]
+
+    def _extended(self, most_shapes: int) -> list[tuple[int, ...]]:
+        """Return sets that grow by one shape at a time, from those that hold the most pods for the least."""
+        total = range(len(self._groups))
+        seeds: list[tuple[int, ...]] = [()]
+        found: dict[tuple[int, ...], None] = {}
+        for _ in range(most_shapes):
+            grown = {tuple(sorted({*seed, option})) for seed in seeds for option in total if option not in seed}
+            seeds = sorted(grown, key=self._rank)[:_SEEDS]
+            found |= dict.fromkeys(seeds)
+        return list(found)
+
+    def _rank(self, options: tuple[int, ...]) -> tuple[int, float, tuple[int, ...]]:
+        """Return first how many kinds of pods fit on none of the machines, then the bound."""
+        missing = sum(not any(option in one.rooms for option in options) for one in self._every.rooms)
+        bound = self._bound(options) if not missing else None
+        return missing, sum(self._prices[option] for option in options) if bound is None else bound, options
+
+    def _packed(self, options: tuple[int, ...], bound: float) -> Choice | None:
+        """Pack the peaks one after another, each on the machines that those before it need."""
+        groups = [self._groups[option] for option in options]
+        counts: Mapping[str, int] = {}
+        places: list[Mapping[tuple[str, str], str]] = []
+        for peak in self._peaks:
+            lowest = peak.lowest_cost(options, self._prices)
+            worths = lowest[1] if lowest is not None else [1.0] * len(peak.pods)
+            found = packed(peak, groups, worths, counts)
+            if found is None:
+                return None
+            counts = found.counts
+            places.append(found.nodes)
+        cost = sum((group.price or 0.0) * counts.get(group.name, 0) for group in groups)
+        return Choice(counts, cost, min(bound, cost), tuple(places))

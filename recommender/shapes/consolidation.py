@@ -1,0 +1,98 @@
+"""Present nodes whose pods other machines would hold for less: two nodes for one, or one for two. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.kinds.cluster_size.scale_down.removal import Unremovable, drain_plan
+from recommender.shapes.packing import demand_of, packed
+from recommender.shapes.peaks import comes_with_node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
+    from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
+    from recommender.shapes.peaks import Peak
+
+MOST_SHOWN: Final = 10
+_MOST_NODES: Final = 24
+"""Of which pairs are made: those that are requested the least for their price."""
+_LEAST_PRICE: Final = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidation:
+    """Nodes that could be replaced."""
+
+    nodes: tuple[str, ...]
+    shape: str
+    count: int
+    evictions: int
+    saved_per_hour: float
+
+    @property
+    def saved_per_eviction(self) -> float:
+        """Return what is saved in an hour for each pod that has to move; all of it where none has to."""
+        return self.saved_per_hour / max(1, self.evictions)
+
+
+@dataclass(frozen=True, slots=True)
+class _PricedNode:
+    name: str
+    price: float
+    pods: tuple[ClusterPod, ...]
+
+
+def consolidations(
+    peak: Peak, prices: Mapping[str, float], groups: Sequence[NodeGroup], rules: DrainRules
+) -> tuple[Consolidation, ...]:
+    """Return the replacements that save the most for each eviction; no node is in two of them.
+
+    `prices` are those of present nodes. Nodes with a pod that must not be moved stay.
+    """
+    nodes = sorted(_movable(peak, prices, rules), key=lambda one: (len(one.pods) / one.price, one.name))
+    found = [one for node in nodes for one in _replacements((node,), groups, 2)]
+    found += [one for pair in combinations(nodes[:_MOST_NODES], 2) for one in _replacements(pair, groups, 1)]
+    found.sort(key=lambda one: (-one.saved_per_eviction, one.nodes))
+    taken: set[str] = set()
+    chosen = []
+    for one in found:
+        if not taken.intersection(one.nodes):
+            taken.update(one.nodes)
+            chosen.append(one)
+    return tuple(chosen[:MOST_SHOWN])
+
+
+def _movable(peak: Peak, prices: Mapping[str, float], rules: DrainRules) -> Iterator[_PricedNode]:
+    snapshot = Snapshot(peak.nodes, peak.pods)
+    for name, info in snapshot.nodes.items():
+        plan = drain_plan(info, rules)
+        if name in prices and not isinstance(plan, Unremovable):
+            pods = tuple(pod for pod in info.pods.values() if not comes_with_node(pod))
+            yield _PricedNode(name, max(prices[name], _LEAST_PRICE), pods)
+
+
+def _replacements(nodes: Sequence[_PricedNode], groups: Sequence[NodeGroup], most: int) -> Iterator[Consolidation]:
+    """Yield the cheapest replacement by at most so many machines of one shape; none if that saves nothing."""
+    paid = sum(node.price for node in nodes)
+    pods = [pod for node in nodes for pod in node.pods]
+    cheaper = [group for group in groups if (group.price or 0.0) < paid]
+    if not pods or not cheaper:
+        return
+    best: Consolidation | None = None
+    demand = demand_of(pods, cheaper)
+    for option, group in enumerate(cheaper):
+        lowest = demand.lowest_cost((option,), [each.price or 0.0 for each in cheaper]) if most > 1 else (0.0, ())
+        held = None if lowest is None or lowest[0] >= paid else packed(demand, (group,), [1.0] * len(demand.pods), {})
+        count = most + 1 if held is None else held.counts[group.name]
+        saved = paid - count * (group.price or 0.0)
+        if count <= most and saved > 0 and (best is None or saved > best.saved_per_hour):
+            names = tuple(node.name for node in nodes)
+            best = Consolidation(names, group.name, count, len(pods), saved)
+    if best is not None:
+        yield best

@@ -1,0 +1,114 @@
+"""The answer of `recommend --shapes` as a JSON document and as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.documents.files import API_VERSION
+from adapter.foundation.reports.terminal import printable
+from recommender.decisions.texts.times import rfc3339
+from recommender.kinds.cluster_size.model.counts import count_of
+from recommender.shapes.choice import NoChoice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from recommender.shapes.report import ShapeReport
+
+KIND: Final = "ShapeRecommendation"
+
+
+def shapes_document(report: ShapeReport) -> dict[str, Any]:
+    """Return the answer as plain values. Costs are per hour."""
+    choice = None if isinstance(report.choice, NoChoice) else report.choice
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "source": report.source,
+        "peaks": [rfc3339(time) for time in report.peaks],
+        "shapes": [{"shape": one.shape, "count": one.count, "cost": _rounded(one.cost)} for one in report.shapes],
+        "cost": None if choice is None else _rounded(choice.cost),
+        "cost_bound": None if choice is None else _rounded(choice.bound),
+        "present": {"nodes": report.present_nodes, "cost": _rounded(report.present_cost)},
+        "saves_ratio": _rounded(report.saves_ratio),
+        "consolidations": [
+            {
+                "nodes": list(one.nodes),
+                "shape": one.shape,
+                "count": one.count,
+                "evictions": one.evictions,
+                "saved_per_hour": _rounded(one.saved_per_hour),
+                "saved_per_eviction": _rounded(one.saved_per_eviction),
+            }
+            for one in report.consolidations
+        ],
+        "message": shapes_message(report),
+        "homeless": list(report.choice.homeless) if isinstance(report.choice, NoChoice) else [],
+        "notes": list(report.notes),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def shapes_message(report: ShapeReport) -> str:
+    """Return the answer in one sentence."""
+    choice = report.choice
+    if isinstance(choice, NoChoice):
+        return f"No shapes are recommended: {choice.reason}."
+    machines = ", ".join(f"{one.count} of {one.shape}" for one in report.shapes)
+    above = 100 * (choice.cost / choice.bound - 1) if choice.bound else 0.0
+    text = f"{machines} hold every peak for {choice.cost:,.2f} an hour"
+    saves = report.saves_ratio
+    if saves is not None:
+        text += f", {abs(saves) * 100:.1f} % {'less' if saves >= 0 else 'more'} than the present nodes"
+    return f"{text}; at most {above:.1f} % above the cheapest machines that could."
+
+
+def shapes_text(report: ShapeReport) -> str:
+    """Return the answer for people."""
+    return "\n".join(printable(line) for line in _lines(report))
+
+
+def _lines(report: ShapeReport) -> Iterator[str]:
+    choice = report.choice
+    yield shapes_message(report)
+    yield ""
+    if isinstance(choice, NoChoice):
+        yield from (f"  {each}" for each in choice.homeless)
+    else:
+        pods, peaks = count_of(report.most_pods, "pod"), count_of(len(report.peaks), "peak")
+        yield f"{report.source}: {peaks} of up to {pods}, the first {rfc3339(report.peaks[0])}"
+        yield ""
+        cost = "-" if report.present_cost is None else f"{report.present_cost:,.2f}"
+        rows = [("SHAPE", "COUNT", "COST/HOUR")]
+        rows += [(one.shape, str(one.count), f"{one.cost:,.2f}") for one in report.shapes]
+        rows += [("together", str(sum(one.count for one in report.shapes)), f"{choice.cost:,.2f}")]
+        rows += [("lower bound", "-", f"{choice.bound:,.2f}"), ("present nodes", str(report.present_nodes), cost)]
+        yield from _table(rows)
+    if report.consolidations:
+        yield ""
+        replaced: list[tuple[str, ...]] = [("REPLACE", "BY", "EVICTIONS", "SAVED/HOUR", "SAVED/EVICTION")]
+        replaced += [
+            (
+                " and ".join(one.nodes),
+                f"{one.count} of {one.shape}",
+                str(one.evictions),
+                f"{one.saved_per_hour:.3f}",
+                f"{one.saved_per_eviction:.4f}",
+            )
+            for one in report.consolidations
+        ]
+        yield from _table(replaced)
+    if report.notes:
+        yield ""
+        yield from report.notes
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        yield "  ".join(cells).rstrip()

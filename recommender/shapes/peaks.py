@@ -1,0 +1,165 @@
+"""The moments of a history for which machines have to be enough. Pure.
+
+They are those at which the pods together request the most CPU, the most memory and the most of each other resource,
+and at which there are the most of them. What needs a certain kind of node may have its peak at another time, so pods
+that select nodes alike have such moments of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
+from recommender.kinds.cluster_size.model.counts import count_of
+from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
+    from recommender.recording.recording import Recording
+
+MOST_PEAKS: Final = 16
+_PODS: Final = "pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """A moment with all that there was."""
+
+    time: float
+    nodes: tuple[ClusterNode, ...]
+    pods: tuple[ClusterPod, ...]
+    """Those that need a place; each has a name of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What machines have to hold."""
+
+    source: str
+    peaks: tuple[Peak, ...]
+    kinds: tuple[ClusterPod, ...]
+    """A pod of each kind that there has been at any time: each must fit on a machine."""
+    daemons: tuple[ClusterPod, ...]
+    """A pod of each DaemonSet, which a new machine has from the start."""
+    notes: tuple[str, ...] = ()
+
+
+def history_of_recording(recording: Recording, group_of: Mapping[str, str]) -> History:
+    """Return the peaks of a recording; `group_of` has the node group of each node that belongs to one.
+
+    Pods that never had a node are left out, and so are those of nodes outside of all groups, which stay there.
+    """
+    kinds = recording.pod_kinds
+    had_nodes = {pod.kind for pod in recording.pods if pod.node in group_of}
+    counts = [number in had_nodes and not comes_with_node(kind) for number, kind in enumerate(kinds)]
+    needed = tuple(counts[pod.kind] and (pod.node in group_of or not pod.node) for pod in recording.pods)
+    never = sum(not pod.node and pod.kind not in had_nodes for pod in recording.pods)
+    notes = list(recording.notes)
+    if never:
+        notes.append(f"{count_of(never, 'pod')} left out, since none like them ever had a node of a group.")
+    times = _peak_times(recording, needed)
+    if len(times) > MOST_PEAKS:
+        notes.append(
+            f"Of {len(times)} peaks, the {MOST_PEAKS} that most pods share are packed: pods that select their nodes in "
+            "many ways may need more machines at other times."
+        )
+    return History(
+        recording.source,
+        tuple(_peak(recording, time, needed, group_of) for time in times[:MOST_PEAKS]),
+        tuple(kind for kind, is_counted in zip(kinds, counts, strict=True) if is_counted),
+        daemons_of(kind for number, kind in enumerate(kinds) if number in had_nodes),
+        tuple(notes),
+    )
+
+
+def history_of_now(
+    source: str,
+    nodes: Iterable[ClusterNode],
+    pods: Iterable[ClusterPod],
+    group_of: Mapping[str, str],
+    now: float,
+) -> History:
+    """Return the present as the only peak; pods on nodes outside of all groups are left out, as they stay there."""
+    alive = [pod for pod in pods if not pod.has_ended and not pod.is_terminating]
+    inside = [pod for pod in alive if not pod.node or pod.node in group_of]
+    needed = tuple(pod for pod in inside if not comes_with_node(pod))
+    there = tuple(node for node in nodes if node.name in group_of)
+    return History(source, (Peak(now, there, needed),), needed, daemons_of(inside))
+
+
+def comes_with_node(pod: ClusterPod) -> bool:
+    """Return whether a pod is of a DaemonSet or the kubelet's own."""
+    return comes_with_the_node(pod) or (pod.controller is not None and pod.controller.kind == "Node")
+
+
+def daemons_of(pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
+    """Return a pod of each DaemonSet, bound to no node: the last one that is given."""
+    found: dict[tuple[str, str], ClusterPod] = {}
+    for pod in pods:
+        if pod.controller is not None and pod.controller.is_daemon_set and comes_with_the_node(pod):
+            found[pod.namespace, pod.controller.name] = _of_no_node(pod)
+    return tuple(found[key] for key in sorted(found))
+
+
+def _of_no_node(pod: ClusterPod) -> ClusterPod:
+    """Return a DaemonSet's pod without the name of its node, which its controller has written into it."""
+    facts = pod.facts
+    if facts is not None and facts.scheduling.node_terms is not None:
+        terms = tuple(replace(term, name_in=None) for term in facts.scheduling.node_terms)
+        facts = replace(facts, scheduling=replace(facts.scheduling, node_terms=terms))
+    name = "" if pod.controller is None else pod.controller.name
+    return replace(pod, name=f"{name}-daemon", uid="", node="", bound_at=None, facts=facts)
+
+
+def _peak_times(recording: Recording, needed: Sequence[bool]) -> list[float]:
+    """Return the moments of the largest totals, the first of each, without repetitions."""
+    classes = [_class_of(kind) for kind in recording.pod_kinds]
+    amounts = [{_PODS: 1, **kind.resources.requests} for kind in recording.pod_kinds]
+    total: defaultdict[tuple[Hashable, str], int] = defaultdict(int)
+    largest: dict[tuple[Hashable, str], tuple[int, float]] = {}
+    for time, moment in groupby(_changes(recording, needed), key=itemgetter(0)):
+        grown: dict[tuple[Hashable, str], None] = {}
+        for _, sign, kind in moment:
+            for name, amount in amounts[kind].items():
+                for key in ((None, name), (classes[kind], name)):
+                    total[key] += sign * amount
+                    grown[key] = None
+        for key in grown:
+            if total[key] > largest.get(key, (0, 0.0))[0]:
+                largest[key] = total[key], time
+    whole = [time for (each, _), (_, time) in largest.items() if each is None]
+    others = Counter(time for (each, _), (_, time) in largest.items() if each is not None)
+    return list(dict.fromkeys([*whole, *(time for time, _ in others.most_common())]))
+
+
+def _changes(recording: Recording, needed: Sequence[bool]) -> list[tuple[float, int, int]]:
+    """Return when how many pods of which kind come and end, by time."""
+    found: list[tuple[float, int, int]] = []
+    for pod, is_needed in zip(recording.pods, needed, strict=True):
+        if is_needed:
+            found.append((max(pod.created, recording.start), 1, pod.kind))
+            if pod.gone is not None:
+                found.append((max(pod.gone, recording.start), -1, pod.kind))
+    return sorted(found)
+
+
+def _class_of(kind: ClusterPod) -> Hashable:
+    """Return what decides which nodes pods can have, whatever their size."""
+    of = kind.facts.scheduling if kind.facts is not None else NO_CONSTRAINTS
+    return of.node_selector, of.node_terms, of.tolerations
+
+
+def _peak(recording: Recording, time: float, needed: Sequence[bool], group_of: Mapping[str, str]) -> Peak:
+    pods = tuple(
+        replace(recording.pod_kinds[pod.kind], name=f"pod-{number}", node=pod.node)
+        for number, pod in enumerate(recording.pods)
+        if needed[number] and pod.created <= time and (pod.gone is None or time < pod.gone)
+    )
+    there = {one.node.name: one.node for one in recording.nodes if one.is_there(time) and one.node.name in group_of}
+    return Peak(time, tuple(there.values()), pods)

@@ -1,0 +1,92 @@
+"""The whole answer of `recommend --shapes`: machines, their cost beside the present one, and replacements of nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.kinds.cluster_size.model.counts import count_of
+from recommender.shapes.catalogue import candidate
+from recommender.shapes.choice import NoChoice, chosen
+from recommender.shapes.consolidation import consolidations
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.kinds.cluster_size.model.groups import NodeGroups
+    from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
+    from recommender.shapes.catalogue import Catalogue
+    from recommender.shapes.choice import Choice
+    from recommender.shapes.consolidation import Consolidation
+    from recommender.shapes.peaks import History
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeCount:
+    """Machines of one shape."""
+
+    shape: str
+    count: int
+    cost: float
+    """Of all of them, in an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeReport:
+    """The machines to have, or why none can be named."""
+
+    source: str
+    peaks: tuple[float, ...]
+    """When the packed pods were there, in seconds since the Unix epoch."""
+    most_pods: int
+    """Pods that the machines hold at one of the peaks."""
+    shapes: tuple[ShapeCount, ...]
+    choice: Choice | NoChoice
+    present_nodes: int
+    """Most nodes of the groups at one of the peaks."""
+    present_cost: float | None
+    """Highest cost of these nodes in an hour; None where one has no price."""
+    consolidations: tuple[Consolidation, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def saves_ratio(self) -> float | None:
+        """Return which share of the present cost is saved; below 0 if the machines cost more."""
+        if isinstance(self.choice, NoChoice) or not self.present_cost:
+            return None
+        return 1 - self.choice.cost / self.present_cost
+
+
+def shape_report(
+    history: History, catalogue: Catalogue, groups: NodeGroups, rules: DrainRules, most_shapes: int
+) -> ShapeReport:
+    """Return the answer; the nodes of the history are compared by the prices of their groups."""
+    candidates = [candidate(shape, history.daemons) for shape in catalogue.shapes]
+    choice = chosen(history, candidates, most_shapes)
+    by_name = {shape.name: shape for shape in catalogue.shapes}
+    counts: Mapping[str, int] = {} if isinstance(choice, NoChoice) else choice.counts
+    prices = {group.name: group.price for group in groups.groups}
+    price_of = {
+        node.name: price
+        for peak in history.peaks
+        for node in peak.nodes
+        if (price := prices.get(groups.group_of.get(node.name, ""))) is not None
+    }
+    costs = [sum(price_of[node.name] for node in peak.nodes if node.name in price_of) for peak in history.peaks]
+    unpriced = {node.name for peak in history.peaks for node in peak.nodes} - price_of.keys()
+    notes = list(history.notes)
+    if unpriced:
+        notes.append(f"{count_of(len(unpriced), 'node')} without a price: write `price` for each node group.")
+    return ShapeReport(
+        source=history.source,
+        peaks=tuple(peak.time for peak in history.peaks),
+        most_pods=0 if isinstance(choice, NoChoice) else max(map(len, choice.nodes_of_peaks)),
+        shapes=tuple(
+            ShapeCount(name, count, count * by_name[name].price) for name, count in sorted(counts.items()) if count
+        ),
+        choice=choice,
+        present_nodes=max((len(peak.nodes) for peak in history.peaks), default=0),
+        present_cost=None if unpriced or not any(costs) else max(costs),
+        consolidations=consolidations(history.peaks[0], price_of, candidates, rules) if history.peaks else (),
+        notes=tuple(notes),
+    )

@@ -1,0 +1,171 @@
+"""Machines hold every pod, never cost less than the bound, and more shapes never cost more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
+from adapter.foundation.documents.tree import DocumentError
+from benchmarks.made_past import START, PastPlan, made_past
+from recommender.kinds.cluster_size.predicates.filters import PodFilter
+from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
+from recommender.recording.recording import RecordedPod
+from recommender.shapes.catalogue import candidate, read_catalogue
+from recommender.shapes.choice import Choice, NoChoice, chosen
+from recommender.shapes.peaks import History, Peak, history_of_recording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.cluster.values.pods import ClusterPod
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from recommender.kinds.cluster_size.model.groups import NodeGroup
+
+HEAD = "apiVersion: tidewatch.io/v1alpha1\nkind: MachineShapeCatalogue\nshapes:\n"
+CATALOGUE = HEAD + (
+    "- {name: small, price: 0.2, template: {cpu: 4, memory: 8Gi, pods: 12}, reserved: {cpu: 200m, memory: 512Mi}}\n"
+    "- {name: large, price: 0.7, template: {cpu: 16, memory: 64Gi}}\n"
+    "- {name: tainted, price: 0.1, template: {cpu: 64, memory: 64Gi, taints: ['a=b:NoSchedule']}}\n"
+    "- {name: disks, price: 0.9, template: {cpu: 8, memory: 32Gi, labels: {disk: nvme}}}\n"
+)
+KIND = made_past(PastPlan(days=0.01, nodes=1)).pod_kinds[0]
+
+
+def pod(number: int, cpu: int, memory: int, selector: Mapping[str, str] | None = None) -> ClusterPod:
+    """Return a pod that asks for CPU in milli and memory in MiB."""
+    asked = {"cpu": cpu, "memory": memory << 20}
+    scheduling = replace(NO_CONSTRAINTS, node_selector=tuple(sorted((selector or {}).items())))
+    facts = KIND.facts
+    assert facts is not None
+    return replace(
+        KIND,
+        name=f"p{number}",
+        resources=replace(KIND.resources, requests=asked, non_zero_requests=asked),
+        facts=replace(facts, scheduling=scheduling),
+    )
+
+
+def daemon() -> ClusterPod:
+    """Return the pod of a DaemonSet that every node has."""
+    owner = KIND.controller
+    assert owner is not None
+    return replace(pod(0, 300, 256), name="logs-daemon", controller=replace(owner, kind="DaemonSet", name="logs"))
+
+
+def groups_of(text: str = CATALOGUE, daemons: tuple[ClusterPod, ...] = ()) -> list[NodeGroup]:
+    return [candidate(shape, daemons) for shape in read_catalogue(text, "shapes.yaml").shapes]
+
+
+def history(*peaks: tuple[ClusterPod, ...]) -> History:
+    every = tuple(one for peak in peaks for one in peak)
+    return History("made", tuple(Peak(START, (), peak) for peak in peaks), every, ())
+
+
+PODS = st.lists(
+    st.tuples(st.integers(50, 4000), st.integers(16, 16_000), st.sampled_from([None, {"disk": "nvme"}])),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(first=PODS, second=PODS, most=st.integers(1, 3))
+@settings(max_examples=25, deadline=None)
+def test_every_pod_of_every_peak_has_a_machine_that_takes_it(
+    first: list[tuple[int, int, dict[str, str] | None]], second: list[tuple[int, int, dict[str, str] | None]], most: int
+) -> None:
+    groups = groups_of(daemons=(daemon(),))
+    peaks = [tuple(pod(number, *one) for number, one in enumerate(each)) for each in (first, second)]
+    found = chosen(history(*peaks), groups, most)
+    if isinstance(found, NoChoice):
+        assert most == 1
+        return
+    assert 0 < len(found.counts) <= most
+    assert found.bound <= found.cost + 1e-9
+    prices = {group.name: group.price or 0.0 for group in groups}
+    assert found.cost == pytest.approx(sum(prices[name] * count for name, count in found.counts.items()))
+    for pods, places in zip(peaks, found.nodes_of_peaks, strict=True):
+        _put_again(pods, places, found, groups)
+
+
+def _put_again(
+    pods: tuple[ClusterPod, ...], places: Mapping[tuple[str, str], str], found: Choice, groups: list[NodeGroup]
+) -> None:
+    """Put each pod on its node; the scheduler's filters must not refuse it."""
+    templates = {group.name: group.template for group in groups}
+    nodes: list[ClusterNode] = []
+    daemons: list[ClusterPod] = []
+    for name, count in found.counts.items():
+        template = templates[name]
+        assert template is not None
+        nodes += [replace(template.node, name=f"{name}-{number}") for number in range(count)]
+        daemons += [
+            replace(one, name=f"d-{name}-{at}", node=f"{name}-{at}") for at in range(count) for one in template.pods
+        ]
+    snapshot = Snapshot(nodes, daemons)
+    for one in pods:
+        node = places[one.namespace, one.name]
+        assert PodFilter(snapshot, snapshot.shape(one)).fits(snapshot.nodes[node])
+        snapshot.place(one, node)
+
+
+@given(pods=PODS)
+@settings(max_examples=15, deadline=None)
+def test_more_shapes_never_cost_more(pods: list[tuple[int, int, dict[str, str] | None]]) -> None:
+    packed = history(tuple(pod(number, *one) for number, one in enumerate(pods)))
+    costs = [one.cost for most in (1, 2, 3) if isinstance(one := chosen(packed, groups_of(), most), Choice)]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_pod_that_fits_on_no_machine_is_named_with_what_it_lacks() -> None:
+    needs_gpu = pod(1, 100, 100, {"gpu": "yes"})
+    found = chosen(history((pod(0, 100, 100), needs_gpu)), groups_of(), 3)
+    assert isinstance(found, NoChoice)
+    (homeless,) = found.homeless
+    assert homeless.startswith("shop/web-0: ")
+    assert "didn't match Pod's node affinity/selector" in homeless
+
+
+def test_cheaper_machines_that_a_pod_of_another_hour_does_not_fit_on_are_not_named() -> None:
+    rare = pod(1, 100, 100, {"disk": "nvme"})
+    packed = history(tuple(pod(number, 1000, 1000) for number in range(20)))
+    found = chosen(replace(packed, kinds=(*packed.kinds, rare)), groups_of(), 1)
+    assert isinstance(found, Choice)
+    assert set(found.counts) == {"disks"}
+
+
+def test_peaks_are_those_of_each_resource() -> None:
+    past = made_past(PastPlan(days=0.05, nodes=2))
+    cores, memory = (replace(KIND, resources=pod(0, *asked).resources) for asked in ((4000, 1), (1, 4000)))
+    moments = (
+        RecordedPod(0, START + 60, START + 60, START + 120, "node-0"),
+        RecordedPod(1, START + 180, START + 180, START + 240, "node-0"),
+    )
+    found = history_of_recording(replace(past, pods=moments, pod_kinds=(cores, memory)), {"node-0": "small"})
+    assert [peak.time for peak in found.peaks] == [START + 60, START + 180]
+    assert [len(peak.pods) for peak in found.peaks] == [1, 1]
+
+
+def test_pods_outside_of_groups_need_no_machine() -> None:
+    past = made_past(PastPlan(days=0.05, nodes=2))
+    assert not any(peak.pods for peak in history_of_recording(past, {}).peaks)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{name: a, price: 0, template: {cpu: 4, memory: 1Gi}}", "price"),
+        ("{name: a, price: 1, template: {cpu: 4}}", "`template.memory` is missing"),
+        ("{name: a, price: 1, template: {cpu: 4, memory: 1Gi}, reserved: {memory: 2Gi}}", "so no pod fits"),
+        ("{name: a, price: 1, templat: {cpu: 4, memory: 1Gi}}", "did you mean"),
+        ("&one {name: a, price: 1, template: {cpu: 4, memory: 1Gi}}\n- *one", "'a'"),
+    ],
+)
+def test_catalogue_that_cannot_be_followed_is_refused(entry: str, message: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        read_catalogue(f"{HEAD}- {entry}\n", "shapes.yaml")
+    assert any(message in str(problem) for problem in refused.value.problems)
