@@ -1,4 +1,4 @@
-"""What happens in a replay, in the order in which it does: recorded events, and those that a policy brings about."""
+"""The events of a replay in their order: recorded ones, and those that a policy brings about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recommender.replay.scene import Scene
 
 Event: TypeAlias = tuple[float, int, int]
-"""When, which `Happening`, and the number of the pod, the node or the slot."""
+"""Its time, which `Happening`, and the number of the pod, the node or the slot."""
 
 
 class Happening(IntEnum):
@@ -48,7 +48,7 @@ def events_of(scene: Scene) -> tuple[Event, ...]:
 
 
 class Agenda:
-    """What is still to happen because of a policy."""
+    """The events that are still to come because of a policy."""
 
     def __init__(self) -> None:
         self._coming: list[Event] = []

@@ -53,7 +53,7 @@ class PodNeeds:
     allowed: npt.NDArray[np.bool_]
     """By kind of node."""
     asked: tuple[tuple[int, float], ...]
-    """What of the amounts is above 0, with its place among them."""
+    """The amounts above 0, each with its place among them."""
     is_unbound: bool
     """Whether every kind of node is allowed."""
 

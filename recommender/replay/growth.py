@@ -1,4 +1,4 @@
-"""When and how groups grow in a replay."""
+"""Growth of the groups in a replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of one simulation share: the nodes and pods of a policy as they are now, and what is still to come."""
+"""The state that the parts of one simulation share: nodes and pods as they are now, and the events still to come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When nodes are looked at in a replay, and which of them go."""
+"""Removal of nodes in a replay: when they are looked at, and which of them go."""
 
 from __future__ import annotations
 

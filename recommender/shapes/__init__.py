@@ -1,1 +1,1 @@
-"""Which machine shapes node groups should have: candidates from a catalogue, packed with the pods of peak hours."""
+"""Machine shapes that node groups could have: candidates from a catalogue, packed with the pods of peak hours."""

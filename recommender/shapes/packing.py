@@ -42,7 +42,7 @@ class PackedPods:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """What an empty node of a shape can hold of what is left."""
+    """The pods, of those that are left, that an empty node of a shape holds."""
 
     group: NodeGroup
     pods: tuple[tuple[PodShape, int], ...]

@@ -39,7 +39,7 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What machines have to hold."""
+    """The pods that machines have to hold."""
 
     source: str
     peaks: tuple[Peak, ...]

@@ -1,4 +1,4 @@
-"""`recommend --shapes`: which machines the node groups should be of, by a history or the present cluster."""
+"""`recommend --shapes`: the machines that node groups should be of, by a history or the present cluster."""
 
 from __future__ import annotations
 
