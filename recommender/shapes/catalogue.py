@@ -45,13 +45,13 @@ class MachineShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class ShapeCatalogue:
     """The machines to choose from."""
 
     shapes: tuple[MachineShape, ...]
 
 
-def read_catalogue(content: str, file: str) -> Catalogue:
+def read_catalogue(content: str, file: str) -> ShapeCatalogue:
     """Return the catalogue; `file` is its name in messages. Raises DocumentError."""
     return read_file(content, file, CATALOGUE)[1]
 
@@ -120,7 +120,7 @@ _SHAPE: Final = Section(
 )
 CATALOGUE: Final = Section(
     "the file",
-    Catalogue,
+    ShapeCatalogue,
     (
         *head(KIND),
         Key(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.predicates.shapes import PodShape
-    from recommender.shapes.packing import Demand
+    from recommender.shapes.packing import PackingDemand
     from recommender.shapes.peaks import History
 
 _MOST_COMPARED: Final = 600
@@ -29,7 +29,7 @@ _SEEDS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MachineChoice:
     """The machines to have."""
 
     counts: Mapping[str, int]
@@ -51,7 +51,7 @@ class NoChoice:
     """What fits on no machine of the catalogue, each with the reason."""
 
 
-def chosen(history: History, groups: Sequence[NodeGroup], most_shapes: int) -> Choice | NoChoice:
+def chosen(history: History, groups: Sequence[NodeGroup], most_shapes: int) -> MachineChoice | NoChoice:
     """Return the cheapest machines that were found. Every pod of the history fits on one of them."""
     every = demand_of(history.kinds, groups)
     homeless = tuple(_homeless(every, groups))
@@ -63,7 +63,7 @@ def chosen(history: History, groups: Sequence[NodeGroup], most_shapes: int) -> C
     return _Search(groups, every, peaks).best(most_shapes)
 
 
-def _homeless(every: Demand, groups: Sequence[NodeGroup]) -> Iterable[str]:
+def _homeless(every: PackingDemand, groups: Sequence[NodeGroup]) -> Iterable[str]:
     """Yield the pods that fit on no machine, each with what comes closest to holding it."""
     for (shape, pods), demand in zip(every.pods.items(), every.rooms, strict=True):
         if not demand.rooms:
@@ -72,7 +72,7 @@ def _homeless(every: Demand, groups: Sequence[NodeGroup]) -> Iterable[str]:
             yield f"{who}: {_nearest_refusal(every, shape, groups)}"
 
 
-def _nearest_refusal(every: Demand, shape: PodShape, groups: Sequence[NodeGroup]) -> str:
+def _nearest_refusal(every: PackingDemand, shape: PodShape, groups: Sequence[NodeGroup]) -> str:
     mark = every.snapshot.checkpoint()
     judge = PodFilter(every.snapshot, shape)
     reasons: Counter[str] = Counter()
@@ -86,17 +86,17 @@ def _nearest_refusal(every: Demand, shape: PodShape, groups: Sequence[NodeGroup]
 
 
 class _Search:
-    def __init__(self, groups: Sequence[NodeGroup], every: Demand, peaks: Sequence[Demand]) -> None:
+    def __init__(self, groups: Sequence[NodeGroup], every: PackingDemand, peaks: Sequence[PackingDemand]) -> None:
         self._groups = groups
         self._every = every
         self._peaks = peaks
         self._prices = [group.price or 0.0 for group in groups]
         self._bounds: dict[tuple[int, ...], float | None] = {}
 
-    def best(self, most_shapes: int) -> Choice | NoChoice:
+    def best(self, most_shapes: int) -> MachineChoice | NoChoice:
         """Return the cheapest of the sets that are packed; a set whose bound is higher cannot be cheaper."""
         bound = max(self._bound(tuple(range(len(self._groups)))) or 0.0, 0.0)
-        best: Choice | None = None
+        best: MachineChoice | None = None
         for options in self._promising(most_shapes):
             lowest = self._bound(options)
             if lowest is None or (best is not None and lowest >= best.cost):
@@ -154,7 +154,7 @@ class _Search:
         bound = self._bound(options) if not missing else None
         return missing, sum(self._prices[option] for option in options) if bound is None else bound, options
 
-    def _packed(self, options: tuple[int, ...], bound: float) -> Choice | None:
+    def _packed(self, options: tuple[int, ...], bound: float) -> MachineChoice | None:
         """Pack the peaks one after another, each on the machines that those before it need."""
         groups = [self._groups[option] for option in options]
         counts: Mapping[str, int] = {}
@@ -168,4 +168,4 @@ class _Search:
             counts = found.counts
             places.append(found.nodes)
         cost = sum((group.price or 0.0) * counts.get(group.name, 0) for group in groups)
-        return Choice(counts, cost, min(bound, cost), tuple(places))
+        return MachineChoice(counts, cost, min(bound, cost), tuple(places))

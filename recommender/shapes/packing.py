@@ -59,7 +59,7 @@ class _Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class PackingDemand:
     """The pods of a moment, by shape, and how many of them an empty machine of each shape holds."""
 
     snapshot: Snapshot
@@ -85,7 +85,7 @@ class Demand:
         return None if found is None else (max(0.0, surely_below(found.cost)), found.pod_prices)
 
 
-def demand_of(pods: Iterable[ClusterPod], groups: Sequence[NodeGroup]) -> Demand:
+def demand_of(pods: Iterable[ClusterPod], groups: Sequence[NodeGroup]) -> PackingDemand:
     """Return the demand of pods; all groups have a template."""
     snapshot = Snapshot((), (), namespace_labels={})
     by_shape: dict[PodShape, list[ClusterPod]] = {}
@@ -93,11 +93,11 @@ def demand_of(pods: Iterable[ClusterPod], groups: Sequence[NodeGroup]) -> Demand
         by_shape.setdefault(snapshot.shape(pod), []).append(pod)
     gathered = [PodGroup(shape, tuple(each)) for shape, each in by_shape.items()]
     rooms, free = packing_demands(gathered, [_template(group) for group in groups], snapshot)
-    return Demand(snapshot, {shape: tuple(each) for shape, each in by_shape.items()}, tuple(rooms), tuple(free))
+    return PackingDemand(snapshot, {shape: tuple(each) for shape, each in by_shape.items()}, tuple(rooms), tuple(free))
 
 
 def packed(
-    demand: Demand, groups: Sequence[NodeGroup], worths: Sequence[float], present: Mapping[str, int]
+    demand: PackingDemand, groups: Sequence[NodeGroup], worths: Sequence[float], present: Mapping[str, int]
 ) -> PackedPods | None:
     """Return a packing on machines of these groups, of which some are there and cost nothing more.
 
@@ -112,7 +112,7 @@ def packed(
 
 
 class _Packer:
-    def __init__(self, demand: Demand, groups: Sequence[NodeGroup], worths: Sequence[float]) -> None:
+    def __init__(self, demand: PackingDemand, groups: Sequence[NodeGroup], worths: Sequence[float]) -> None:
         self._snapshot = demand.snapshot
         self._groups = groups
         self._worth = dict(zip(demand.pods, worths, strict=True))

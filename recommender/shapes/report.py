@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from recommender.kinds.cluster_size.model.groups import NodeGroups
     from recommender.kinds.cluster_size.scale_down.drainability import DrainRules
-    from recommender.shapes.catalogue import Catalogue
-    from recommender.shapes.choice import Choice
+    from recommender.shapes.catalogue import ShapeCatalogue
+    from recommender.shapes.choice import MachineChoice
     from recommender.shapes.consolidation import Consolidation
     from recommender.shapes.peaks import History
 
@@ -41,7 +41,7 @@ class ShapeReport:
     most_pods: int
     """Pods that the machines hold at one of the peaks."""
     shapes: tuple[ShapeCount, ...]
-    choice: Choice | NoChoice
+    choice: MachineChoice | NoChoice
     present_nodes: int
     """Most nodes of the groups at one of the peaks."""
     present_cost: float | None
@@ -58,7 +58,7 @@ class ShapeReport:
 
 
 def shape_report(
-    history: History, catalogue: Catalogue, groups: NodeGroups, rules: DrainRules, most_shapes: int
+    history: History, catalogue: ShapeCatalogue, groups: NodeGroups, rules: DrainRules, most_shapes: int
 ) -> ShapeReport:
     """Return the answer; the nodes of the history are compared by the prices of their groups."""
     candidates = [candidate(shape, history.daemons) for shape in catalogue.shapes]

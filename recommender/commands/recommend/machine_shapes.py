@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.kinds.cluster_size.model.groups import NodeGroups
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.shapes.catalogue import Catalogue
+    from recommender.shapes.catalogue import ShapeCatalogue
     from recommender.shapes.peaks import History
     from recommender.shapes.report import ShapeReport
 
@@ -119,7 +119,7 @@ def _has_past(values: FlagValues) -> bool:
     return any(name in values.given for name in _PAST)
 
 
-def _catalogue(path: Path) -> Catalogue:
+def _catalogue(path: Path) -> ShapeCatalogue:
     try:
         (content,) = read_each([path])
         if content.unread is not None:

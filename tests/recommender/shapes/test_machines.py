@@ -16,7 +16,7 @@ from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.recording.recording import RecordedPod
 from recommender.shapes.catalogue import candidate, read_catalogue
-from recommender.shapes.choice import Choice, NoChoice, chosen
+from recommender.shapes.choice import MachineChoice, NoChoice, chosen
 from recommender.shapes.peaks import History, Peak, history_of_recording
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def test_every_pod_of_every_peak_has_a_machine_that_takes_it(
 
 
 def _put_again(
-    pods: tuple[ClusterPod, ...], places: Mapping[tuple[str, str], str], found: Choice, groups: list[NodeGroup]
+    pods: tuple[ClusterPod, ...], places: Mapping[tuple[str, str], str], found: MachineChoice, groups: list[NodeGroup]
 ) -> None:
     """Put each pod on its node; the scheduler's filters must not refuse it."""
     templates = {group.name: group.template for group in groups}
@@ -117,7 +117,7 @@ def _put_again(
 @settings(max_examples=15, deadline=None)
 def test_more_shapes_never_cost_more(pods: list[tuple[int, int, dict[str, str] | None]]) -> None:
     packed = history(tuple(pod(number, *one) for number, one in enumerate(pods)))
-    costs = [one.cost for most in (1, 2, 3) if isinstance(one := chosen(packed, groups_of(), most), Choice)]
+    costs = [one.cost for most in (1, 2, 3) if isinstance(one := chosen(packed, groups_of(), most), MachineChoice)]
     assert costs == sorted(costs, reverse=True)
 
 
@@ -134,7 +134,7 @@ def test_cheaper_machines_that_a_pod_of_another_hour_does_not_fit_on_are_not_nam
     rare = pod(1, 100, 100, {"disk": "nvme"})
     packed = history(tuple(pod(number, 1000, 1000) for number in range(20)))
     found = chosen(replace(packed, kinds=(*packed.kinds, rare)), groups_of(), 1)
-    assert isinstance(found, Choice)
+    assert isinstance(found, MachineChoice)
     assert set(found.counts) == {"disks"}
 
 
