@@ -62,7 +62,7 @@ def runnable() -> list[tuple[Block, list[str]]]:
         for block in BLOCKS
         if is_commands(block)
         for words in commands_of(block)
-        # These need a Prometheus or a past; tests/recommender/commands/init and tests/recommender/shapes run such commands.
+        # These need a Prometheus or a past: tests/recommender/{commands/init,shapes} run such commands.
         if (
             words[:2] == ["tidewatch-recommender", "recommend"]
             and not {"--workload", "--recording", "--prometheus-url"} & {*words}
