@@ -4,36 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from adapter.foundation.objects.durations import format_duration, parse_duration
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.version import program_version
-from adapter.foundation.service.flags.table import BOOLEAN, NUMBER, PATH, TEXT, CommandFlags, Flag, Kind, one_of
+from adapter.foundation.service.flags.table import BOOLEAN, NUMBER, PATH, TEXT, CommandFlags, Flag, one_of
 from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, DEFAULT_WARM_UP_SECONDS
 from recommender.backtest.recorded.resampling import Missing
 from recommender.backtest.report import Actuator
+from recommender.commands.past_span import SPAN
 from recommender.commands.program import PROGRAM
-from recommender.kinds.predictive.history import DAY_SECONDS
-
-DEFAULT_LAST_SECONDS: Final = 14 * DAY_SECONDS
-
-
-def _span(text: str) -> float:
-    """Return the seconds of `90`, `90s`, `1m30s` or `8d`; raises ValueError."""
-    for parse in (float, parse_duration):
-        try:
-            seconds = parse(text)
-        except ValueError:
-            continue
-        if 0 <= seconds < float("inf"):
-            return seconds
-    raise ValueError(f"{text!r} is not a duration: write seconds, or numbers with units, such as 90s, 5m or 8d")
-
-
-def _shown(seconds: object) -> str:
-    return format_duration(seconds) if isinstance(seconds, float | int) else str(seconds)
-
-
-SPAN: Final = Kind("DURATION", _span, _shown)
 
 BACKTEST: Final = CommandFlags(
     program=f"{PROGRAM} backtest",

@@ -14,7 +14,7 @@ from recommender.backtest.recorded.moments import parse_moment
 from recommender.backtest.recorded.prometheus_range import LoadRange, read_range
 from recommender.backtest.recorded.range_cache import RangeCache
 from recommender.backtest.recorded.trace import read_trace
-from recommender.commands.backtest.flags import DEFAULT_LAST_SECONDS
+from recommender.commands.past_span import DEFAULT_LAST_SECONDS
 
 if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues

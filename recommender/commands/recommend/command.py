@@ -33,7 +33,7 @@ from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.deciding import query_values, records_of
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.load_inputs import load_inputs
-from recommender.commands.recommend.machine_shapes import SHAPE_FLAGS, check_shape_flags, recommend_shapes
+from recommender.commands.recommend.shape_flags import SHAPE_FLAGS, check_shape_flags
 from recommender.commands.recommend.usage_inputs import usage_inputs
 from recommender.commands.recommend.what_if import WHAT_IF_FLAGS, what_if_of, with_assumptions
 from recommender.commands.suggested_limits import with_suggested_limits
@@ -124,6 +124,10 @@ def _recommend(values: FlagValues) -> NoReturn:
         check_shape_flags(values)
         catalogue = values.path("shapes")
         if catalogue is not None:
+            from recommender.commands.recommend.machine_shapes import (  # noqa: PLC0415 - it loads numpy
+                recommend_shapes,
+            )
+
             is_found = recommend_shapes(catalogue, values, configuration, partial(_inputs, configuration, read_inputs))
             sys.exit(0 if is_found else 1)
         configuration = with_suggested_limits(configuration, values)

@@ -7,7 +7,7 @@ from typing import Final
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, one_of
-from recommender.commands.backtest.flags import DEFAULT_LAST_SECONDS, SPAN
+from recommender.commands.past_span import DEFAULT_LAST_SECONDS, SPAN
 from recommender.commands.program import PROGRAM
 
 REPLAY: Final = CommandFlags(

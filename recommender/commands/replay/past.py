@@ -35,7 +35,7 @@ def read_past(
     """Return what the flags name. Raises UsageError, RecordingError, PrometheusError and SettingsError."""
     path = values.path("recording")
     if path is not None:
-        if values.text("prometheus-url"):
+        if "prometheus-url" in values.given:
             raise UsageError("--recording and --prometheus-url cannot be combined: the past comes from one of them")
         end = _end(values, 0.0) if "end" in values.given else None
         return read_recording(path, values.seconds("last") if "last" in values.given else None, end)
@@ -72,7 +72,8 @@ def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
 
 def _prometheus(values: FlagValues, configuration: Configuration) -> PrometheusSettings:
     """Return the connection: credentials of the configuration belong to its own address alone, its matchers to any."""
-    url, known = values.text("prometheus-url"), configuration.prometheus
+    url = values.text("prometheus-url") if "prometheus-url" in values.given else ""
+    known = configuration.prometheus
     if known is not None and url in {"", known.url}:
         return known
     if not url:

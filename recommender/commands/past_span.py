@@ -1,0 +1,29 @@
+"""How long a past is that a command reads: `--last 14d`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from adapter.foundation.objects.durations import format_duration, parse_duration
+from adapter.foundation.service.flags.table import Kind
+
+DEFAULT_LAST_SECONDS: Final = 14 * 86_400.0
+
+
+def _span(text: str) -> float:
+    """Return the seconds of `90`, `90s`, `1m30s` or `8d`; raises ValueError."""
+    for parse in (float, parse_duration):
+        try:
+            seconds = parse(text)
+        except ValueError:
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    raise ValueError(f"{text!r} is not a duration: write seconds, or numbers with units, such as 90s, 5m or 8d")
+
+
+def _shown(seconds: object) -> str:
+    return format_duration(seconds) if isinstance(seconds, float | int) else str(seconds)
+
+
+SPAN: Final = Kind("DURATION", _span, _shown)

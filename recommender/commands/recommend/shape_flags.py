@@ -1,0 +1,65 @@
+"""The flags of `recommend --shapes`. What they ask for is loaded only if they are given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import INTEGER, PATH, TEXT, Flag
+from recommender.commands.past_span import DEFAULT_LAST_SECONDS, SPAN
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.flags.table import FlagValues
+
+_GROUP: Final = "Machine shapes"
+_MOST_SHAPES: Final = 8
+_OWN: Final = ("recording", "last", "end", "step")
+_PAST: Final = ("prometheus-url", *_OWN)
+_BESIDES: Final = ("max-shapes", *_OWN)
+_ELSEWHERE: Final = ("assume", "without-node", "add-pods")
+
+SHAPE_FLAGS: Final = (
+    Flag(
+        name="shapes",
+        kind=PATH,
+        help="Instead of sizes, name the cheapest machines for the peak hours of a history: a catalogue of shapes.",
+        group=_GROUP,
+    ),
+    Flag(name="max-shapes", kind=INTEGER, default=3, help="Most shapes to use.", group=_GROUP),
+    Flag(
+        name="recording",
+        kind=PATH,
+        help="The history is what `run` has recorded: a file of a recording, or the folder with all.",
+        group=_GROUP,
+    ),
+    Flag(
+        name="last",
+        kind=SPAN,
+        default=DEFAULT_LAST_SECONDS,
+        help="How long the history is, up to --end. Of a recording, all of it without this flag.",
+        group=_GROUP,
+    ),
+    Flag(name="end", kind=TEXT, help="End of the history: a time, a date, or -1d.", group=_GROUP),
+    Flag(name="step", kind=SPAN, default=300.0, help="How finely Prometheus is asked.", group=_GROUP),
+)
+
+
+def check_shape_flags(values: FlagValues) -> None:
+    """Refuse flags that do not go together. Raises UsageError."""
+    if values.path("shapes") is None:
+        lonely = next((name for name in _BESIDES if name in values.given), None)
+        if lonely is not None:
+            raise UsageError(f"--{lonely} has no effect without --shapes: name a catalogue of machine shapes")
+        return
+    other = next((name for name in _ELSEWHERE if name in values.given), None)
+    if other is not None:
+        raise UsageError(f"--{other} cannot be combined with --shapes, which packs pods that there have been")
+    if not 1 <= values.integer("max-shapes") <= _MOST_SHAPES:
+        raise UsageError(f"--max-shapes of {values.integer('max-shapes')}: write 1 to {_MOST_SHAPES}")
+    if has_past(values) and values.path("cluster") is not None:
+        raise UsageError("--cluster cannot be combined with a history: machines are chosen for one of them")
+
+
+def has_past(values: FlagValues) -> bool:
+    """Return whether a history is named; else the present cluster counts."""
+    return any(name in values.given for name in _PAST)
