@@ -75,6 +75,8 @@ class Bench:
         self._ratio = np.full(series, task.headroom_ratio)
         self._billed = np.zeros(series)
         self._headroom_shares = np.ones(series)
+        self._is_proven: BoolArray = np.zeros(series, dtype=bool)
+        self._was_proven: BoolArray = np.zeros(series, dtype=bool)
 
     def decided(self) -> DecidedWeights:
         """Return all decisions, each with what was known then; to be called once."""
@@ -85,6 +87,8 @@ class Bench:
             begins = self.begins(number)
             prior = self._prior(number, begins)
             self._weights = shared(self._weights, prior, self._share())
+            self._is_proven = self._proven(prior)
+            self._was_proven |= self._is_proven
             if self._weights[:, :-1].any():
                 experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
                 self._ratio = self._bill_ratio(number, experts, rival)
@@ -95,7 +99,7 @@ class Bench:
             weights.append(self._weights)
             acting.append(self._acting(prior))
             sizes.append(self._sizes)
-            ratios.append(self._ratio)
+            ratios.append(self._acting_ratio())
             self._headroom_shares = acting[-1][:, -1]
         found = DecidedWeights(np.stack(weights), np.stack(acting), np.stack(sizes), np.stack(ratios))
         return found if self._task.budget_ratio is not None else _with_beginner(found, self.experts.names)
@@ -168,6 +172,26 @@ class Bench:
         moved = self._ratio + (asked - self._ratio) / np.minimum(billed, most_decisions)
         return np.where(moves, moved, np.where(is_asked, self._ratio, least))
 
+    def _proven(self, prior: FloatArray) -> BoolArray:
+        """Return for which series the past proves that models know more than headroom does.
+
+        Where they do not, their odds against headroom, divided by those of their prior, are expected to stay 1, so that
+        they seldom grow much (Ville's inequality). It holds until they have fallen as much below 1.
+        """
+        models, headroom = self._weights[:, :-1].sum(axis=1), self._weights[:, -1]
+        expected = (1 - prior[:, -1]) * headroom
+        least = np.where(self._is_proven, 1 / self._options.proof_odds, self._options.proof_odds)
+        return np.asarray((expected > 0) & (models * prior[:, -1] >= least * expected))
+
+    def _acting_ratio(self) -> FloatArray:
+        """Return the headroom that acts: the configured one until models are proven for the first time.
+
+        From then on it is that of the bill: to pay now more and now less buys less than a bill that stays.
+        """
+        if self._task.budget_ratio is not None:
+            return self._ratio
+        return np.where(self._was_proven, self._ratio, self._task.headroom_ratio)
+
     def _stays(self, number: int, asked: FloatArray) -> BoolArray:
         """Whether bills stay: headroom leads, a week is known, and what is asked for has not changed by much."""
         far = self._options.far_ratio
@@ -184,11 +208,12 @@ class Bench:
         return np.maximum(1.0, (fast + (slow - fast) * slowness) * DAY_SECONDS / self.seconds_between)
 
     def _acting(self, prior: FloatArray) -> FloatArray:
-        """Return the weights of what acts: of headroom, and of models that have earned more than their prior.
+        """Return the weights of what acts: of headroom, and once models are proven, of those above their prior.
 
         A model that has gained nothing since nothing was known of it has no evidence for itself.
         """
         earned = self._weights > np.fmax(prior * _MORE, self._options.least_weight)
+        earned &= self._is_proven[:, np.newaxis]
         earned[:, -1] = True
         found = np.where(earned, self._weights, 0.0)
         return np.asarray(found / found.sum(axis=1, keepdims=True))

@@ -24,6 +24,9 @@ class ChoiceOptions:
     """A model that has been judged for less time has no weight."""
     headroom_prior: float = 0.5
     """The weight of plain headroom before anything is known; the models share the rest."""
+    proof_odds: float = 5.0
+    """Models act from when their odds against plain headroom have grown so many times, until they have fallen to the
+    inverse. On made walks they grow 3 times at most, on recorded loads with a season 20 times and more."""
     rate: float = 1.0
     """An expert that loses a day of headroom's usual shortage more than another falls behind it by a factor e."""
     share_a_day: float = 0.05

@@ -16,7 +16,7 @@ class ChoiceReason(StrEnum):
     """Why the leading model leads."""
 
     NOTHING_KNOWN = "no model has been judged for long enough"
-    NOT_BETTER = "no model is short less often than headroom at equal cost"
+    NOT_BETTER = "no model has proven to be short less often than headroom at equal cost"
     BETTER = "it is short least often at equal cost"
 
 

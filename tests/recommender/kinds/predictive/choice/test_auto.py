@@ -12,7 +12,7 @@ from recommender.kinds.predictive.choice.records import ChoiceReason
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
 from recommender.kinds.predictive.forecast_targets import targets
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
-from recommender.kinds.predictive.models.conformal import CONFORMAL
+from recommender.kinds.predictive.models.conformal import CONFORMAL, LARGEST_HOUR
 from recommender.kinds.predictive.models.quantile import QUANTILE
 from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecasts
 from recommender.kinds.predictive.simulation.frontier import compare, frontier, reaching
@@ -78,15 +78,34 @@ def test_uses_plain_headroom_until_a_model_has_been_judged() -> None:
 
 
 @pytest.mark.parametrize("room", [1.2, 1.3, 1.4])
-def test_headroom_of_the_same_bill_acts_where_a_forecast_only_adds_noise(room: float) -> None:
+def test_the_configured_headroom_acts_where_a_forecast_only_adds_noise(room: float) -> None:
     history = random_walk(12)
     noise = np.random.default_rng(3).lognormal(0.0, 0.15, history.values.shape)
     found = run(history, Forecasts(history.values, history.values * room * noise))
     assert set(found.in_use[8 * DAY_STEPS :]) == {"headroom"}
-    assert found.decisions[-1].blend.headroom_ratio == pytest.approx(room - 1, rel=0.3)
+    assert found.decisions[-1].blend == Blend(HEADROOM_RATIO)
     versus = versus_headroom(found.capacity, history, 6)
     assert (versus.tau_under_versus_headroom or 0.0) <= 1.05
     assert (versus.theta_under_versus_headroom or 0.0) <= 1.05
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_walk_with_a_handful_of_short_steps_has_plain_headroom_and_nothing_else(seed: int) -> None:
+    """One step more or less is a large ratio there, so that only what is proven may act."""
+    history = random_walk(10, seed)
+    rules = {model.name: rolling_forecasts(model, history, TASK, RARE_FITS) for model in (CONFORMAL, LARGEST_HOUR)}
+    found = run_auto(history, {**rules, "seasonal": of_yesterday(history)}, TASK, FLEET)
+    np.testing.assert_allclose(found.capacity, history.values[0] * (1 + HEADROOM_RATIO))
+
+
+def test_what_was_proven_acts_until_the_odds_for_it_are_reversed() -> None:
+    history = bursts_every_day(12)
+    found = PlayedChoices(history, {"seasonal": of_yesterday(history)}, TASK, FLEET)
+    weights, acting = found.decided.weights[:, 0], found.decided.acting[:, 0]
+    proven = int(np.flatnonzero(acting[:, 0] > 0)[0])
+    assert weights[proven, 0] >= 5 * weights[proven, 1] > weights[proven - 1, 0]
+    assert (found.decided.ratios[:proven, 0] == HEADROOM_RATIO).all()
+    assert (found.decided.ratios[-1] > HEADROOM_RATIO).all()
 
 
 def test_a_breaking_cycle_takes_the_lead_from_the_model_within_a_day() -> None:
@@ -228,7 +247,7 @@ def test_the_bill_stays_after_a_week_while_headroom_leads() -> None:
         for day in (8, 10, 12, 14)
         for history_until, forecasts_until in (_until(history, forecasts, day * DAY_STEPS),)
     }
-    assert len(bills) == 1
+    assert bills == {HEADROOM_RATIO}
 
 
 def test_a_model_that_has_gained_nothing_does_not_act() -> None:
