@@ -166,6 +166,8 @@ class PredictiveSettings:
     decides."""
     timezone: str = "UTC"
     """IANA name: by whose clocks days and weeks repeat."""
+    holidays: tuple[str, ...] = ()
+    """Countries, or their parts, whose public holidays are Sundays to the load, such as `DE` or `DE-BY`."""
     is_timezone_written: bool = field(default=False, compare=False)
     """The default is mentioned."""
     scale_down: ScaleDown | None = None

@@ -33,5 +33,5 @@ def task_for(
         max_over_history=settings.max_over_history,
         history_seconds=settings.history_seconds,
         budget_ratio=settings.budget_ratio,
-        clock=WallClock(settings.timezone),
+        clock=WallClock(settings.timezone, settings.holidays),
     )

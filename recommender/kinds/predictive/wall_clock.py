@@ -1,8 +1,12 @@
-"""Local time of day and day of the week: people come at nine by their clocks, also when these have been changed."""
+"""Local time of day and day of the week: people come at nine by their clocks, also when these have been changed.
+
+With `holidays`, a public holiday is a Sunday: it looks back at earlier Sundays and Saturdays, and no other day looks
+back at it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
@@ -11,9 +15,10 @@ import numpy as np
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
 from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.public_holidays import holiday_dates
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
     from recommender.kinds.predictive.history import LoadHistory
 
 UTC_NAME: Final = "UTC"
@@ -23,6 +28,12 @@ _QUARTERS_A_DAY: Final = int(DAY_SECONDS / _QUARTER_SECONDS)
 _EARLIEST_SECONDS: Final = 0.0
 _LATEST_SECONDS: Final = 4_102_444_800.0
 """The year 2100: times outside of these two have the offset of the nearer one."""
+SUNDAY: Final = 6
+_WEEK: Final = 7
+_THURSDAY: Final = 3
+"""1 January 1970 was a Thursday."""
+_MOST_WEEKS_BACK: Final = 4
+"""Christmas, the day after it and New Year are three weeks in which the same weekdays may be holidays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,13 @@ class WallClock:
 
     timezone: str = UTC_NAME
     """IANA name, such as `Europe/Berlin`."""
+    holidays: tuple[str, ...] = ()
+    """Countries, or their parts, whose public holidays count as Sundays, such as `DE` or `DE-BY`."""
+
+    @property
+    def without_holidays(self) -> WallClock:
+        """Return the same clock, by which a holiday is a day like any other of its weekday."""
+        return replace(self, holidays=())
 
     def offsets_seconds(self, times: FloatArray) -> FloatArray:
         """Return by how much local time is ahead of UTC at each time, in seconds since the Unix epoch."""
@@ -46,27 +64,53 @@ class WallClock:
         """Return the local time of day at each time, in seconds since midnight."""
         return np.asarray((times + self.offsets_seconds(times)) % DAY_SECONDS)
 
+    def days(self, times: FloatArray) -> IntArray:
+        """Return the local day at each time, in days since 1 January 1970."""
+        return np.asarray((times + self.offsets_seconds(times)) // DAY_SECONDS, dtype=np.int64)
+
     def weekdays(self, times: FloatArray) -> IntArray:
-        """Return the local day of the week at each time; Monday is 0."""
-        # 1 January 1970 was a Thursday.
-        days = (times + self.offsets_seconds(times)) // DAY_SECONDS + 3
-        return np.asarray(days % 7, dtype=np.int64)
+        """Return the local day of the week at each time; Monday is 0, and a holiday is a Sunday, 6."""
+        days = self.days(times)
+        return np.where(self.is_holiday(days), SUNDAY, _weekdays(days))
+
+    def is_holiday(self, days: IntArray) -> BoolArray:
+        """Return which of the local days are holidays that are no Sundays anyway."""
+        if not (self.holidays and days.size):
+            return np.zeros(days.shape, dtype=bool)
+        first, last = int(days.min()), int(days.max())
+        return np.asarray(np.isin(days, holiday_dates(self.holidays, first, last)) & (_weekdays(days) != SUNDAY))
 
     def same_time(self, history: LoadHistory, steps: IntArray, days: int) -> IntArray:
         """Return the step so many days earlier at which clocks showed the same; it may lie before the history.
 
-        Where clocks that went forward never showed it, it is as long after the change.
+        Where clocks that went forward never showed it, it is as long after the change. A holiday looks back from the
+        Sunday whose place it takes, and where the day would be a holiday or not be over, it is one a week earlier.
         """
         step_seconds = history.step_seconds
-        times, back = history.times_of(steps), days * DAY_SECONDS
+        times = history.times_of(steps)
+        back = self._days_back(times, days) * DAY_SECONDS
         moved = self.offsets_seconds(times) - self.offsets_seconds(times - back)
         return np.asarray(steps - np.rint((back - moved) / step_seconds), dtype=np.int64)
+
+    def _days_back(self, times: FloatArray, count: int) -> IntArray:
+        """Return how many days before each time the day lies that stands for so many days earlier."""
+        if not (self.holidays and times.size):
+            return np.full(times.shape, count, dtype=np.int64)
+        days = self.days(times)
+        then = days + np.where(self.is_holiday(days), SUNDAY - _weekdays(days), 0) - count
+        for _ in range(_MOST_WEEKS_BACK):
+            then = np.where((then >= days) | self.is_holiday(then), then - _WEEK, then)
+        return np.asarray(days - then, dtype=np.int64)
 
     def moved_steps(self, start_seconds: float, step_seconds: float, count: int) -> IntArray:
         """Return by how many steps clocks have gone forward since the first one, for so many steps; shape (count,)."""
         times = start_seconds + step_seconds * np.arange(count, dtype=np.float64)
         offsets = self.offsets_seconds(times)
         return np.asarray(np.rint((offsets - offsets[:1]) / step_seconds), dtype=np.int64)
+
+
+def _weekdays(days: IntArray) -> IntArray:
+    return np.asarray((days + _THURSDAY) % _WEEK, dtype=np.int64)
 
 
 @bounded_cache(MEBIBYTE)

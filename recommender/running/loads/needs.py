@@ -53,6 +53,7 @@ class LoadNeed:
             settings.max_over_history,
             settings.budget_ratio,
             settings.timezone,
+            settings.holidays,
         )
 
 

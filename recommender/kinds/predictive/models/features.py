@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.kinds.predictive.history import DAY_SECONDS, WEEK_SECONDS
+from recommender.kinds.predictive.holiday_evidence import by_kind_of_day
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
@@ -130,6 +131,11 @@ def in_steps(seconds: float, step_seconds: float) -> int:
 
 def features(history: LoadHistory, first: int, last: int, task: ForecastTask) -> FloatArray:
     """Return the features of origins first … last; shape (series, origins, features), NaN where unknown."""
+    origins = np.arange(first, last + 1, dtype=np.int64)
+    return by_kind_of_day(lambda kind: _features(history, first, last, kind), history, origins, task)
+
+
+def _features(history: LoadHistory, first: int, last: int, task: ForecastTask) -> FloatArray:
     step = history.step_seconds
     around = StepRange(history.values, first, last)
     level = levels(history, first, last)

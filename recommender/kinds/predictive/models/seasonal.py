@@ -14,6 +14,7 @@ import numpy as np
 from recommender.kinds.predictive.calibration import calibrated, in_blocks
 from recommender.kinds.predictive.forecast import Model, no_fit
 from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.kinds.predictive.holiday_evidence import by_kind_of_day
 from recommender.kinds.predictive.models.present import limited, limited_points
 
 if TYPE_CHECKING:
@@ -42,9 +43,8 @@ def _forecast_block(history: LoadHistory, origins: IntArray, task: ForecastTask)
     levels, peaks = _levels(history), _peaks(history, task)
 
     def point(steps: IntArray) -> FloatArray:
-        return limited_points(
-            _points(history, levels, peaks, steps, task), history, steps, task.max_growth, task.lead_seconds
-        )
+        points = by_kind_of_day(lambda kind: _points(history, levels, peaks, steps, kind), history, steps, task)
+        return limited_points(points, history, steps, task.max_growth, task.lead_seconds)
 
     return limited(calibrated(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
 

@@ -11,6 +11,7 @@ from adapter.foundation.documents.shapes import OutOfRangeError
 from adapter.foundation.documents.tree import SequenceNode
 from adapter.foundation.objects.durations import format_duration
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName, PredictiveSettings
+from recommender.kinds.predictive.reading.holiday_codes import HOLIDAYS
 from recommender.kinds.predictive.reading.limits import OVERRIDE, REPLICAS, SCHEDULES
 from recommender.kinds.predictive.reading.load import CONNECTIONS, FOR_EACH, SCALE_DOWN
 from recommender.reading.calendar import TIMEZONE
@@ -63,6 +64,7 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
     if given.has("connections.metric") and given.get("forEach") is not None:
         message = "`connections.metric` cannot be used with `forEach`, since its series do not name their targets"
         yield given.problem("connections.metric", message, "remove it, or write an entry with `targets`")
+    yield from _check_holidays(given)
     schedules = given.at("schedule")
     for node, schedule in zip(
         schedules.items if isinstance(schedules, SequenceNode) else (), given.get("schedule") or (), strict=False
@@ -70,6 +72,14 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
         if most is not None and schedule.min_replicas > most:
             message = f"`schedule` asks for {schedule.min_replicas} replicas, but `maxReplicas` is {most}"
             yield node.problem(message, "lower one, or raise the other")
+
+
+def _check_holidays(given: Given) -> Iterator[DocumentProblem]:
+    """Yield a problem for holidays of a load without days of the week."""
+    season = given.get("season") or _DAY_SECONDS
+    if given.has("holidays") and season != _DAY_SECONDS:
+        message = f"`holidays` has no effect with `season: {format_duration(season)}`, which knows no days of the week"
+        yield given.problem("holidays", message, "remove one of them")
 
 
 def _settings(overshoot_ratio: float = 0.0, **given: Any) -> PredictiveSettings:  # noqa: ANN401 - those of PredictiveSettings
@@ -102,6 +112,7 @@ PREDICTIVE: Final = Section(
         Key("maxOverHistory", number(Bounds(1, 1000)), "Most times the largest load of the history."),
         Key("budget", _PERCENT, "Replica-hours above the load that auto may cost.", into="budget_ratio"),
         Key("timezone", TIMEZONE, "IANA name: by whose clocks days and weeks of the load repeat."),
+        Key("holidays", HOLIDAYS, "Countries or parts of them whose holidays the load may keep, such as DE-BY."),
         Key("scaleDown", SCALE_DOWN, "How capacity goes down."),
         Key("overshoot", _PERCENT, "Added while connections are refused or pods are full.", into="overshoot_ratio"),
         Key("forEach", FOR_EACH, "Makes each series of `load` a target of its own."),

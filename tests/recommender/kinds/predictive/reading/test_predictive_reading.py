@@ -118,6 +118,9 @@ GOOD: Final = {
             ),
         ),
     ),
+    "holidays of a country": ("holidays: DE", PredictiveSettings(holidays=("DE",))),
+    "holidays of Norway, which YAML takes for false": ("holidays: NO", PredictiveSettings(holidays=("NO",))),
+    "holidays of parts": ("holidays: [DE-BY, AT]", PredictiveSettings(holidays=("DE-BY", "AT"))),
     "no headroom": ("headroom: 0%", PredictiveSettings(headroom_ratio=0.0)),
     "overshoot that is off": (
         "{overshoot: 0%, connections: {limit: 1}}",
@@ -269,6 +272,23 @@ BAD: Final = {
             "1: '95%' is not a number: write a number above 0.5 and below 1",
             "2: '2' is not a number: write a number above 1 and up to 1000",
         ],
+    ),
+    "holidays of nowhere": (
+        "holidays: DX",
+        ["1: 'DX' is not a country whose holidays are known: did you mean DE, DJ, DK, DM, DO or DZ?"],
+    ),
+    "holidays of no part": (
+        "holidays:\n- AT\n- DE-BX\n- AT",
+        [
+            "3: 'DE-BX' is not a part of DE whose holidays are known: did you mean DE-BB, DE-BE, DE-BW or DE-BY?",
+            "4: AT is listed twice, first in line 2: remove one of them",
+        ],
+    ),
+    "holidays twice": ("holidays: [AT, AT]", ["1: AT is listed twice, first in line 1: remove one of them"]),
+    "no holidays": ("holidays: []", ["1: `holidays` names no country: write one, such as DE, or remove the key"]),
+    "holidays of a week that is none": (
+        "season: 20h\nholidays: DE",
+        ["2: `holidays` has no effect with `season: 20h`, which knows no days of the week: remove one of them"],
     ),
     "overshoot alone": (
         "overshoot: 20%",
