@@ -48,7 +48,8 @@ def _typed(schema: Schema) -> dict[str, Any]:
     if types == ["string", "number", "boolean"]:
         # In a file, a text without quotes may look like another type.
         return {"type": "string", "maxLength": MOST_CHARACTERS}
-    if types == ["boolean", "string"]:
+    if types == ["boolean", "string"] or not types:
+        # Several types have no structural schema: the reader refuses what is wrong.
         return {"x-kubernetes-preserve-unknown-fields": True}
     if set(types) in ({"string", "integer"}, {"string", "number"}):
         return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
@@ -57,6 +58,9 @@ def _typed(schema: Schema) -> dict[str, Any]:
 
 
 def _types(schema: Schema) -> list[str]:
+    """Return the types of a value; none where alternatives with types of their own are given."""
+    if "anyOf" in schema:
+        return []
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     return [each for each in types if each != "null"]
 

@@ -73,6 +73,10 @@ def test_validation_rules_name_keys_of_the_schema() -> None:
         ({"type": "number", "exclusiveMinimum": 0}, {"type": "number", "minimum": 0, "exclusiveMinimum": True}),
         ({"type": ["string", "null"], "enum": ["a", None]}, {"type": "string", "enum": ["a"]}),
         (
+            {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+            {"x-kubernetes-preserve-unknown-fields": True},
+        ),
+        (
             {"type": "string", "default": "1d", "description": "A day."},
             {"description": "A day. Default: 1d.", "type": "string", "maxLength": 4096},
         ),
