@@ -26,6 +26,7 @@ from tests.recommender.kinds.cluster_size.node_groups.external_grpc.worlds impor
     two_groups,
 )
 from tests.support.grpc_provider import CloudGroup, GrpcProvider, ProviderFaultError, node_bytes, options
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,6 +195,8 @@ def test_a_provider_that_hangs_is_waited_for_once() -> None:
     provider.instead = {"NodeGroups": lambda _: released.wait(60.0) and wire.NodeGroupsResponse()}
     host = PluginHost(settings(provider.start(), 30.0), seconds=0.05)
     assert host.read(NODES).problem == "it has not answered within 0.05 s"
+    # On a busy machine the call may reach the provider only after these 0.05 s.
+    until(lambda: provider.made("NodeGroups"))
     assert "has not ended" in host.read(NODES).problem
     assert provider.made("Refresh", "NodeGroups") == ["Refresh", "NodeGroups"]
     released.set()
