@@ -1,41 +1,54 @@
 # The image of both programs, for the charts in helm/ and for `docker run tidewatch tidewatch-adapter …`. To build it:
 #
-#     docker build -t tidewatch:0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" .
+#     docker build -t tidewatch:0.2.0 --build-arg REVISION="$(git rev-parse HEAD)" .
 #
-# For a reproducible build, name the base image by its digest: --build-arg PYTHON=python:3.11-slim-bookworm@sha256:…
+# `--target adapter` holds tidewatch-adapter alone, without the packages of forecasts; `--target readiness` holds its
+# sidecar alone, without any package. For a reproducible build, name the base image by its digest:
+# --build-arg PYTHON=python:3.11-slim-bookworm@sha256:…
 ARG PYTHON=python:3.11-slim-bookworm
 
-FROM ${PYTHON} AS build
+FROM ${PYTHON} AS wheel
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /build
 # Every package is a wheel, verified by its hash. Only this project is built from source, so no compiler is needed.
-COPY requirements.lock requirements-build.lock ./
+COPY requirements.lock requirements-adapter.lock requirements-build.lock ./
 RUN python -m venv --without-pip /opt/tidewatch \
-    && pip install --no-deps --only-binary :all: --require-hashes -r requirements-build.lock \
-    && pip --python /opt/tidewatch/bin/python install --no-compile --no-deps --only-binary :all: --require-hashes \
-        -r requirements.lock
+    && pip install --no-deps --only-binary :all: --require-hashes -r requirements-build.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY adapter adapter
 COPY recommender recommender
 COPY completions completions
 RUN pip wheel --no-index --no-deps --no-build-isolation --wheel-dir dist . \
     && pip --python /opt/tidewatch/bin/python install --no-compile --no-index --no-deps dist/*.whl
-# The root file system is read-only at run time, so modules that are not compiled here are compiled again at each start.
-# The excluded modules of the package kubernetes (50 MB) are never loaded.
-RUN /opt/tidewatch/bin/python -m compileall -q -x '/kubernetes/(aio|client/(api|models))/' /opt/tidewatch/lib
 
-FROM ${PYTHON}
+# The root file system is read-only at run time, so modules that are not compiled here are compiled again at each start.
+FROM wheel AS readiness-files
+RUN python -m compileall -q /opt/tidewatch/lib
+
+FROM wheel AS adapter-files
+RUN pip --python /opt/tidewatch/bin/python install --no-compile --no-deps --only-binary :all: --require-hashes \
+        -r requirements-adapter.lock
+# The removed and the excluded modules of the package kubernetes are never loaded.
+RUN rm -r /opt/tidewatch/lib/python3.11/site-packages/kubernetes/aio \
+    && python -m compileall -q -x '/kubernetes/client/(api|models)/' /opt/tidewatch/lib
+
+FROM wheel AS all-files
+RUN pip --python /opt/tidewatch/bin/python install --no-compile --no-deps --only-binary :all: --require-hashes \
+        -r requirements.lock
+RUN rm -r /opt/tidewatch/lib/python3.11/site-packages/kubernetes/aio \
+    && python -m compileall -q -x '/kubernetes/client/(api|models)/' /opt/tidewatch/lib
+
+FROM ${PYTHON} AS runtime
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Tidewatch" \
       org.opencontainers.image.description="A Prometheus-native metrics adapter and recommender for Kubernetes" \
       org.opencontainers.image.source="https://github.com/tidewatch/tidewatch" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.version="0.2.0" \
       org.opencontainers.image.revision="${REVISION}"
 # The base image contains Python's library uncompiled. The tools that install packages are no longer needed.
 RUN python -m compileall -q -x '/(idlelib|lib2to3|site-packages|tkinter|turtledemo)/' /usr/local/lib/python3.11 \
     && python -m pip uninstall --quiet --yes --root-user-action ignore setuptools wheel pip
-COPY --from=build /opt/tidewatch /opt/tidewatch
 # One entrypoint, so that users of four other programs only change the image. Their manifests name the program's path as
 # `command` or as the first of `args` (/adapter of prometheus-adapter, /cluster-proportional-autoscaler, /cpvpa of its
 # vertical sibling, /pod_nanny of addon-resizer), or have flags alone: --target and --configmap together are
@@ -77,3 +90,12 @@ EXPOSE 6443 9180 8080 8081 8089 2020
 # No init is needed: as process 1, each program handles its signals and reaps its children.
 ENTRYPOINT ["/tidewatch"]
 CMD ["tidewatch-adapter", "--help"]
+
+FROM runtime AS readiness
+COPY --from=readiness-files /opt/tidewatch /opt/tidewatch
+
+FROM runtime AS adapter
+COPY --from=adapter-files /opt/tidewatch /opt/tidewatch
+
+FROM runtime AS all
+COPY --from=all-files /opt/tidewatch /opt/tidewatch

@@ -13,7 +13,7 @@ jobs ?= 2
 # More than cores: much of the tests' time is waiting for other processes.
 workers ?= 3
 
-.PHONY: help demo test again lint format docs bench e2e lock environment clean
+.PHONY: help demo test again lint format docs bench e2e release lock environment clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -53,6 +53,9 @@ bench: environment ## every figure of the README
 
 e2e: environment ## against a real control plane and Go's own libraries (suite=tests/e2e/oracle/test_oracle.py for a part; thanos=1: with Thanos)
 	@$(with_prometheus) exec $(python) -m tests.e2e --workers $(jobs) $(if $(thanos),--thanos) $(suite)
+
+release: ## wheel, chart, manifests, locks, bill of materials and checksums of this version, into dist/
+	@.ci/release
 
 lock: ## the locks, from pyproject.toml (needs uv)
 	@.ci/lock

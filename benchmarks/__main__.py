@@ -49,6 +49,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "sizes": ("--workloads", "5000"),
     "slow_readers": ("--readers", "300", "--strangers", "1000", "--seconds", "30"),
     "start_cost": ("--starts", "5"),
+    "image_sizes": (),
     "starts": ("--starts", "100"),
     "tenants": (),
 }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from fnmatch import fnmatch
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,10 +44,12 @@ def all_of(name: str) -> list[str]:
     return [rest for found, rest in instructions() if found == name]
 
 
-def final_stage() -> list[tuple[str, str]]:
+def runtime_stage() -> list[tuple[str, str]]:
+    """Return the stage that the images of all targets stand on."""
     found = list(instructions())
-    last = max(index for index, (name, _) in enumerate(found) if name == "FROM")
-    return found[last:]
+    starts = [index for index, (name, _) in enumerate(found) if name == "FROM"]
+    (begin,) = [index for index in starts if found[index][1].endswith(" AS runtime")]
+    return found[begin : min(index for index in starts if index > begin)]
 
 
 def copied() -> list[str]:
@@ -81,7 +86,11 @@ def test_packages_come_by_their_hash_and_as_wheels() -> None:
     commands = [command.strip() for rest in all_of("RUN") for command in rest.split("&&")]
     installs = [command for command in commands if re.match(r"pip (--python \S+ )?(install|wheel) ", command)]
     from_locks = [command for command in installs if "--no-index" not in command]
-    assert len(from_locks) == 2
+    assert [re.findall(r"-r (\S+)", command) for command in from_locks] == [
+        ["requirements-build.lock"],
+        ["requirements-adapter.lock"],
+        ["requirements.lock"],
+    ]
     assert all("--require-hashes" in command and "--only-binary :all:" in command for command in from_locks)
 
 
@@ -90,10 +99,36 @@ def test_the_lock_of_the_build_is_of_what_pyproject_asks_for() -> None:
     assert re.search(r"^hatchling==", (CHECKOUT / "requirements-build.lock").read_text(), flags=re.MULTILINE)
 
 
+def test_the_largest_image_is_the_one_without_a_target() -> None:
+    assert all_of("FROM")[-1] == "runtime AS all"
+
+
+def third_party_imports(folder: Path) -> set[str]:
+    """Return the packages that modules of a folder import when they are loaded or run."""
+    found = set()
+    for path in folder.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module.partition(".")[0])
+    return found - sys.stdlib_module_names - {"adapter", "_typeshed"}
+
+
+def test_the_lock_of_the_adapter_has_what_its_modules_import() -> None:
+    group = PROJECT["dependency-groups"]["adapter"]
+    assert set(group) <= set(PROJECT["project"]["dependencies"])
+    named = {re.split("[<>=]", each)[0] for each in group}
+    distributions = packages_distributions()
+    needed = {distributions[name][0].lower().replace("_", "-") for name in third_party_imports(CHECKOUT / "adapter")}
+    assert needed == named
+
+
 def test_it_runs_as_the_user_of_the_chart_and_not_as_root() -> None:
     values = yaml.safe_load((CHECKOUT / "helm" / "tidewatch" / "values.yaml").read_text())
     user = values["runAsUser"]
-    assert [rest for name, rest in final_stage() if name == "USER"] == [f"{user}:{user}"]
+    assert [rest for name, rest in runtime_stage() if name == "USER"] == [f"{user}:{user}"]
     assert user > 0
 
 
@@ -121,9 +156,13 @@ def test_the_label_is_of_the_project_s_version() -> None:
     assert labels["org.opencontainers.image.source"] in PROJECT["project"]["urls"]["Documentation"]
 
 
-@pytest.mark.parametrize("stage", all_of("FROM"))
-def test_each_stage_stands_on_the_one_base_that_can_be_given(stage: str) -> None:
-    assert stage.split(maxsplit=1)[0] == "${PYTHON}"
+def test_each_stage_stands_on_the_one_base_that_can_be_given() -> None:
+    known = {"${PYTHON}"}
+    for stage in all_of("FROM"):
+        base, _, name = stage.split()
+        assert base in known
+        known.add(name)
+    assert known >= {"readiness", "adapter", "all"}
     (base,) = [rest.removeprefix("PYTHON=") for rest in all_of("ARG") if rest.startswith("PYTHON=")]
     assert re.fullmatch(r"python:3\.11-slim-bookworm", base)
     assert PROJECT["project"]["requires-python"] == ">=3.11"

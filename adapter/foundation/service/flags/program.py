@@ -51,7 +51,7 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
         print(f"{program.name} {program.version}")  # noqa: T201 - likewise
     elif name in program.commands:
         collect_rarely()
-        command = program.load(name)
+        command = _loaded(program, name)
         for variable in _variables_of_others(program, command.flags, environment):
             del environment[variable]
         command.run(rest)
@@ -59,6 +59,22 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
         meant = nearest(name, program.commands)
         hint = f"did you mean {meant}?" if meant else f"see {program.name} --help"
         exit_for_usage(program.name, f"there is no command {name!r}: {hint}")
+
+
+def _loaded(program: Program, name: str) -> ProgramCommand:
+    """Return a command. Ends with status 2 if this installation lacks a package that it needs.
+
+    Images and environments of one part of Tidewatch hold the packages of that part alone.
+    """
+    try:
+        return program.load(name)
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        exit_for_usage(
+            program.name,
+            f"{name} needs the Python package {package}, which this installation does not have: "
+            "use the image with all parts, or run pip install tidewatch",
+        )
 
 
 def usage(program: Program) -> str:
