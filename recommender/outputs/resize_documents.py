@@ -48,10 +48,12 @@ def _resized_container(
     resources = container.get("resources") or {}
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
     for size in sizes:
+        limit = _amount(size.resource, limits.get(size.resource))
         present = _amount(size.resource, requests.get(size.resource))
+        # A pod whose template states a limit alone requests as much: the API server fills it in.
+        present = limit if present is None else present
         if not is_worth_a_write(present, size.amount, resizing):
             continue
-        limit = _amount(size.resource, limits.get(size.resource))
         requests[size.resource] = _quantity(size.resource, size.amount)
         if limit is not None:
             scaled = math.ceil(limit * size.amount / present) if present else limit

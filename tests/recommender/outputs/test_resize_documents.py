@@ -44,13 +44,16 @@ def container(requests: dict[str, str] | None = None, limits: dict[str, str] | N
             container(None, {"memory": "32Mi"}), RequestedSize("app", "memory", 64 * MIB),
             {"memory": "64Mi"}, {"memory": "64Mi"},
         ),
+        # The API server requests what a limit alone states, so that the pod is Guaranteed.
+        (container(None, {"cpu": "2"}), RequestedSize("app", "cpu", 250), {"cpu": "250m"}, {"cpu": "250m"}),
+        (container(None, {"cpu": "1"}), RequestedSize("app", "cpu", 1050), None, {"cpu": "1"}),
         (container({"cpu": "1"}), RequestedSize("other", "cpu", 250), {"cpu": "1"}, None),
         (container({"cpu": "1"}), RequestedSize("app", "cpu", 1100), {"cpu": "1"}, None),
         (container({"cpu": "1"}), RequestedSize("app", "cpu", 1101), {"cpu": "1101m"}, None),
     ],
     ids=[
         "lower", "limit in proportion", "guaranteed", "rounded up", "no request", "limit alone",
-        "another container", "at the threshold", "above the threshold",
+        "guaranteed by a limit alone", "limit alone at the threshold", "another container", "at the threshold", "above the threshold",
     ],
 )  # fmt: skip
 def test_limits_stay_in_proportion(
