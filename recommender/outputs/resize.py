@@ -11,7 +11,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adapter.foundation.cluster.facts.objects import FactError
-from adapter.foundation.cluster.facts.scale_targets import scaled_object_of
 from adapter.foundation.objects.quantities import QuantityError
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
@@ -19,6 +18,7 @@ from recommender.decisions.pauses import ANNOTATION, read_pause
 from recommender.decisions.policy_settings import Direction
 from recommender.outputs.resize_documents import (
     controlled,
+    is_rolling_out,
     is_running,
     labels_of_selector,
     manager_of_resources,
@@ -170,7 +170,7 @@ def _resized_template(workload: dict[str, Any], resizing: Resizing, path: str) -
     template = spec["template"]
     before = template["spec"]["containers"]
     after = resized(before, resizing)
-    if after == before or scaled_object_of(workload).rollout:
+    if after == before or is_rolling_out(workload):
         # A rollout that is under way ends first.
         return {}
     manager = manager_of_resources(workload, resizing.managers)

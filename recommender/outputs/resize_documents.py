@@ -7,6 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from adapter.foundation.cluster.facts.scale_targets import scaled_object_of
 from adapter.foundation.objects.quantities import Format, parse_quantity, quantity_text
 
 if TYPE_CHECKING:
@@ -119,6 +120,22 @@ def is_running(pod: Mapping[str, Any]) -> bool:
     """Return whether a pod has neither ended nor is being deleted."""
     has_ended = (pod.get("status") or {}).get("phase") in _ENDED
     return not has_ended and not (pod.get("metadata") or {}).get("deletionTimestamp")
+
+
+def is_rolling_out(workload: Mapping[str, Any]) -> bool:
+    """Return whether a new version of a workload's pods is being rolled out. Raises FactError.
+
+    A DaemonSet states no number of replicas, and counts its pods under names of its own.
+    """
+    if workload.get("kind") != "DaemonSet":
+        return scaled_object_of(workload).rollout
+    status = workload.get("status") or {}
+    if (status.get("observedGeneration") or 0) < ((workload.get("metadata") or {}).get("generation") or 0):
+        return True
+    strategy = ((workload.get("spec") or {}).get("updateStrategy") or {}).get("type")
+    # Its pods are replaced only when somebody deletes them.
+    updated, wanted = status.get("updatedNumberScheduled") or 0, status.get("desiredNumberScheduled") or 0
+    return bool(strategy != "OnDelete" and updated < wanted)
 
 
 def labels_of_selector(workload: Mapping[str, Any]) -> str:

@@ -1,0 +1,94 @@
+"""The output resize against an API server of which only the answers matter."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.sources.kubernetes.errors import (
+    NotFoundError,
+    StatusError,
+)
+from adapter.foundation.sources.kubernetes.writing import Fence, Reply
+from recommender.decisions.record import TargetReference
+from recommender.outputs.resize import ResizeAttempt
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import ScaleOutcome, SendingTerms
+from recommender.outputs.wishes import RequestedSize, Resizing, Wish
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+APPS = "/apis/apps/v1/namespaces/shop"
+PODS = "/api/v1/namespaces/shop/pods"
+HALF = RequestedSize("app", "cpu", 500)
+
+
+@dataclass
+class Server:
+    """Has objects by path, and notes what is written."""
+
+    objects: dict[str, Any]
+    refusals: dict[str, StatusError] = field(default_factory=dict)
+    written: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:  # noqa: ARG002 - as the protocol has it
+        if path not in self.objects:
+            raise NotFoundError(f"GET {path}: not found", 404)
+        return Reply(copy.deepcopy(self.objects[path]))
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:  # noqa: ARG002 - as the protocol has it
+        if path in self.refusals:
+            raise self.refusals[path]
+        self.written[path] = dict(document)
+        return dict(document)
+
+
+def pod(name: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a container
+    container = {"name": "app", "resources": {"requests": {"cpu": "1"}}} | changes
+    return {
+        "metadata": {"name": name, "ownerReferences": [{"controller": True, "uid": "w"}]},
+        "spec": {"containers": [container]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def server(kind: str = "StatefulSet", *pods: dict[str, Any], in_place: bool = True, **workload: Any) -> Server:  # noqa: ANN401 - parts of the object
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": {"spec": pod("t")["spec"]}}
+    document = {"kind": kind, "metadata": {"name": "web", "uid": "w", "generation": 1}, "spec": spec} | workload
+    resources = [{"name": "pods"}, *([{"name": "pods/resize"}] if in_place else [])]
+    return Server(
+        {f"{APPS}/{kind.lower()}s/web": document, PODS: {"items": list(pods)}, "/api/v1": {"resources": resources}}
+    )
+
+
+def resize(at: Server, kind: str = "StatefulSet", *sizes: RequestedSize) -> ScaleOutcome:
+    resizing = Resizing(sizes or (HALF,), 0.1, in_place=True, up=True, down=True, managers=())
+    wish = Wish("sizes", TargetReference("apps/v1", kind, "shop", "web"), 0, 60.0, "why", resizing=resizing)
+    attempt = ResizeAttempt(at, at, lambda group, name: find_resource(BUILT_IN, group, name), lambda: 0.0)  # type: ignore[arg-type]
+    return attempt(wish, SendingTerms(lambda: None, lambda: True, Fence(5.0, lambda _: True)))
+
+
+@pytest.mark.parametrize(
+    ("status", "strategy", "expected"),
+    [
+        ({"observedGeneration": 1, "updatedNumberScheduled": 3}, "RollingUpdate", ScaleResult.OK),
+        ({"observedGeneration": 1, "updatedNumberScheduled": 2}, "RollingUpdate", ScaleResult.UNCHANGED),
+        ({"observedGeneration": 1}, "RollingUpdate", ScaleResult.UNCHANGED),
+        ({"observedGeneration": 1}, "OnDelete", ScaleResult.OK),
+        ({"updatedNumberScheduled": 3}, "RollingUpdate", ScaleResult.UNCHANGED),
+    ],
+    ids=["rolled out", "under way", "just begun", "on delete", "not seen yet"],
+)
+def test_the_template_of_a_daemon_set_is_written_between_rollouts(
+    status: dict[str, int], strategy: str, expected: ScaleResult
+) -> None:
+    at = server("DaemonSet", in_place=False, status={"desiredNumberScheduled": 3} | status)
+    at.objects[f"{APPS}/daemonsets/web"]["spec"]["updateStrategy"] = {"type": strategy}
+    outcome = resize(at, "DaemonSet")
+    assert outcome.result is expected, outcome.message
+    assert bool(at.written) == (expected is ScaleResult.OK)
