@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 MOST_PODS: Final = 50
 """Resized in one attempt; the others follow with the next."""
+_REFUSALS: Final = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.FORBIDDEN})
+"""A LimitRange and a ResourceQuota forbid; what is wrong in itself cannot be processed."""
 _AUTOSCALERS: Final = "/apis/autoscaling.k8s.io/v1/namespaces/{}/verticalpodautoscalers"
 
 
@@ -156,7 +158,7 @@ class ResizeAttempt:
                 # The pod has gone meanwhile.
                 continue
             except StatusError as error:
-                if error.code == HTTPStatus.UNPROCESSABLE_ENTITY:
+                if error.code in _REFUSALS:
                     refusals.append(str(error))
                 else:
                     problem = error

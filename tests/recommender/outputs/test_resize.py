@@ -10,7 +10,10 @@ import pytest
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.kubernetes.errors import (
+    ConflictError,
+    ForbiddenError,
     NotFoundError,
+    ServerError,
     StatusError,
 )
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
@@ -92,3 +95,21 @@ def test_the_template_of_a_daemon_set_is_written_between_rollouts(
     outcome = resize(at, "DaemonSet")
     assert outcome.result is expected, outcome.message
     assert bool(at.written) == (expected is ScaleResult.OK)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ForbiddenError('pods "a" is forbidden: maximum cpu usage per Container is 400m', 403), ScaleResult.REFUSED),
+        (StatusError("Pod QOS Class may not change", 422), ScaleResult.REFUSED),
+        (ConflictError("the object has been modified", 409), ScaleResult.CONFLICT),
+        (ServerError("etcd has no leader", 500), ScaleResult.ERROR),
+    ],
+    ids=["LimitRange", "class of service", "conflict", "server"],
+)
+def test_what_becomes_of_a_pod_harms_no_other(error: StatusError, expected: ScaleResult) -> None:
+    at = server("StatefulSet", pod("a"), pod("b"))
+    at.refusals[f"{PODS}/a/resize"] = error
+    outcome = resize(at)
+    assert (outcome.result, outcome.message) == (expected, str(error))
+    assert at.written.keys() == {f"{PODS}/b/resize"}

@@ -53,7 +53,8 @@ def container(requests: dict[str, str] | None = None, limits: dict[str, str] | N
     ],
     ids=[
         "lower", "limit in proportion", "guaranteed", "rounded up", "no request", "limit alone",
-        "guaranteed by a limit alone", "limit alone at the threshold", "another container", "at the threshold", "above the threshold",
+        "guaranteed by a limit alone", "limit alone at the threshold", "another container", "at the threshold",
+        "above the threshold",
     ],
 )  # fmt: skip
 def test_limits_stay_in_proportion(
