@@ -23,6 +23,7 @@ from recommender.outputs.resize_documents import (
     labels_of_selector,
     manager_of_resources,
     resized,
+    resized_pods,
     vertical_autoscaler_of,
 )
 from recommender.outputs.results import ScaleResult
@@ -132,15 +133,13 @@ class ResizeAttempt:
         if wish.target.kind == "Deployment":
             path = f"/apis/apps/v1/namespaces/{namespace}/replicasets"
             owners = frozenset(uid_of(each) for each in controlled(self._items(path, selector), owners))
-        documents: dict[str, dict[str, Any]] = {}
-        for pod in controlled(self._items(f"/api/v1/namespaces/{namespace}/pods", selector), owners):
-            before = pod["spec"]["containers"]
-            after = resized(before, resizing)
-            if is_running(pod) and after != before and len(documents) < MOST_PODS:
-                path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/resize"
-                document = {**pod, "spec": {**pod["spec"], "containers": after}}
-                documents[path] = {"apiVersion": "v1", "kind": "Pod", **document}
-        return documents
+        pods = filter(is_running, controlled(self._items(f"/api/v1/namespaces/{namespace}/pods", selector), owners))
+        return {
+            f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/resize": {
+                "apiVersion": "v1", "kind": "Pod", **pod
+            }
+            for pod in resized_pods(list(pods), resizing)[:MOST_PODS]
+        }  # fmt: skip
 
     def _items(self, path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
         return list(self._reader.get(path, query, seconds=READ_SECONDS).document.get("items") or ())

@@ -138,6 +138,46 @@ def is_rolling_out(workload: Mapping[str, Any]) -> bool:
     return bool(strategy != "OnDelete" and updated < wanted)
 
 
+def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing) -> list[dict[str, Any]]:
+    """Return those of a workload's running pods that change, with their new containers. Raises QuantityError.
+
+    A container may be restarted by its resizing (`resizePolicy`). Of such pods only those are returned that are not
+    ready anyway; or one of them, while all pods of the workload are ready and none is being resized.
+    """
+    after = [(pod, resized(pod["spec"]["containers"], resizing)) for pod in pods]
+    changed = [(pod, containers) for pod, containers in after if containers != pod["spec"]["containers"]]
+    if any(_restarts(pod["spec"]["containers"], containers) for pod, containers in changed):
+        broken = [each for each in changed if not _has_condition(each[0], "Ready")]
+        changed = broken or (changed[:1] if all(map(_is_settled, pods)) else [])
+    return [{**pod, "spec": {**pod["spec"], "containers": containers}} for pod, containers in changed]
+
+
+def _restarts(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a container restarts where its resources change so."""
+    return any(
+        policy.get("restartPolicy") == "RestartContainer"
+        and any(
+            (old.get("resources") or {}).get(part, {}).get(policy.get("resourceName"))
+            != (new.get("resources") or {}).get(part, {}).get(policy.get("resourceName"))
+            for part in ("requests", "limits")
+        )
+        for old, new in zip(before, after, strict=True)
+        for policy in old.get("resizePolicy") or ()
+    )
+
+
+def _is_settled(pod: Mapping[str, Any]) -> bool:
+    """Return whether a pod is ready, and the kubelet is done with its last change."""
+    generation = (pod.get("metadata") or {}).get("generation") or 0
+    has_seen_it = (pod.get("status") or {}).get("observedGeneration", generation) >= generation
+    return has_seen_it and _has_condition(pod, "Ready") and not _has_condition(pod, "PodResizeInProgress")
+
+
+def _has_condition(pod: Mapping[str, Any], name: str) -> bool:
+    found = (pod.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == name and each.get("status") == "True" for each in found)
+
+
 def labels_of_selector(workload: Mapping[str, Any]) -> str:
     """Return the labels that the pods of a workload have, as a selector; its expressions are left out."""
     selector = (workload.get("spec") or {}).get("selector") or {}

@@ -72,7 +72,7 @@ def server(kind: str = "StatefulSet", *pods: dict[str, Any], in_place: bool = Tr
 def resize(at: Server, kind: str = "StatefulSet", *sizes: RequestedSize) -> ScaleOutcome:
     resizing = Resizing(sizes or (HALF,), 0.1, in_place=True, up=True, down=True, managers=())
     wish = Wish("sizes", TargetReference("apps/v1", kind, "shop", "web"), 0, 60.0, "why", resizing=resizing)
-    attempt = ResizeAttempt(at, at, lambda group, name: find_resource(BUILT_IN, group, name), lambda: 0.0)  # type: ignore[arg-type]
+    attempt = ResizeAttempt(at, at, lambda group, name: find_resource(BUILT_IN, group, name), lambda: 0.0)
     return attempt(wish, SendingTerms(lambda: None, lambda: True, Fence(5.0, lambda _: True)))
 
 
@@ -113,3 +113,40 @@ def test_what_becomes_of_a_pod_harms_no_other(error: StatusError, expected: Scal
     outcome = resize(at)
     assert (outcome.result, outcome.message) == (expected, str(error))
     assert at.written.keys() == {f"{PODS}/b/resize"}
+
+
+RESTARTS = {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}
+ELSEWHERE = {"resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]}
+
+
+def with_conditions(document: dict[str, Any], *true: str, **metadata: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of metadata
+    document["metadata"] |= metadata
+    status = document["status"] | {"conditions": [{"type": name, "status": "True"} for name in true]}
+    return document | {"status": status | ({"observedGeneration": 1} if metadata else {})}
+
+
+@pytest.mark.parametrize(
+    ("pods", "written"),
+    [
+        ((pod("a", **RESTARTS), pod("b", **RESTARTS)), {"a"}),
+        ((pod("a"), pod("b")), {"a", "b"}),
+        ((pod("a", **ELSEWHERE), pod("b", **ELSEWHERE)), {"a", "b"}),
+        ((with_conditions(pod("a", **RESTARTS)), pod("b", **RESTARTS)), {"a"}),
+        ((pod("a", **RESTARTS), with_conditions(pod("b", **RESTARTS, resources={"requests": {"cpu": "500m"}}))), set()),
+        ((pod("a", **RESTARTS), with_conditions(pod("b", **RESTARTS), "Ready", "PodResizeInProgress")), set()),
+        ((pod("a", **RESTARTS), with_conditions(pod("b", **RESTARTS), "Ready", generation=2)), set()),
+        ((pod("a", **RESTARTS), with_conditions(pod("b", **RESTARTS), "Ready", generation=1)), {"a"}),
+        ((pod("a", **RESTARTS), with_conditions(pod("b", **RESTARTS), "Ready", "PodResizePending")), {"a"}),
+    ],
+    ids=[
+        "one at a time", "no policy", "policy of another resource", "not ready anyway", "the former one is not ready",
+        "the former one is being resized", "the kubelet has not seen it", "the kubelet has seen it", "deferred",
+    ],
+)  # fmt: skip
+def test_containers_that_restart_when_resized_do_so_in_one_pod_at_a_time(
+    pods: tuple[dict[str, Any], ...], written: set[str]
+) -> None:
+    at = server("StatefulSet", *copy.deepcopy(pods))
+    outcome = resize(at)
+    assert outcome.result is (ScaleResult.OK if written else ScaleResult.UNCHANGED), outcome.message
+    assert at.written.keys() == {f"{PODS}/{name}/resize" for name in written}
