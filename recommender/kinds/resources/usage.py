@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MOST_CORES: Final = CPU_SCALE.maximum
 """No machine has more: such a rate is a counter that jumped."""
+MOST_BYTES: Final = 1e15
+"""No machine has more memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.foundation.sources.prometheus.clusters import CLUSTER_LABELS
-from recommender.kinds.resources.usage import MemoryPeaks
+from recommender.kinds.resources.usage import MOST_BYTES, MOST_CORES, MemoryPeaks
 from recommender.kinds.resources.workloads import (
     CPU,
     MEMORY,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from recommender.running.usage.usage_window import SizeWindow
 
 _CONTAINER: Final = ("namespace", "pod", "container")
+_MOST: Final = {CPU: MOST_CORES, MEMORY: MOST_BYTES}
 
 
 class SeveralClustersError(Exception):
@@ -196,7 +197,8 @@ def _amounts(found: Iterable[Element]) -> dict[str, dict[PodContainer, float]]:
     amounts: dict[str, dict[PodContainer, float]] = {}
     for each in found:
         namespace, pod, container, resource = each.labels
-        if each.value >= 0:
+        # What no machine has, somebody has made up. A comparison with NaN is false.
+        if 0 <= each.value <= _MOST.get(resource, 0.0):
             amounts.setdefault(resource, {})[PodContainer(namespace, pod, container)] = each.value
     # Some containers have requests, so that a resource without any is one that nobody asks for.
     return {resource: amounts.get(resource, {}) for resource in RESOURCES} if amounts else {}

@@ -17,7 +17,7 @@ import numpy as np
 from recommender.kinds.resources.bounds import memory_after_oom
 from recommender.kinds.resources.histograms import CPU_SCALE, DAY_SECONDS, HALF_LIFE_SECONDS, UsageHistograms
 from recommender.kinds.resources.sizing import MEBIBYTE, size_records
-from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, MemoryPeaks
+from recommender.kinds.resources.usage import MOST_BYTES, CollectedCpu, ContainerRows, MemoryPeaks
 from recommender.kinds.resources.workloads import MEMORY, ClusterFacts, PodContainer
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recommender.kinds.resources.histograms import FloatArray
     from recommender.kinds.resources.size_record import SizeRecord
     from recommender.kinds.resources.sizing import SizingOptions
-    from recommender.kinds.resources.workloads import WorkloadContainer
+    from recommender.kinds.resources.workloads import SizedWorkload, WorkloadContainer
 
 MOST_CONTAINERS: Final = 10_000
 MOST_PODS: Final = 200_000
@@ -36,8 +36,6 @@ SAME_KILL_SECONDS: Final = 900.0
 GONE_SECONDS: Final = 900.0
 """A container without samples for so long, in a workload that has some, is no part of it any more."""
 _ROWS_AT_ONCE: Final = 500
-_MOST_BYTES: Final = 1e15
-"""No machine has more memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +81,8 @@ class UsageBook:
     """Containers for which there was no room in the newest part."""
     running: frozenset[PodContainer] = frozenset()
     facts: ClusterFacts = field(default_factory=ClusterFacts)
+    memory_seen: dict[SizedWorkload, float] = field(default_factory=dict)
+    """The last moment at which memory of each workload was measured, in Unix seconds; since the start alone."""
 
     @classmethod
     def empty(cls, days: int) -> UsageBook:
@@ -100,7 +100,17 @@ class UsageBook:
         names = self._with_room(part.cpu.rows)
         self._add_cpu(part, names)
         self._add_memory(part)
-        self.covered, self.running, self.facts = part.end, part.running, part.facts
+        self.covered = part.end
+        self.note_present(part)
+
+    def note_present(self, part: UsagePart) -> None:
+        """Take note of what there is at the end of a part, whose usage may be known already."""
+        self.running, self.facts = part.running, part.facts
+        rows = part.cpu.rows
+        measured = {rows.names[rows.places[pod]].workload for pod in part.running}
+        kept = {name.workload for name in self.cpu.rows.names}
+        self.memory_seen = {workload: at for workload, at in self.memory_seen.items() if workload in kept}
+        self.memory_seen |= dict.fromkeys(measured, part.end)
 
     def sizes(self, options: SizingOptions) -> Iterator[SizeRecord]:
         """Yield the sizes of all containers that are still part of their workloads."""
@@ -121,11 +131,16 @@ class UsageBook:
         if chosen:
             yield from self._sizes_of(chosen, options)
 
-    def last_samples(self) -> dict[object, float]:
-        """Return the time of the newest sample of each workload, in Unix seconds."""
-        found: dict[object, float] = {}
+    def last_samples(self) -> dict[SizedWorkload, float]:
+        """Return up to when both CPU and memory of each workload are known, in Unix seconds.
+
+        A workload that lacks one of them is left out.
+        """
+        found: dict[SizedWorkload, float] = {}
         for name, last in zip(self.cpu.rows.names, self.cpu.last, strict=True):
-            found[name.workload] = max(found.get(name.workload, -math.inf), float(last))
+            both = min(float(last), self.memory_seen.get(name.workload, -math.inf))
+            if both > -math.inf:
+                found[name.workload] = max(found.get(name.workload, both), both)
         return found
 
     def _sizes_of(self, chosen: list[int], options: SizingOptions) -> Iterator[SizeRecord]:
@@ -213,7 +228,7 @@ class UsageBook:
     def _add_memory(self, part: UsagePart) -> None:
         places, requests = self.cpu.rows.places, part.facts.requests.get(MEMORY, {})
         for pod, peak in part.peaks.items():
-            if pod in places and 0 < peak < _MOST_BYTES:
+            if pod in places and 0 < peak < MOST_BYTES:
                 self._raise_peak(pod, peak)
         for pod in part.kills:
             if pod in places:

@@ -17,6 +17,7 @@ from recommender.kinds.resources.workload_usage import WorkloadUsage
 from recommender.running.usage.cluster_history import SeveralClustersError
 from recommender.running.usage.usage_book import MOST_CONTAINERS, UsageBook
 from recommender.running.usage.usage_parts import OwnersUnknownError, read_part, reader_of
+from recommender.running.usage.usage_queries import CPU_METRIC, MEMORY_METRIC
 from recommender.running.usage.usage_window import SizeWindow
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _SCRAPE_SECONDS: Final = 30.0
 _RESOLUTION_SECONDS: Final = 3600.0
 _RETRY_SECONDS: Final = 60.0
 _SAVE_SECONDS: Final = 1800.0
+
+_NAMES: Final = f"{CPU_METRIC} or {MEMORY_METRIC} has no samples of it, or fromUsage finds none"
 
 UsageInputs = dict["TargetReference", "Observed[object] | Unknown"]
 
@@ -115,7 +118,8 @@ class UsageKeeper:
                 # Of stored usage, nobody knows who owns it now and what it requests.
                 resolution = self._resolution(client, kept, until)
                 newest = read_part(client, need, until - PERIOD_SECONDS, until, resolution, is_recent=True)
-                kept.book.running, kept.book.facts, kept.knows_facts = newest.running, newest.facts, True
+                kept.book.note_present(newest)
+                kept.knows_facts = True
         except (PrometheusError, SeveralClustersError, OwnersUnknownError) as error:
             self._failed(need, str(error))
             return
@@ -192,9 +196,11 @@ class UsageKeeper:
         }
         for workload, records in by_workload.items():
             target = need.target_of(workload)
-            if target is not None:
+            if target is not None and workload in last:
                 value = WorkloadUsage(tuple(records), book.facts.autoscalers.get(workload))
                 found[target] = Observed(value, last[workload])
+            elif target is not None:
+                found[target] = Unknown(f"CPU or memory of {target} is not measured: {_NAMES}")
         if book.left_out:
             reason = f"usage of {book.left_out} containers is left out: at most {MOST_CONTAINERS} are kept"
             self._states.failed(f"{need.name}/room", reason, level=logging.WARNING, recommendation=need.name)

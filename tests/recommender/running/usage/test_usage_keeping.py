@@ -225,6 +225,59 @@ def test_targets_without_new_samples_keep_their_time(kept: UsageKeeper) -> None:
     assert all(usage.time <= END + 300 for usage in found.values() if isinstance(usage, Observed))
 
 
+def test_a_workload_whose_cpu_or_memory_is_not_measured_has_no_time(
+    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
+) -> None:
+    found = Exposition()
+    pods = [
+        SizedPod("shop", f"{name}-1-a", ("ReplicaSet", f"{name}-1"), flat(0.3), flat(1e9), seconds=DAY)
+        for name in ("web", "api", "both")
+    ]
+    for pod in pods:
+        found.add_pod(pod)
+        found.add_replica_set("shop", pod.owner[1], pod.owner[1].removesuffix("-1"))
+    # Of one there is no CPU at all, and of the other memory has ended an hour ago.
+    lines = [
+        line
+        for line in found.text().splitlines()
+        if not (line.startswith("container_cpu") and 'pod="web' in line)
+        and not (line.startswith(MEMORY) and 'pod="api' in line and int(line.split()[-1]) > END - 3600)
+    ]
+    both = TargetReference("apps/v1", "Deployment", "shop", "both")
+    with PrometheusClient(PrometheusSettings(start_prometheus(history="\n".join([*lines, ""])).url)) as client:
+        kept = keeper(client, tmp_path)
+        kept.wall = lambda: NOW - DAY / 2
+        kept.read(EACH)
+        kept.wall = lambda: NOW
+        kept.read(EACH)
+    usage = kept.inputs()["sizes"]
+    assert not isinstance(usage, Unknown)
+    assert isinstance(usage[WEB], Unknown)
+    times = {target: each.time for target, each in usage.items() if isinstance(each, Observed)}
+    assert times == {API: END - DAY / 2, both: END}
+
+
+def test_requests_that_nobody_can_have_do_not_count(
+    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
+) -> None:
+    found = Exposition()
+    for number, requests in enumerate(({"cpu": math.inf, "memory": 1e18}, {"cpu": 1.0, "memory": 512.0 * MIB})):
+        pod = SizedPod(
+            "shop", f"web-1-{number}", ("ReplicaSet", "web-1"), flat(0.2), flat(3e8),
+            requests=requests, seconds=DAY, killed_at=1800,
+        )  # fmt: skip
+        found.add_pod(pod)
+    found.add_replica_set("shop", "web-1", "web")
+    with PrometheusClient(PrometheusSettings(start_prometheus(history=found.text()).url)) as client:
+        kept = keeper(client, tmp_path)
+        kept.read(EACH)
+    record = sizes(kept)[WEB]
+    assert record.cpu is not None
+    assert record.memory is not None
+    assert (record.cpu.request, record.memory.request) == (1000, 512 * MIB)
+    assert record.memory.target < 2**30
+
+
 def test_usage_without_owners_is_asked_for_again(
     start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
 ) -> None:
