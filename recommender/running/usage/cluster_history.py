@@ -87,6 +87,11 @@ class ClusterReader:
                         f"names: choose one, such as {choice}"
                     )
 
+    def has_usage(self) -> bool:
+        """Return whether any container uses memory at the end."""
+        now = self.memory_query or usage_queries.memory_usage(self.where)
+        return bool(self._now(f"count({now})", ()))
+
     def resolution(self) -> usage_queries.Resolution:
         """Return how finely CPU can be asked for."""
         found = self._now(usage_queries.scrapes_in_an_hour(self.where), ())

@@ -16,7 +16,7 @@ from recommender.kinds.resources.sizing import SizingOptions
 from recommender.kinds.resources.workload_usage import WorkloadUsage
 from recommender.running.usage.cluster_history import SeveralClustersError
 from recommender.running.usage.usage_book import MOST_CONTAINERS, UsageBook
-from recommender.running.usage.usage_parts import OwnersUnknownError, read_part, reader_of
+from recommender.running.usage.usage_parts import NoUsageError, OwnersUnknownError, read_part, reader_of, refuse_nothing
 from recommender.running.usage.usage_queries import CPU_METRIC, MEMORY_METRIC
 from recommender.running.usage.usage_window import SizeWindow
 
@@ -92,7 +92,9 @@ class UsageKeeper:
         kept = self._kept.get(need.name)
         if kept is None or kept.need != need:
             return True
-        return self._until() > kept.book.covered and self.wall() >= self._retry_at.get(need.name, 0.0)
+        # More than the wait is left only if the clock has been set back since.
+        left = self._retry_at.get(need.name, 0.0) - self.wall()
+        return self._until() > kept.book.covered and not 0.0 < left <= _RETRY_SECONDS
 
     def keep(self, needs: tuple[UsageNeed, ...]) -> None:
         """Forget all others."""
@@ -108,8 +110,11 @@ class UsageKeeper:
         if client is None:
             self._failed(need, "there is no Prometheus that can be asked")
             return
+        parts = tuple(parts_of(kept.book.covered, until, need.settings.from_usage.history_seconds))
         try:
-            for start, end in parts_of(kept.book.covered, until, need.settings.from_usage.history_seconds):
+            if parts:
+                refuse_nothing(client, need, until)
+            for start, end in parts:
                 if not goes_on():
                     return
                 self._show_progress(need, end, until)
@@ -120,7 +125,7 @@ class UsageKeeper:
                 newest = read_part(client, need, until - PERIOD_SECONDS, until, resolution, is_recent=True)
                 kept.book.note_present(newest)
                 kept.knows_facts = True
-        except (PrometheusError, SeveralClustersError, OwnersUnknownError) as error:
+        except (PrometheusError, SeveralClustersError, OwnersUnknownError, NoUsageError) as error:
             self._failed(need, str(error))
             return
         self._states.recovered(need.name, "usage is read again")

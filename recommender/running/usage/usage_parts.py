@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.resources.usage import ContainerRows
 from recommender.running.usage.cluster_history import ClusterReader
 from recommender.running.usage.container_usage import read_cpu, workload_containers
@@ -29,6 +30,22 @@ _CHOICE: Final = "prometheus: {{matchers: '{}'}}"
 
 class OwnersUnknownError(Exception):
     """Containers used something, and nobody knows whose pods they are. The message names the metric that is missing."""
+
+
+class NoUsageError(Exception):
+    """No container uses anything at a moment, as that of a clock that is ahead, or while nothing is scraped."""
+
+
+def refuse_nothing(client: PrometheusClient, need: UsageNeed, at: float) -> None:
+    """Raise NoUsageError if nothing is known of a moment, or PrometheusError.
+
+    Then what lies before it may be missing as well, and perhaps comes later.
+    """
+    if not reader_of(client, need, SizeWindow(at, 0.0)).has_usage():
+        where = f"of namespaces {', '.join(need.namespaces)} " if need.namespaces else ""
+        raise NoUsageError(
+            f"no container {where}uses memory at {rfc3339(at)}: is cAdvisor scraped, and the clock right?"
+        )
 
 
 def reader_of(client: PrometheusClient, need: UsageNeed, window: SizeWindow) -> ClusterReader:

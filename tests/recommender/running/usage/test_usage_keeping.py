@@ -225,6 +225,21 @@ def test_targets_without_new_samples_keep_their_time(kept: UsageKeeper) -> None:
     assert all(usage.time <= END + 300 for usage in found.values() if isinstance(usage, Observed))
 
 
+@pytest.mark.parametrize("ahead", [3600.0, 30.0 * DAY], ids=["nothing is scraped", "the clock was set ahead"])
+def test_an_answer_without_any_usage_covers_nothing(kept: UsageKeeper, tmp_path: Path, ahead: float) -> None:
+    before = sizes(kept)
+    kept.wall = lambda: NOW + ahead
+    kept.read(EACH)
+    assert sizes(kept) == before
+    assert not kept.due(EACH)
+    kept.save(is_last=True)
+    kept.wall = lambda: NOW + 300
+    assert kept.due(EACH)
+    again = keeper(kept.client(), tmp_path)
+    again.read(EACH)
+    assert sizes(again) == before
+
+
 def test_a_workload_whose_cpu_or_memory_is_not_measured_has_no_time(
     start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
 ) -> None:
