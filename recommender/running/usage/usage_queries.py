@@ -28,6 +28,7 @@ _CONTAINERS: Final = 'container!="",container!="POD",pod!=""'
 _ALL_CORES: Final = 'cpu=~"|total"'
 # With it, `namespace` and `pod` are those of kube-state-metrics itself.
 _HONOURED: Final = 'exported_namespace=""'
+_KNOWN_BEFORE_SECONDS: Final = 3600
 _SHORTEST_RATE_SECONDS: Final = 300.0
 _STEP_SECONDS: Final = 300.0
 PEAK_STEP_SECONDS: Final = 60
@@ -127,14 +128,16 @@ def kills(where: str, seconds: int) -> str:
 
     The reason stays until the next restart. So the container must have restarted in this time, or its pod must have
     begun in it; where restarts are unknown, each time with the reason counts, which is rather too much than too little.
+    While kube-state-metrics itself restarts, the number before is the last one of an hour.
     """
     reason = f'kube_pod_container_status_last_terminated_reason{{reason="OOMKilled",{_HONOURED}{where}}}'
     restarts = f"kube_pod_container_status_restarts_total{{{_HONOURED}{where}}}"
     on = "on (namespace, pod, container)"
     killed = f"{_BY_CONTAINER} (max_over_time({reason}[{seconds}s])) > 0"
     restarted = f"{_BY_CONTAINER} (changes({restarts}[{seconds}s])) > 0"
-    before = f"{_BY_CONTAINER} ({restarts} offset {seconds}s)"
-    return f"(({killed}) and {on} ({restarted})) or (({killed}) unless {on} ({before}))"
+    before = f"{_BY_CONTAINER} (last_over_time({restarts}[{_KNOWN_BEFORE_SECONDS}s] offset {seconds}s))"
+    more = f"{_BY_CONTAINER} (max_over_time({restarts}[{seconds}s])) > {on} ({before})"
+    return f"({killed}) and {on} (({restarted}) or {on} ({more})) or (({killed}) unless {on} ({before}))"
 
 
 def pods_matcher(pods: Collection[str]) -> str:

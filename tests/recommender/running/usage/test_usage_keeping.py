@@ -13,6 +13,8 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 from recommender.decisions.record import TargetReference
 from recommender.kinds.resources.resources_settings import FromUsage, ResourcesSettings, WorkloadsOfKind
 from recommender.kinds.resources.workload_usage import WorkloadUsage
+from recommender.running.usage import usage_queries
+from recommender.running.usage.prometheus_vectors import vector
 from recommender.running.usage.usage_files import UsageFiles
 from recommender.running.usage.usage_keeping import UsageKeeper
 from recommender.running.usage.usage_needs import UsageNeed
@@ -238,6 +240,20 @@ def test_an_answer_without_any_usage_covers_nothing(kept: UsageKeeper, tmp_path:
     again = keeper(kept.client(), tmp_path)
     again.read(EACH)
     assert sizes(again) == before
+
+
+@pytest.mark.parametrize(("restarts", "kills"), [(1.0, 0), (2.0, 1)], ids=["an earlier kill", "a kill in the gap"])
+def test_a_gap_of_kube_state_metrics_makes_no_kill_and_hides_none(
+    start_prometheus: Callable[..., ScrapedPrometheus], restarts: float, kills: int
+) -> None:
+    found = Exposition()
+    known = [age for age in range(7200, -1, -60) if not 600 < age < 1500]
+    reason = WEB_SERIES | {"reason": "OOMKilled"}
+    found.add_object("kube_pod_container_status_last_terminated_reason", reason, [END - age for age in known])
+    counted = ((END - age, 1.0 if age > 1000 else restarts) for age in known)
+    found.add("kube_pod_container_status_restarts_total", WEB_SERIES, counted)
+    with PrometheusClient(PrometheusSettings(start_prometheus(history=found.text()).url)) as client:
+        assert len(vector(client, usage_queries.kills("", 900), END, ("pod",))) == kills
 
 
 def test_a_workload_whose_cpu_or_memory_is_not_measured_has_no_time(
