@@ -222,8 +222,9 @@ class _Installation:
         if self._settings.namespace:
             lines += look_at_memory(self._objects, policy.name, self._settings.namespace)
         lines += look_at_queries(self._configuration, recommendation)
+        has_replicas = REPLICAS in metrics_of(recommendation)
         for target in policy.targets:
-            lines += look_at_target(self._objects, self._resolve, policy.name, target)
-            if Output.METRIC in policy.outputs and REPLICAS in metrics_of(recommendation):
+            lines += look_at_target(self._objects, self._resolve, policy.name, target, is_scaled=has_replicas)
+            if Output.METRIC in policy.outputs and has_replicas:
                 lines += look_at_metric(self._objects, policy, target)
         return lines

@@ -28,14 +28,16 @@ _ROUNDING: Final = 1e-9
 
 
 def look_at_target(
-    client: ObjectClient, resolve: ResolveResource, recommendation: str, target: TargetReference
+    client: ObjectClient, resolve: ResolveResource, recommendation: str, target: TargetReference, *, is_scaled: bool
 ) -> tuple[Line]:
-    """Read a target's scale subresource, which shows that both exist."""
+    """Read a target's scale subresource, which shows that both exist; of one that is not scaled, the object alone."""
     name = f"target/{recommendation}/{target}"
     try:
         path = target_path(target, resolve)
     except UnknownResourceError as e:
         return (error(name, f"the cluster does not serve it: {e}", "correct apiVersion and kind, or install the CRD"),)
+    if not is_scaled:
+        return (_look_at_object(client, path, name, target.namespace),)
     try:
         replicas = replicas_of(client.get(f"{path}/scale").document)
     except NotFoundError:
@@ -48,12 +50,30 @@ def look_at_target(
     return (ok(name, f"it exists, and its scale states {replicas} replicas"),)
 
 
+def _look_at_object(client: ObjectClient, path: str, name: str, namespace: str) -> Line:
+    try:
+        client.get(path)
+    except NotFoundError:
+        return _absent(name)
+    except ForbiddenError as e:
+        return unknown(
+            name, f"reading it is forbidden: {e}", f"grant get on it in {namespace}, or run this as another user"
+        )
+    except KubernetesError as e:
+        return unknown(name, f"it could not be read: {e}", "see the line about kube-apiserver")
+    return ok(name, "it exists")
+
+
+def _absent(name: str) -> Line:
+    return error(name, "it does not exist", "correct the target's namespace and name, or create it")
+
+
 def _without_scale(client: ObjectClient, path: str, name: str) -> Line:
     """Return the line about a target whose scale is not there: either the object is missing, or its kind has none."""
     try:
         client.get(path)
     except NotFoundError:
-        return error(name, "it does not exist", "correct the target's namespace and name, or create it")
+        return _absent(name)
     except KubernetesError as e:
         fix = "check whether the target exists and its kind has the scale subresource"
         return error(name, f"its scale does not exist, and the object could not be read: {e}", fix)

@@ -201,6 +201,21 @@ def test_a_kind_without_scale_is_an_error(installation: Installation) -> None:
     assert (found.status, found.message) == (ERROR, "it exists, and its kind has no scale subresource")
 
 
+def test_a_target_whose_requests_are_sized_needs_no_scale(installation: Installation) -> None:
+    sizes = entry(
+        "sizes", "targets: [{apiVersion: apps/v1, kind: DaemonSet, namespace: shop, name: agent}]",
+        kind="resources: {fromUsage: {}}",
+    )  # fmt: skip
+    path = "/apis/apps/v1/namespaces/shop/daemonsets/agent"
+    name = "target/sizes/DaemonSet shop/agent"
+    absent = {"kind": "Status", "code": 404, "reason": "NotFound", "message": "none"}
+    installation.server.answers |= {path: (404, absent), f"{path}/scale": (404, absent)}
+    assert installation.line(name, sizes).message == "it does not exist"
+    installation.server.answers[path] = (200, {"kind": "DaemonSet", "metadata": {"name": "agent"}})
+    found = installation.line(name, sizes)
+    assert (found.status, found.message) == (OK, "it exists")
+
+
 def test_a_scale_that_may_not_be_read_is_unknown(installation: Installation) -> None:
     installation.server.objects.deny("get", "deployments/scale")
     assert installation.line(f"target/coredns/{COREDNS}").status is UNKNOWN
