@@ -187,6 +187,12 @@ class TargetLookups:
             return None
 
     def _of_scale(self, target: TargetReference, path: str) -> TargetState:
-        document = self._objects.get(f"{path}/scale", seconds=_EACH_SECONDS).document
+        try:
+            document = self._objects.get(f"{path}/scale", seconds=_EACH_SECONDS).document
+        except NotFoundError:
+            if target in self._scale_only_until:
+                raise
+            # The object itself has been read.
+            raise FactError("it exists, and its kind has no scale subresource") from None
         self._uids[target] = uid_of(document)
         return TargetState(replicas_of(document))

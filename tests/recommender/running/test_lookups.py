@@ -13,6 +13,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     DeadlineError,
     ForbiddenError,
     KubernetesError,
+    NotFoundError,
     ServerError,
     ThrottledError,
 )
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "machinedeployments", "machinedeployment", "MachineDeployment", True)  # noqa: FBT003
+DAEMON_SETS = ("apps", "daemonsets")
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 OBJECT = {
     "kind": "Deployment",
@@ -72,6 +74,19 @@ def test_a_target_is_known_with_its_time_and_its_uid() -> None:
 
 def test_a_target_that_does_not_exist_is_known_to_be_absent() -> None:
     assert World().of(replace(WEB, name="none")) == Observed(None, 1000.0)
+
+
+def test_a_target_that_exists_and_has_no_size_is_not_absent() -> None:
+    world = World()
+    agent = TargetReference("apps/v1", "DaemonSet", "shop", "agent")
+    world.objects.put(DAEMON_SETS, "shop", "agent", {"kind": "DaemonSet", "metadata": {}, "spec": {}})
+
+    def without_scale(path: str) -> None:
+        if path.endswith("/scale"):
+            raise NotFoundError("not found", 404)
+
+    world.before = without_scale
+    assert world.of(agent) == Unknown(f"{agent}: it exists, and its kind has no scale subresource")
 
 
 def test_with_the_rights_of_the_peer_only_the_size_is_known_and_that_is_said_once(
