@@ -256,6 +256,25 @@ def test_a_gap_of_kube_state_metrics_makes_no_kill_and_hides_none(
         assert len(vector(client, usage_queries.kills("", 900), END, ("pod",))) == kills
 
 
+def test_what_a_pod_says_of_other_containers_is_not_its_own_usage(
+    start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
+) -> None:
+    found = Exposition()
+    pod = SizedPod("shop", "web-1-0", ("ReplicaSet", "web-1"), flat(0.2), flat(3e8), seconds=DAY)
+    found.add_pod(pod)
+    told = {"exported_namespace": "lab", "exported_pod": "db-0", "exported_container": "db"}
+    found.add_pod(replace(pod, cores=flat(50.0), memory=flat(9e11), labels=told))
+    found.add_replica_set("shop", "web-1", "web")
+    with PrometheusClient(PrometheusSettings(start_prometheus(history=found.text()).url)) as client:
+        kept = keeper(client, tmp_path)
+        kept.read(EACH)
+    record = sizes(kept)[WEB]
+    assert record.cpu is not None
+    assert record.memory is not None
+    assert record.cpu.target < 1000
+    assert record.memory.target < 2**30
+
+
 def test_a_workload_whose_cpu_or_memory_is_not_measured_has_no_time(
     start_prometheus: Callable[..., ScrapedPrometheus], tmp_path: Path
 ) -> None:
