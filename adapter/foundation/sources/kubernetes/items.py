@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.sources.kubernetes.nesting import TOO_DEEP, is_cut, shallow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,6 +61,7 @@ class ListHead(msgspec.Struct, rename={"api_version": "apiVersion"}):
 
 
 _FIELDS = decoder_of(dict[str, msgspec.Raw])
+_RAW_ITEMS = decoder_of(list[msgspec.Raw])
 
 
 class ItemsError(ValueError):
@@ -180,7 +182,10 @@ class JsonList(Generic[T]):
 
     def _readable(self, piece: bytes, unreadable: Callable[[msgspec.Raw, str], None]) -> Iterator[T]:
         """Yield the items of a JSON array that can be read, one by one."""
-        for content in _decode_whole(piece, list[msgspec.Raw]):
+        for content in _items_of(piece):
+            if is_cut(content):
+                unreadable(content, TOO_DEEP)
+                continue
             try:
                 yield self._item.decode(content)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -230,8 +235,19 @@ def _decode_whole(body: Document, form: type[T]) -> T:
         raise _undecodable(error) from error
 
 
+def _items_of(piece: bytes) -> list[msgspec.Raw]:
+    """Return the items of a JSON array. Raises DecodeError of msgspec, and ItemsError for all other errors."""
+    try:
+        return _RAW_ITEMS.decode(piece)
+    except RecursionError:
+        # One of them is nested too deeply, which must not hide the others.
+        return _decode_whole(shallow(piece), list[msgspec.Raw])
+    except UnicodeDecodeError as error:
+        raise _undecodable(error) from error
+
+
 def _undecodable(error: UnicodeDecodeError | RecursionError) -> ItemsError:
-    reason = f"not UTF-8: {error.reason}" if isinstance(error, UnicodeDecodeError) else "nested too deeply"
+    reason = f"not UTF-8: {error.reason}" if isinstance(error, UnicodeDecodeError) else TOO_DEEP
     return ItemsError(reason, None)
 
 

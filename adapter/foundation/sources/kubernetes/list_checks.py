@@ -18,6 +18,7 @@ import msgspec
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.objects.resources import BUILT_IN
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
+from adapter.foundation.sources.kubernetes.nesting import shallow
 from adapter.foundation.sources.stores import KubernetesObject, Replacement
 
 if TYPE_CHECKING:
@@ -192,7 +193,14 @@ class UnreadObjects:
 def named(content: msgspec.Raw) -> _Named | None:
     """Return name and namespace of an object that is invalid otherwise; None if they cannot be read."""
     try:
-        found = _OBJECT.decode(content).metadata
+        found = _metadata_of(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return found if found.name else None
+
+
+def _metadata_of(content: msgspec.Raw) -> _Named:
+    try:
+        return _OBJECT.decode(content).metadata
+    except RecursionError:
+        return _OBJECT.decode(shallow(bytes(content))).metadata

@@ -39,6 +39,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 from adapter.foundation.sources.kubernetes.items import ItemsError, JsonList
 from adapter.foundation.sources.kubernetes.list_checks import Confirmation, UnreadObjects, named, refuse_other_kind
 from adapter.foundation.sources.kubernetes.list_watch import NO_VERSIONS, Versioned, WatchEvent
+from adapter.foundation.sources.kubernetes.nesting import TOO_DEEP, is_cut, shallow
 from adapter.foundation.sources.kubernetes.streamed_list import (
     STREAM_SILENCE_SECONDS,
     InitialEvents,
@@ -278,7 +279,7 @@ class Reflector(Generic[T]):
     def _readable(self, contents: Iterator[msgspec.Raw]) -> Iterator[T]:
         for content in contents:
             try:
-                yield self._items.decode(content)
+                yield self._item(content)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 self._left_out.from_list(content, str(error))
 
@@ -328,7 +329,7 @@ class Reflector(Generic[T]):
     def _take(self, line: bytes) -> None:
         """Apply one event of a watch."""
         try:
-            event = self._events.decode(line)
+            event = self._event(line)
             if event.type == "ERROR":
                 raise error_of_event(self._path, event.object)
             version = self._versions.decode(event.object).metadata.version
@@ -338,6 +339,13 @@ class Reflector(Generic[T]):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UnexpectedResponseError(f"watch of {self._path}: not an event: {error}") from error
         self._version = version
+
+    def _event(self, line: bytes) -> WatchEvent:
+        """Return an event. One object that is nested too deeply must not end the watch of all others."""
+        try:
+            return self._events.decode(line)
+        except RecursionError:
+            return self._events.decode(shallow(line))
 
     def _take_object(self, event: WatchEvent) -> None:
         """Apply an event to the store. Raises the errors of decoding if the event does not name an object."""
@@ -355,8 +363,8 @@ class Reflector(Generic[T]):
 
     def _put(self, content: msgspec.Raw) -> None:
         try:
-            item = self._items.decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            item = self._item(content)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             unreadable = named(content)
             if unreadable is None:
                 raise
@@ -366,6 +374,12 @@ class Reflector(Generic[T]):
             return
         self._store.put(item)
         self._left_out.discard(item.metadata.namespace, item.metadata.name)
+
+    def _item(self, content: msgspec.Raw) -> T:
+        """Return an object. Raises the errors of decoding."""
+        if is_cut(content):
+            raise RecursionError(TOO_DEEP)
+        return self._items.decode(content)
 
     def _open_stream(
         self, query: Mapping[str, str], accept: str, silence: float | None = None

@@ -78,6 +78,10 @@ def metadata(name: str, label: str = '"web"', version: int = 2) -> str:
     return f'{{"metadata":{{{place},"labels":{{"app":{label}}}}}}}'
 
 
+def nested(name: str) -> str:
+    return metadata(name)[:-1] + f',"spec":{"[" * 9_000}{"]" * 9_000}}}'
+
+
 UNREADABLE_ITEMS = {
     "null": ("null", "without a name"),
     "no metadata": ('{"kind":"Pod"}', "without a name"),
@@ -87,6 +91,7 @@ UNREADABLE_ITEMS = {
     "a label that is null": (metadata("odd", "null"), "shop/odd"),
     "labels in a list": ('{"metadata":{"name":"odd","namespace":"shop","labels":[]}}', "shop/odd"),
     "a text": ('"odd"', "without a name"),
+    "deeper than a decoder follows": (nested("odd"), "shop/odd"),
 }
 
 
@@ -116,7 +121,7 @@ def test_one_object_that_cannot_be_read_is_left_out_of_a_list_and_told(
 def test_an_object_that_cannot_be_read_any_more_is_left_out_until_it_can_be(
     server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
-    events = [("ADDED", metadata("b")), ("MODIFIED", metadata("a", "1")), ("ADDED", metadata("c", "{}"))]
+    events = [("ADDED", metadata("b")), ("MODIFIED", metadata("a", "1")), ("ADDED", nested("c"))]
     body = "".join(f'{{"type":"{kind}","object":{content}}}\n' for kind, content in events)
     server.put("pods", "shop", "a", {"app": "web"})
     server.faults.append(Fault("watch", "garbage", body=body.encode()))

@@ -1,0 +1,47 @@
+"""Cuts JSON that is nested more deeply than a decoder can follow.
+
+The API server accepts 10,000 levels where a schema leaves them open, and msgspec follows a thousand. Whoever may write
+one object must not be able to make a whole list, or a watch, unreadable.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import msgspec
+
+DEEPEST: Final = 200
+"""Levels that are kept; a decoder follows more of them than this from anywhere in the program."""
+TOO_DEEP: Final = "nested too deeply"
+_CUT: Final = rb'"\u0000' + TOO_DEEP.encode() + b'"'
+"""Stands for what was cut. Whoever writes this text into an object has the object left out, and no other."""
+_STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+"""A string that does not end reaches to the end of the content."""
+
+
+def shallow(content: bytes) -> bytes:
+    """Return JSON with a text in the place of each array and object below the deepest level that is kept.
+
+    What is no JSON remains so.
+    """
+    pieces: list[bytes] = []
+    depth = at = 0
+    for found in _STRUCTURE.finditer(content):
+        token = found[0]
+        if token in b"[{":
+            depth += 1
+            if depth == DEEPEST + 1:
+                pieces += content[at : found.start()], _CUT
+                at = len(content)
+        elif token in b"]}":
+            if depth == DEEPEST + 1:
+                at = found.end()
+            depth -= 1
+    return b"".join((*pieces, content[at:]))
+
+
+def is_cut(content: msgspec.Raw) -> bool:
+    """Whether a part of this JSON was cut."""
+    return _CUT in bytes(content)
