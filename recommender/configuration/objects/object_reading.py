@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.tree import MappingNode, SequenceNode
+from adapter.foundation.documents.tree import MappingNode, SequenceNode, shortened
 from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.promql.tree import UnreadableQueryError
 from recommender.configuration.entry import read_entry
 from recommender.configuration.needs import needs_of_one
 from recommender.configuration.objects.object_settings import KIND, TargetKind
-from recommender.configuration.objects.spec_tree import SpecTree
+from recommender.configuration.objects.spec_tree import SpecTree, TooDeepError, bounded
 from recommender.configuration.recommender_configuration import RefusedRecommendation
 from recommender.kinds.kind import NotForObjectsError
 from recommender.kinds.table import kind_of
@@ -70,7 +70,7 @@ def object_of(document: Mapping[str, object]) -> RecommendationObject | None:
         uid=metadata.get("uid") or "",
         generation=metadata.get("generation") or 0,
         created=metadata.get("creationTimestamp") or "",
-        spec=document.get("spec"),
+        spec=bounded(document.get("spec")),
         status=status if isinstance(status, dict) else {},
     )
 
@@ -80,7 +80,10 @@ def read_object(
 ) -> Recommendation | ObjectRefusal:
     """Return the recommendation that an object states, or why it does not count."""
     tree = SpecTree(f"{KIND} {found.key}")
-    read = read_entry(_entry(tree, found), shared)
+    try:
+        read = read_entry(_entry(tree, found), shared)
+    except TooDeepError as error:
+        return ObjectRefusal("InvalidSpec", str(error))
     if isinstance(read, RefusedRecommendation):
         if read.type == FILE_ONLY:
             return ObjectRefusal("OnlyInFile", FILE_ONLY_MESSAGE)
@@ -159,7 +162,7 @@ def _narrowed(query: str, namespace: str, settings: RecommendationObjectSettings
     try:
         return matchers.in_query(query)
     except UnreadableQueryError as error:
-        message = f"the query {query!r} cannot be held to namespace {namespace}: {error}"
+        message = f"the query {shortened(query)!r} cannot be held to namespace {namespace}: {error}"
         raise NotForObjectsError("QueryNotConfined", message) from None
 
 

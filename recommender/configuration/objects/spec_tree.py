@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.tree import MappingEntry, MappingNode, ScalarNode, SequenceNode
+from adapter.foundation.documents.tree import MappingEntry, MappingNode, ScalarNode, SequenceNode, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,29 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.tree import DocumentProblem, Node
 
 _MOST_PROBLEMS: Final = 5
+_DEEPEST: Final = 32
+"""Deepest spec in levels, which no key needs."""
 _LINE: Final = re.compile(r"\bin line ([0-9]+)\b")
+
+
+class TooDeepError(ValueError):
+    """A spec is nested more deeply than any key needs; the message says where."""
+
+
+def bounded(value: object, depth: int = 0) -> object:
+    """Return a spec without what is below the first level that `SpecTree` refuses.
+
+    Two versions of a spec are compared, and no comparison follows a thousand levels.
+    """
+    if depth > _DEEPEST:
+        return None
+    match value:
+        case dict():
+            return {key: bounded(each, depth + 1) for key, each in value.items()}
+        case list():
+            return [bounded(each, depth + 1) for each in value]
+        case _:
+            return value
 
 
 @dataclass(slots=True)
@@ -31,23 +53,29 @@ class SpecTree:
     _paths: list[str] = field(default_factory=lambda: [""])
     """By number of the place; lines count from 1."""
 
-    def node(self, value: object, path: str) -> Node:
-        """Return the node of a value as JSON has it."""
+    def node(self, value: object, path: str, depth: int = 0) -> Node:
+        """Return the node of a value as JSON has it. Raises TooDeepError."""
+        if depth > _DEEPEST:
+            raise TooDeepError(f"{shortened(path)} is nested in more than {_DEEPEST} levels: write one recommendation")
         place = (self.file, len(self._paths), 1, ())
         self._paths.append(path)
         match value:
             case dict():
-                return MappingNode(*place, tuple(self.entry(str(key), each, path) for key, each in value.items()))
+                return MappingNode(
+                    *place, tuple(self.entry(str(key), each, path, depth + 1) for key, each in value.items())
+                )
             case list():
-                return SequenceNode(*place, tuple(self.node(each, f"{path}[{at}]") for at, each in enumerate(value)))
+                return SequenceNode(
+                    *place, tuple(self.node(each, f"{path}[{at}]", depth + 1) for at, each in enumerate(value))
+                )
             case str():
                 return ScalarNode(*place, value, plain=False, null=False)
             case _:
                 return ScalarNode(*place, json.dumps(value), plain=True, null=value is None)
 
-    def entry(self, key: str, value: object, path: str) -> MappingEntry:
-        """Return a key with its value in the mapping at this path."""
-        node = self.node(value, f"{path}.{key}")
+    def entry(self, key: str, value: object, path: str, depth: int = 1) -> MappingEntry:
+        """Return a key with its value in the mapping at this path. Raises TooDeepError."""
+        node = self.node(value, f"{path}.{key}", depth)
         return MappingEntry(ScalarNode(self.file, node.line, 1, (), key, plain=True, null=False), node)
 
     def message(self, problems: Iterable[DocumentProblem]) -> str:

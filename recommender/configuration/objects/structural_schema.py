@@ -48,9 +48,12 @@ def _typed(schema: Schema) -> dict[str, Any]:
     if types == ["string", "number", "boolean"]:
         # In a file, a text without quotes may look like another type.
         return {"type": "string", "maxLength": MOST_CHARACTERS}
-    if types == ["boolean", "string"] or not types:
+    if not types:
         # Several types have no structural schema: the reader refuses what is wrong.
         return {"x-kubernetes-preserve-unknown-fields": True}
+    if types == ["boolean", "string"]:
+        # No type allows both: whatever is there, it must be neither large nor nested.
+        return {"x-kubernetes-preserve-unknown-fields": True, "maxLength": 64, "maxItems": 0, "maxProperties": 0}
     if set(types) in ({"string", "integer"}, {"string", "number"}):
         return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
     (only,) = types

@@ -99,8 +99,7 @@ def _reflector(
 
 
 def _convert(resource: Resource, form: AnyObjectForm) -> RecommendationObject | None:
-    document = whole_object(resource, form)
     try:
-        return object_of(document)
-    except (KeyError, TypeError) as error:
+        return object_of(whole_object(resource, form))
+    except (KeyError, TypeError, RecursionError) as error:
         raise FactError(f"an object of the kind {KIND} cannot be read: {error}") from error

@@ -210,6 +210,8 @@ REFUSED: Final[dict[str, tuple[Document, str]]] = {
     "two kinds": ({"predictive": {"load": "up", "loadPerReplica": 1, "horizon": "1m"}}, "exactly one of"),
     "an output of the file": ({"outputs": ["capacityBuffer"]}, "Unsupported value"),
     "a step that is none": ({"maxStep": "ten"}, "should match"),
+    "a pause that is a list": ({"paused": [[True]]}, "must have at most 0 items"),
+    "a pause that is a mapping": ({"paused": {"a": {}}}, "must have at most 0 properties"),
     "nothing to scale": ({"targets": None}, "no targets"),
 }
 
@@ -223,3 +225,5 @@ def test_the_api_server_refuses_what_cannot_be_right(scene: Scene) -> None:
             scene.create(f"wrong-{place}", spec)
         answers[place] = caught.value.message
     assert [message in answers[place] for place, (_, message) in enumerate(REFUSED.values())] == [True] * len(REFUSED)
+    for place, pause in enumerate((True, "up", "2026-01-31T08:00:00Z")):
+        scene.create(f"paused-{place}", scene.spec("web", paused=pause))

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 
 
+def nested(levels: int) -> object:
+    found: object = True
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
 def test_an_object_is_named_by_namespace_and_name_and_its_targets_are_there() -> None:
     policy = accepted(predictive(target(), target("api", namespace="shop"))).policy
     assert (policy.name, policy.namespace) == ("shop/web", "shop")
@@ -92,6 +99,8 @@ def test_the_label_of_namespaces_can_have_another_name() -> None:
         (linear(target(), target()), "InvalidSpec", "spec.targets[1]: Deployment shop/web is listed twice, first at"),
         (linear() | {"targets": ["web"]}, "InvalidSpec", "spec.targets[0]"),
         ({"predictive": None}, "InvalidSpec", "predictive is empty"),
+        (linear(paused=nested(5_000)), "InvalidSpec", "is nested in more than 32 levels"),
+        (predictive() | {"predictive": LOAD | {"load": "up{" + "a" * 4_000}}, "QueryNotConfined", "…' cannot be held"),
         ([], "InvalidSpec", "spec: "),
         ({}, "InvalidSpec", "spec: the recommendation does not state what it calculates"),
     ],
@@ -125,6 +134,11 @@ def test_an_object_that_is_being_deleted_counts_as_gone() -> None:
     assert found is not None
     assert (found.key, found.generation) == ("shop/web", 3)
     assert object_of({"metadata": metadata | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}) is None
+
+
+def test_versions_of_an_object_that_is_nested_deeply_can_be_compared() -> None:
+    document = {"metadata": {"namespace": "shop", "name": "web"}, "spec": {"paused": nested(900)}}
+    assert object_of(document) == object_of(document | {"spec": {"paused": nested(900)}})
 
 
 _JSON = st.recursive(
