@@ -9,7 +9,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adapter.foundation.service.runtime.logs import StateLog
-from adapter.foundation.sources.kubernetes.errors import ConflictError, KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.errors import (
+    ConflictError,
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+    is_of_the_server,
+)
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.foundation.time.rate_limit import RateLimit
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, VERSION
@@ -35,7 +41,11 @@ _ROUND_SECONDS: Final = 0.3
 _WRITES_A_SECOND: Final = 20.0
 _MOST_WRITES_AT_ONCE: Final = 40
 _RETRY_SECONDS: Final = 10.0
-"""How long nothing is written after the API server refused a write, or did not answer."""
+"""How long nothing is written after the API server failed, and how long an object waits after a write."""
+_SHARE: Final = 2
+"""Statuses of a namespace that are written in a look in which others may wait, too."""
+_PAUSE_RATIO: Final = 4.0
+"""Pause of a namespace after a look at it, in proportion to the duration of the look."""
 
 
 class RuleObjectsInForce(Protocol):
@@ -76,6 +86,8 @@ class RuleObjectStatuses:
         self._due: DueQueue[str] = DueQueue()
         """When each namespace is looked at again."""
         self._resumes_at = -math.inf
+        self._written_at: dict[str, float] = {}
+        """When a status of each namespace was written last."""
 
     def run(self, stop: Stop) -> None:
         """Write until the stop is requested."""
@@ -93,20 +105,30 @@ class RuleObjectStatuses:
         self._files, self._seen = files, dict(objects)
         if now < self._resumes_at:
             return
-        for namespace in self._due.pop_due(now, len(objects)):
-            if namespace in objects:
-                self._look_at(namespace, objects[namespace], files)
+        self._written_at = {name: at for name, at in self._written_at.items() if name in objects}
+        due = [namespace for namespace in self._due.pop_due(now, len(objects)) if namespace in objects]
+        # Those first that have waited longest: a namespace whose objects change all the time must not take every turn.
+        for namespace in sorted(due, key=lambda name: self._written_at.get(name, -math.inf)):
+            self._look_at(namespace, objects[namespace], files, _SHARE if len(due) > 1 else _MOST_WRITES_AT_ONCE)
 
-    def _look_at(self, namespace: str, objects: NamespaceObjects, files: Catalogue) -> None:
+    def _look_at(self, namespace: str, objects: NamespaceObjects, files: Catalogue, most: int) -> None:
+        """Write the statuses that are due in a namespace, at most so many."""
+        began = self._clock()
         with self._pace.slice():
             known = list(objects.judged(files))
-        again = math.inf
+        again, written = math.inf, 0
         for each in known:
-            again = min(again, self._settle(each))
+            wait = self._settle(each, may_write=written < most)
+            if wait == _RETRY_SECONDS:
+                written += 1
+            again = min(again, wait)
+        now = self._clock()
+        if written:
+            self._written_at[namespace] = now
         if again < math.inf:
-            self._due.set(namespace, self._clock() + again)
+            self._due.set(namespace, now + max(again, _PAUSE_RATIO * (now - began)))
 
-    def _settle(self, known: KnownObject) -> float:
+    def _settle(self, known: KnownObject, *, may_write: bool) -> float:
         """Write the status of an object if it is due; return after how many seconds to look again, or infinity."""
         content, now = known.found.content, self._clock()
         seen = self._store.status((content.namespace, content.name))
@@ -120,7 +142,7 @@ class RuleObjectStatuses:
             return math.inf
         if wait > 0:
             return wait
-        if now < self._resumes_at or not self._limit.take(0.0):
+        if not may_write or now < self._resumes_at or not self._limit.take(0.0):
             return _ROUND_SECONDS
         self._write(content, wanted)
         # The watch brings the new status. Until then, or if it was not written, it must not be forgotten.
@@ -134,7 +156,9 @@ class RuleObjectStatuses:
             # It is gone, or another object has its name now: the watch brings that.
             return
         except KubernetesError as error:
-            self._resumes_at = self._clock() + _RETRY_SECONDS
+            if is_of_the_server(error) or isinstance(error, ForbiddenError):
+                # What is wrong with one object keeps no other from its status.
+                self._resumes_at = self._clock() + _RETRY_SECONDS
             self._log.failed("write", f"statuses of MetricRules cannot be written, and are tried again: {error}")
         else:
             self._log.recovered("write", "statuses of MetricRules are written again")

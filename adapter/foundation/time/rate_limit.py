@@ -42,3 +42,8 @@ class RateLimit:
         if wait:
             self._sleep(wait)
         return True
+
+    def is_full(self) -> bool:
+        """Return whether it holds as many tokens as it can, as a new one does."""
+        with self._lock:
+            return self._tokens + (self._clock() - self._at) * self._per_second >= self._burst

@@ -122,7 +122,10 @@ class ObjectConfigurations:
         basis = _basis(self._file.current)
         changed = [each for key, each in known.items() if not _is_same(self._taken.get(key), each, basis)]
         namespaces = {each.namespace for each in known.values()}
-        self._limits = {name: limit for name, limit in self._limits.items() if name in namespaces}
+        # One that deletes all of its objects does not get a new burst for that.
+        self._limits = {
+            name: limit for name, limit in self._limits.items() if name in namespaces or not limit.is_full()
+        }
         permitted = {name for name in {each.namespace for each in changed} if self._may_change(name)}
         return {each.key for each in changed if each.namespace in permitted}
 

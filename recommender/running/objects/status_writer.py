@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import (
@@ -32,7 +34,7 @@ from recommender.decisions.summary import grouped
 from recommender.running.objects.object_status import decided_status, is_urgent, refused_status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.configuration.objects.admission import Admission
@@ -48,6 +50,10 @@ _BURST: Final = 40
 _RETRY_SECONDS: Final = 30.0
 """After a write that failed. One that cannot succeed costs one call in that time."""
 _LOOP_SECONDS: Final = 1.0
+
+
+_Due: TypeAlias = "tuple[bool, float, str, RecommendationObject, dict[str, Any]]"
+"""Whether it can wait, less the seconds since the last write, the key, the object and its status."""
 
 
 class StatusClient(Protocol):
@@ -136,7 +142,7 @@ class StatusWriter:
             least = _RETRY_SECONDS if written is not None and written.failed else 0.0 if urgent else CALM_SECONDS
             if since >= least:
                 due.append((not urgent, -since, key, about, status))
-        for _, _, key, about, status in sorted(due, key=lambda each: each[:3]):
+        for _, _, key, about, status in _in_turns(sorted(due, key=lambda each: each[:3])):
             if not self._rate.take(0.0):
                 # The rest is due at the next look.
                 return
@@ -191,3 +197,14 @@ class StatusWriter:
             self._states.recovered("forbidden", "statuses of objects can be written now")
             self._states.recovered(about.key, f"the status of {KIND} {about.key} is written again")
         self._written[about.key] = _Written(about.uid, status, self._clock.monotonic(), failed)
+
+
+def _in_turns(due: Iterable[_Due]) -> list[_Due]:
+    """Return what is due so that each namespace has its first before any has its second: many objects delay no others."""
+    turns: Counter[str] = Counter()
+    numbered = []
+    for each in due:
+        namespace = each[3].namespace
+        numbered.append((turns[namespace], each))
+        turns[namespace] += 1
+    return [each for _, each in sorted(numbered, key=itemgetter(0))]

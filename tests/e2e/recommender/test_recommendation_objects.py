@@ -211,7 +211,7 @@ REFUSED: Final[dict[str, tuple[Document, str]]] = {
     "an output of the file": ({"outputs": ["capacityBuffer"]}, "Unsupported value"),
     "a step that is none": ({"maxStep": "ten"}, "should match"),
     "a pause that is a list": ({"paused": [[True]]}, "must have at most 0 items"),
-    "a pause that is a mapping": ({"paused": {"a": {}}}, "must have at most 0 properties"),
+    "a pause that is a mapping": ({"paused": {"a": {}}}, "spec.paused"),
     "nothing to scale": ({"targets": None}, "no targets"),
 }
 

@@ -16,7 +16,7 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.options.clients import ObjectSettings
 from adapter.foundation.options.cluster import cluster_settings
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject
 from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
@@ -44,11 +44,13 @@ class Server:
     statuses: dict[str, dict[str, Any]] = field(default_factory=dict)
     written: list[str] = field(default_factory=list)
     failure: KubernetesError | None = None
+    fails: str = ""
+    """Namespace whose objects alone `failure` concerns; empty: all."""
     forms: dict[str, RuleObjectForm] = field(default_factory=dict)
 
     def apply(self, path: str, document: dict[str, Any], manager: str) -> dict[str, Any]:
         assert manager == "tidewatch-adapter"
-        if self.failure is not None:
+        if self.failure is not None and document["metadata"]["namespace"].startswith(self.fails):
             raise self.failure
         place = "{namespace}/{name}".format(**document["metadata"])
         assert path.endswith(f"/namespaces/{place.replace('/', '/metricrules/')}/status")
@@ -183,6 +185,31 @@ def test_a_write_that_fails_is_one_line_in_the_log_and_tried_again(
     server.failure = None
     replica.pass_time(30)
     assert ready(server.statuses["shop/queue"]) == ("True", "Served")
+
+
+def test_a_status_that_is_refused_keeps_no_other_object_from_its_status() -> None:
+    server = Server(failure=StatusError("the object is invalid", 422), fails="bad")
+    replica = Replica(server)
+    for number in range(5):
+        server.put(form(f"bad/queue-{number}"))
+    server.put(form("shop/queue"))
+    replica.loader.load()
+    for _ in range(3):
+        replica.statuses.look()
+    assert server.written == ["shop/queue"]
+
+
+def test_a_namespace_with_many_objects_does_not_take_every_turn() -> None:
+    server = Server()
+    replica = Replica(server)
+    for number in range(200):
+        server.put(form(f"many/queue-{number}"))
+    replica.pass_time(2)
+    assert len(server.written) > 40
+    server.put(form("shop/queue"))
+    replica.pass_time(1)
+    assert "shop/queue" in server.written
+    assert server.statuses.keys() < server.forms.keys()
 
 
 def test_an_object_that_took_the_name_of_another_gets_no_status_of_it() -> None:

@@ -132,3 +132,20 @@ def test_a_deletion_is_taken_in_at_once_also_of_such_a_namespace() -> None:
     world.objects = {}
     world.source.follow()
     assert world.names() == []
+
+
+def test_deleting_all_objects_of_a_namespace_grants_no_new_burst() -> None:
+    world = World()
+    for _ in range(100):
+        world.objects = {}
+        world.source.follow()
+        world.put(made())
+    assert len(world.changes) == 2 * BURST + 1
+    world.objects = {}
+    world.source.follow()
+    world.seconds += 100.0
+    for _ in range(2):
+        world.put(made())
+        world.objects = {}
+        world.source.follow()
+    assert len(world.changes) == 2 * BURST + 5

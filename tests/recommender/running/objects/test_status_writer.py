@@ -123,6 +123,13 @@ def test_many_statuses_are_written_at_a_limited_rate_until_all_are() -> None:
     assert written == [40, 20, 20, 20, 0]
 
 
+def test_a_namespace_with_many_objects_delays_no_status_of_another() -> None:
+    objects = {f"many/web-{place}": made(f"many/web-{place}") for place in range(200)} | {"shop/web": made()}
+    world = World(objects=objects)
+    world.poll(*(replace(RECORD, name=key) for key in objects))
+    assert "shop" in {document["metadata"]["namespace"] for _, document in world.calls}
+
+
 def test_an_object_that_is_gone_or_another_one_gets_no_status() -> None:
     world = World()
     world.known = {}
