@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from adapter.foundation.documents.structural import StructuralLimits, structural
 from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, SPEC, VERSION
-from docs.generate.structural import structural
 
+_LIMITS: Final = StructuralLimits(items=32, keys=32, characters=1024)
 _LONGEST_QUERY: Final = 8192
 """Longest query that the adapter parses, in characters."""
 _LONGEST_NAME: Final = 253
@@ -68,7 +69,7 @@ def _object_schema() -> dict[str, Any]:
 
 def _spec() -> dict[str, Any]:
     """Return the schema of the spec, with the conditions between keys that only the reader knows."""
-    spec = structural(SPEC.schema)
+    spec = structural(SPEC.schema, _LIMITS)
     rule = spec["properties"]["rule"]["properties"]
     rule["metricsQuery"]["maxLength"] = _LONGEST_QUERY
     rule["name"]["properties"]["as"]["maxLength"] = _LONGEST_NAME

@@ -5,15 +5,16 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Final
 
+from adapter.foundation.documents.structural import StructuralLimits, structural
 from recommender.configuration.entry import entry_section
 from recommender.configuration.objects.object_reading import FILE_ONLY, FILE_ONLY_MESSAGE
 from recommender.configuration.objects.object_settings import GROUP, KIND, OBJECT_OUTPUTS, PLURAL, VERSION
-from recommender.configuration.objects.structural_schema import structural
 from recommender.decisions.record import Status, TargetAction
 
 KINDS: Final = ("proportional", "predictive")
 REFUSED: Final = "refused"
 """The status of an object that does not count."""
+LIMITS: Final = StructuralLimits(items=200, keys=50, characters=4096)
 _MOST_TARGETS: Final = 20
 _EACH: Final = "has(self.predictive) && has(self.predictive.forEach)"
 _SCALES: Final = "has(self.outputs) && 'scale' in self.outputs"
@@ -107,7 +108,7 @@ def _spec() -> dict[str, Any]:
     target = properties["targets"]["items"]
     target["required"].remove("namespace")
     target["properties"]["namespace"]["description"] = "That of the object, which is the default."
-    spec = structural(schema)
+    spec = structural(schema, LIMITS)
     spec["description"] = "An entry of the recommender's file, without its name."
     spec["properties"]["paused"]["description"] += " Quote a time."
     spec["properties"][FILE_ONLY] = {

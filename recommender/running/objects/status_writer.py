@@ -200,7 +200,7 @@ class StatusWriter:
 
 
 def _in_turns(due: Iterable[_Due]) -> list[_Due]:
-    """Return what is due so that each namespace has its first before any has its second: many objects delay no others."""
+    """Return what is due so that each namespace has its first before any has its second."""
     turns: Counter[str] = Counter()
     numbered = []
     for each in due:

@@ -9,7 +9,6 @@ import pytest
 
 from docs.generate.definitions import DEFINITIONS, template
 from recommender.configuration.objects.definition import KINDS, definition
-from recommender.configuration.objects.structural_schema import structural
 from recommender.kinds.table import KINDS as ALL_KINDS
 from tests.support.checkout import CHECKOUT
 
@@ -64,31 +63,3 @@ def test_validation_rules_name_keys_of_the_schema() -> None:
             node = spec
             for key in path.lstrip(".").split("."):
                 node = node["properties"][key]
-
-
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ({"type": ["integer", "null"], "minimum": 1}, {"type": "integer", "minimum": 1}),
-        ({"type": "number", "exclusiveMinimum": 0}, {"type": "number", "minimum": 0, "exclusiveMinimum": True}),
-        ({"type": ["string", "null"], "enum": ["a", None]}, {"type": "string", "enum": ["a"]}),
-        (
-            {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-            {"x-kubernetes-preserve-unknown-fields": True},
-        ),
-        (
-            {"type": "string", "default": "1d", "description": "A day."},
-            {"description": "A day. Default: 1d.", "type": "string", "maxLength": 4096},
-        ),
-        (
-            {"type": ["integer", "string"], "pattern": "%$"},
-            {
-                "x-kubernetes-int-or-string": True,
-                "anyOf": [{"type": "integer"}, {"type": "string"}],
-                "pattern": "%$",
-            },
-        ),
-    ],
-)
-def test_a_schema_becomes_structural(written: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert structural(written) == expected

@@ -1,0 +1,94 @@
+"""From the JSON Schema of a strict reader to the structural schema of a CustomResourceDefinition (pure).
+
+A structural schema (Kubernetes' documentation, "Specifying a structural schema") has one type at each node and no null,
+and forbids `additionalProperties: false`: unknown keys are refused by strict validation and pruned without it. It
+accepts less than a reader: texts must be texts, as JSON and kubectl write them anyway. Defaults are told but not set,
+since the API server would write them into objects, where they would count as written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.documents.shapes import Schema
+
+_COPIED: Final = ("minimum", "maximum", "minItems", "pattern", "required")
+_SCALAR: Final[Schema] = {
+    "x-kubernetes-preserve-unknown-fields": True,
+    "maxLength": 64,
+    "maxItems": 0,
+    "maxProperties": 0,
+}
+"""A text or a boolean, which no type allows both: whatever is there, it must be neither large nor nested."""
+
+
+@dataclass(frozen=True, slots=True)
+class StructuralLimits:
+    """Limits of what one object may contain, without which the API server cannot bound the cost of validation rules."""
+
+    items: int
+    keys: int
+    characters: int
+
+
+def structural(schema: Schema, limits: StructuralLimits) -> Schema:
+    """Return the structural schema for what a reader's schema describes."""
+    described = {"description": _with_default(schema)} if "description" in schema else {}
+    if "anyOf" in schema:
+        return {**_any_of(schema["anyOf"], limits), **described}
+    found: Schema = {**described, **_typed(schema, limits)}
+    found |= {key: schema[key] for key in _COPIED if key in schema}
+    for key, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        # OpenAPI 3.0, which Kubernetes follows, has a limit and whether it is left out.
+        if key in schema:
+            found |= {limit: schema[key], key: True}
+    if "enum" in schema:
+        found["enum"] = [each for each in schema["enum"] if each is not None]
+    return found
+
+
+def _any_of(alternatives: Sequence[Schema], limits: StructuralLimits) -> Schema:
+    """Return the schema of the first alternative; of all, if they differ in more than the form of a single value."""
+    if all(_types(each).isdisjoint({"array", "object"}) for each in alternatives):
+        return structural(alternatives[0], limits)
+    # No type allows them all: the reader refuses what is wrong, and what is there must not be large.
+    most = {"maxLength": limits.characters, "maxItems": limits.items, "maxProperties": limits.keys}
+    return {"x-kubernetes-preserve-unknown-fields": True, **most}
+
+
+def _with_default(schema: Schema) -> str:
+    description: str = schema["description"]
+    return f"{description} Default: {schema['default']}." if "default" in schema else description
+
+
+def _typed(schema: Schema, limits: StructuralLimits) -> Schema:
+    types = _types(schema)
+    if types == {"object"}:
+        return {"type": "object", **_content(schema, limits)}
+    if types == {"array"}:
+        return {"type": "array", "maxItems": limits.items, "items": structural(schema["items"], limits)}
+    if types == {"boolean", "string"}:
+        return dict(_SCALAR)
+    if types in ({"string", "integer"}, {"string", "number"}):
+        return {"x-kubernetes-int-or-string": True, "maxLength": limits.characters}
+    if "string" in types:
+        # In a file, a text without quotes may look like another type.
+        return {"type": "string"} | ({} if "enum" in schema else {"maxLength": limits.characters})
+    (only,) = types
+    return {"type": only}
+
+
+def _types(schema: Schema) -> frozenset[str]:
+    types = schema["type"]
+    return frozenset(types if isinstance(types, list) else [types]) - {"null"}
+
+
+def _content(schema: Schema, limits: StructuralLimits) -> dict[str, Any]:
+    others = schema.get("additionalProperties")
+    if isinstance(others, dict):
+        return {"maxProperties": limits.keys, "additionalProperties": structural(others, limits)}
+    return {"properties": {key: structural(each, limits) for key, each in schema["properties"].items()}}
