@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.commands.serve.rule_object_statuses import RuleObjectStatuses
@@ -20,7 +21,7 @@ from adapter.foundation.promql.quoting import is_label_name
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import BOOLEAN, INTEGER, TEXT, Flag
 from adapter.foundation.service.runtime.errors import StartError
-from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
 from adapter.foundation.sources.kubernetes.reflector import Reflector
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
@@ -134,13 +135,19 @@ class RuleObjectLoader:
         """Seconds that reading the objects of each namespace has taken, as long as it has any."""
         self._resolved_at = clock()
 
-    def run(self, stop: Stop, first_list: Callable[[float], bool]) -> None:
-        """Load until the stop is requested. `first_list` waits some seconds for the first list, or its failure."""
+    def run(self, stop: Stop, first_list: Callable[[float], bool], is_removed: Callable[[], bool]) -> None:
+        """Load until the stop is requested. `first_list` waits some seconds for the first list, or its failure.
+
+        `is_removed` returns whether the API server has answered that the kind is not installed.
+        """
         until = self._clock() + _FIRST_LIST_SECONDS
         while not first_list(_LOOK_SECONDS) and self._clock() < until and not stop.requested:
             pass
         has_more = self.load()
         while not stop.requested:
+            if is_removed() and len(self._store):
+                # The definition went with its objects while no watch stood.
+                self._store.replace_all({})
             if has_more or self._store.changed.wait(_LOOK_SECONDS) or self._may_resolve():
                 has_more = self.load()
 
@@ -207,6 +214,12 @@ def serve_rule_objects(
     readings.expect_rule_objects()
     run = context.tasks.running
     run("watch MetricRules", lambda stop: watch.run(stop.event), reads_only=True)
-    run("MetricRules", lambda stop: loader.run(stop, watch.tried.wait), reads_only=True)
+    is_removed = partial(_is_removed, watch)
+    run("MetricRules", lambda stop: loader.run(stop, watch.tried.wait, is_removed), reads_only=True)
     # A status that is not written at the end of a process is written by the next one.
     run("statuses of MetricRules", statuses.run, reads_only=True)
+
+
+def _is_removed(watch: ServedReflector) -> bool:
+    """Return whether the kind is not installed, rather than that nobody can tell."""
+    return isinstance(watch.refusal, NotFoundError)

@@ -16,6 +16,7 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.options.clients import ObjectSettings
 from adapter.foundation.options.cluster import cluster_settings
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
+from adapter.foundation.service.runtime.tasks import Stop
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject
@@ -149,6 +150,22 @@ def test_an_object_that_is_deleted_is_withdrawn_and_not_written_to() -> None:
     replica.pass_time(5)
     assert replica.house.readings.catalogue_of("shop").external == ()
     assert len(server.written) == written
+
+
+@pytest.mark.parametrize(("is_removed", "served"), [(True, 0), (False, 1)])
+def test_objects_are_withdrawn_if_their_definition_was_removed(is_removed: bool, served: int) -> None:  # noqa: FBT001
+    replica = Replica(Server())
+    replica.store.put(form("shop/queue"))
+    stop = Stop()
+    looks = iter(range(3))
+
+    def look() -> bool:
+        if next(looks, None) is None:
+            stop.request()
+        return is_removed
+
+    replica.loader.run(stop, lambda _: True, look)
+    assert sum(len(each.known) for each in replica.house.readings.rule_objects().values()) == served
 
 
 def test_a_change_of_the_status_alone_reads_nothing_again() -> None:
