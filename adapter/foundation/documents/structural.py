@@ -52,11 +52,11 @@ def structural(schema: Schema, limits: StructuralLimits) -> Schema:
 
 
 def _any_of(alternatives: Sequence[Schema], limits: StructuralLimits) -> Schema:
-    """Return the schema of the first alternative; of all, if they differ in more than the form of a single value."""
-    if all(_types(each).isdisjoint({"array", "object"}) for each in alternatives):
+    """Return the schema of the first alternative, a mapping's short form; of both for a value or a list."""
+    if not any("array" in _types(each) for each in alternatives):
         return structural(alternatives[0], limits)
-    # No type allows them all: the reader refuses what is wrong, and what is there must not be large.
-    most = {"maxLength": limits.characters, "maxItems": limits.items, "maxProperties": limits.keys}
+    # No type allows both: the reader refuses what is wrong, and what is there must not be large.
+    most = {"maxLength": limits.characters, "maxItems": limits.items, "maxProperties": 0}
     return {"x-kubernetes-preserve-unknown-fields": True, **most}
 
 

@@ -29,9 +29,9 @@ from adapter.foundation.documents.structural import StructuralLimits, structural
         ),
         (
             {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-            {"x-kubernetes-preserve-unknown-fields": True, "maxLength": 99, "maxItems": 9, "maxProperties": 9},
+            {"x-kubernetes-preserve-unknown-fields": True, "maxLength": 99, "maxItems": 9, "maxProperties": 0},
         ),
-        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"type": "integer"}),
+        ({"anyOf": [{"type": "integer"}, {"type": "object", "properties": {}}]}, {"type": "integer"}),
         (
             {"type": ["boolean", "string"]},
             {"x-kubernetes-preserve-unknown-fields": True, "maxLength": 64, "maxItems": 0, "maxProperties": 0},
