@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.documents.plain_content import TooDeepError
 from adapter.foundation.documents.tree import MappingNode, SequenceNode, shortened
 from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.promql.quoting import go_quoted
@@ -12,7 +13,7 @@ from adapter.foundation.promql.tree import UnreadableQueryError
 from recommender.configuration.entry import read_entry
 from recommender.configuration.needs import needs_of_one
 from recommender.configuration.objects.object_settings import KIND, TargetKind
-from recommender.configuration.objects.spec_tree import SpecTree, TooDeepError, bounded
+from recommender.configuration.objects.spec_tree import SpecTree, bounded
 from recommender.configuration.recommender_configuration import RefusedRecommendation
 from recommender.kinds.kind import NotForObjectsError
 from recommender.kinds.table import kind_of

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.documents.plain_content import TooDeepError
 from adapter.foundation.documents.tree import MappingEntry, MappingNode, ScalarNode, SequenceNode, shortened
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ _MOST_PROBLEMS: Final = 5
 _DEEPEST: Final = 32
 """Deepest spec in levels, which no key needs."""
 _LINE: Final = re.compile(r"\bin line ([0-9]+)\b")
-
-
-class TooDeepError(ValueError):
-    """A spec is nested more deeply than any key needs; the message says where."""
 
 
 def bounded(value: object, depth: int = 0) -> object:
