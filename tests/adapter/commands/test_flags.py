@@ -67,6 +67,8 @@ IGNORED = {
     "log-file": "/nowhere/log",
     "log-file-max-size": "1800",
     "log-backtrace-at": ":0",
+    "log-link": "/nowhere",
+    "logbuflevel": "0",
 }
 IGNORED_SWITCHES = (
     "disable-http2",

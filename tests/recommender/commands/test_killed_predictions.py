@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from tests.support.prometheus import ScrapedPrometheus
 
-SPAN_SECONDS = 32 * 3_600
+SPAN_SECONDS = 50 * 3_600
 STEP_SECONDS = 60
-NOISE = "predictive: {load: sum(connections), loadPerReplica: 10, horizon: 2m, history: 30h, maxReplicas: 999}"
+NOISE = "predictive: {load: sum(connections), loadPerReplica: 10, horizon: 2m, history: 2d, maxReplicas: 999}"
 TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]"
 CHOSEN_SECONDS = 100.0
 
