@@ -27,7 +27,6 @@ from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.configuration_file import configuration_or_exit
-from recommender.commands.init.one_workload import configuration_of_workload
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.deciding import query_values, records_of
@@ -164,6 +163,10 @@ def _asked(values: FlagValues) -> tuple[Configuration, ReadInputs]:
     if values.path("config") is not None and values.text("workload"):
         raise UsageError("--config and --workload cannot be combined: use --recommendation to choose one of the file")
     if values.text("workload"):
+        from recommender.commands.init.one_workload import (  # noqa: PLC0415 - needed without a file alone
+            configuration_of_workload,
+        )
+
         found = configuration_of_workload(values)
         for note in found.notes:
             print(f"{PROGRAM}: {printable(note)}", file=sys.stderr)  # noqa: T201 - what a person reads
