@@ -23,9 +23,9 @@ import msgspec
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.report import report
 from benchmarks.running import run
-from benchmarks.start_stage import ENTRIES, NODES, SERVERS, Ports, start_stage
+from benchmarks.start_stage import ENTRIES, MOST_TRIES, NODES, SERVERS, TAKEN, Ports, start_stage
 from benchmarks.usage import usage
-from demo.machine.processes import start
+from demo.machine.processes import ProcessFailedError, start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,8 +87,21 @@ def _row(phase: str, found: Sequence[StartCost]) -> Row:
 
 
 def _started(stage: StartStage, server: str) -> StartCost:
-    """Return what a server takes until it is ready. Raises ProcessFailedError."""
-    ports = Ports.unused()
+    """Return what a server takes until it is ready. Raises ProcessFailedError.
+
+    A port may be taken between the look at it and the start; then other ones are tried.
+    """
+    log = stage.folder / "log"
+    for _ in range(MOST_TRIES - 1):
+        try:
+            return _started_on(Ports.unused(), stage, server)
+        except ProcessFailedError:
+            if TAKEN not in log.read_text(errors="replace"):
+                raise
+    return _started_on(Ports.unused(), stage, server)
+
+
+def _started_on(ports: Ports, stage: StartStage, server: str) -> StartCost:
     command = [*SERVERS[server](stage, ports), f"--plain-bind-address=127.0.0.1:{ports.plain}"]
     began = time.monotonic()
     with start(command, name=server, log_path=stage.folder / "log", folder=stage.folder) as process:

@@ -41,6 +41,11 @@ ENTRIES = {
 """An entry of each kind of recommendation whose start is measured."""
 
 
+MOST_TRIES = 3
+TAKEN = "another process listens on this address"
+"""Part of a server's error whose port somebody took between the look at it and the start; others are tried then."""
+
+
 @dataclass(frozen=True, slots=True)
 class StartStage:
     """What the servers stand before, and the credentials of `serve`."""

@@ -30,7 +30,7 @@ from benchmarks.cluster_stage import CHECKOUT, temporary_folder
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.scripted_prometheus import METRIC
-from benchmarks.start_stage import NAMESPACE, POD, SERVERS, Ports, start_stage
+from benchmarks.start_stage import MOST_TRIES, NAMESPACE, POD, SERVERS, TAKEN, Ports, start_stage
 from demo.machine.processes import ProcessFailedError, start
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ LONGEST_START_SECONDS = 180.0
 LONGEST_END_SECONDS = 120.0
 FIRST_REQUESTS = 4
 """Threads that ask a server as soon as it is ready."""
-MOST_TRIES = 3
-_TAKEN = "another process listens on this address"
 _EVERY = 20
 _DIED = re.compile(r"was sent (SIG\w+)!")
 _CUSTOMIZATION = f"""
@@ -126,7 +124,7 @@ def _started(stage: StartStage, number: int, server: str) -> StartOutcome:
     """Start a server, on other ports if somebody has taken those, and return what became of it."""
     for _ in range(MOST_TRIES):
         outcome = _started_on(Ports.unused(), stage, number, server)
-        if _TAKEN not in (outcome.failure or ""):
+        if TAKEN not in (outcome.failure or ""):
             break
     return outcome
 
