@@ -52,6 +52,8 @@ bench: environment ## every figure of the README
 	@$(with_prometheus) exec $(python) -m benchmarks
 
 e2e: environment ## against a real control plane and Go's own libraries (suite=tests/e2e/oracle/test_oracle.py for a part; thanos=1: with Thanos)
+	@# The tests have a network of their own, from which no package can be installed.
+	@.ci/python-environment .cache/release requirements-release.lock
 	@$(with_prometheus) exec $(python) -m tests.e2e --workers $(jobs) $(if $(thanos),--thanos) $(suite)
 
 release: ## wheel, chart, manifests, locks, bill of materials and checksums of this version, into dist/
