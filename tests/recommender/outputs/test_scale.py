@@ -247,6 +247,12 @@ def test_a_target_that_hangs_does_not_delay_the_others() -> None:
         if path.split("/")[-2] in hangs:
             released.wait(20.0)
 
+    attempts: list[threading.Thread] = []
+
+    def start(attempt: Callable[[], None]) -> None:
+        attempts.append(threading.Thread(target=attempt))
+        attempts[-1].start()
+
     world.objects.before = hang
     writer = ScaleWriter(
         world.objects,
@@ -254,7 +260,7 @@ def test_a_target_that_hangs_does_not_delay_the_others() -> None:
         Fence(2.0, lambda _: True),
         ScaleHooks(before_write=lambda _: True, count=lambda _name, _result: None, on_result=lambda _: None),
         limits=ScaleLimits(at_once=6, suspects_at_once=3),
-        effects=ScaleEffects(Clock(wall=world.wall)),
+        effects=ScaleEffects(Clock(wall=world.wall), start),
     )
     loop = threading.Thread(target=writer.run, args=(stop,))
     loop.start()
@@ -267,7 +273,8 @@ def test_a_target_that_hangs_does_not_delay_the_others() -> None:
     finally:
         released.set()
         stop.set()
-        loop.join(10.0)
+        for thread in (loop, *attempts):
+            thread.join(10.0)
     assert not loop.is_alive()
 
 
