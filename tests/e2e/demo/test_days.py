@@ -74,6 +74,8 @@ def test_the_day_is_held_although_the_recommender_is_killed_half_way(tmp_path: P
     assert predictive["rounds_without_a_forecast"] >= 10, printed
     assert predictive["answers_wrong"] == predictive["decisions_wrong"] == 0, printed
     # Nothing shrinks because a metric is missing, and the other metrics still let it grow.
-    assert predictive["replicas_last"] == predictive["replicas_max"], printed
-    # A crowded machine may refuse some connections more in a short day; nothing else may be wrong.
-    assert not [each for each in predictive["objections"] if "were refused (" not in each], printed
+    assert predictive["replicas_last"] == predictive["replicas_max"] >= predictive["replicas_min"] + 3, printed
+    # A crowded machine may refuse some connections more in a short day, and the peak of a fleet that has lost its
+    # forecast is 5 or 6 pods; nothing else may be wrong.
+    tolerated = "were refused (", "three times the minimum"
+    assert not [each for each in predictive["objections"] if not any(one in each for one in tolerated)], printed
