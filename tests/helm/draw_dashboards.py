@@ -1,4 +1,4 @@
-"""Draws the data of every panel into docs/images, from programs that run for a minute.
+"""Draws the dashboards into docs/images, laid out as Grafana does, from programs that run for a minute.
 
 python -m tests.helm.draw_dashboards [NAME …]
 """
@@ -6,7 +6,7 @@ python -m tests.helm.draw_dashboards [NAME …]
 from __future__ import annotations
 
 import json
-import math
+import re
 import sys
 import tempfile
 import time
@@ -17,22 +17,35 @@ from typing import TYPE_CHECKING, Any, Final
 
 from matplotlib.figure import Figure
 
+from helm.tidewatch.dashboards.panels import COLUMNS
 from helm.tidewatch.dashboards.texts import DASHBOARDS
-from tests.helm.scraped import SCRAPED, as_sent
+from tests.helm.drawn_panels import COLORS, DRAWING, Mark, Series, draw_stat
+from tests.helm.grafana import as_sent, model_of
+from tests.helm.scraped import SCRAPED
 from tests.support.checkout import CHECKOUT
 from tests.support.waiting import rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
 
     from tests.support.prometheus import ScrapedPrometheus
 
-SECONDS: Final = 60.0
-_COLUMNS: Final = 3
-_SKIPPED_SECONDS: Final = 8.0
+SECONDS: Final = 75.0
+_SKIPPED_SECONDS: Final = 14.0
 """At the start, where rates have too few samples."""
+_WIDTH_INCHES: Final = 16.0
+_UNIT_INCHES: Final = 0.33
+"""Of Grafana's unit of height."""
+_DOTS_PER_INCH: Final = 90
+_MARGINS_INCHES: Final = {
+    "timeseries": (0.62, 0.15, 0.34, 1.1),
+    "state-timeline": (1.9, 0.15, 0.38, 0.3),
+    "heatmap": (0.75, 0.15, 0.38, 0.3),
+    "xychart": (0.7, 0.25, 0.38, 0.45),
+}
+"""To the left, right, top and bottom of what a kind of panel draws."""
 
 
 def main(names: Sequence[str]) -> None:
@@ -42,83 +55,115 @@ def main(names: Sequence[str]) -> None:
             started = time.time()
             for number in rounds(0.2, SECONDS):
                 work(number)
-            draw(name, prometheus, started + _SKIPPED_SECONDS, time.time())
+            draw(Answers(name, prometheus, started + _SKIPPED_SECONDS, time.time()))
 
 
-def draw(name: str, prometheus: ScrapedPrometheus, start: float, end: float) -> None:
-    """Write the picture of one dashboard."""
-    panels = [panel for panel in DASHBOARDS[name]()["panels"] if panel["type"] != "row"]
-    rows = math.ceil(len(panels) / _COLUMNS)
-    figure = Figure(figsize=(5 * _COLUMNS, 2.7 * rows), layout="constrained")
-    axes = list(figure.subplots(rows, _COLUMNS).flat)
-    for panel, axis in zip(panels, axes, strict=False):
-        DRAWING.get(panel["type"], draw_lines)(axis, panel, prometheus, start, end)
-    for axis in axes[len(panels) :]:
-        axis.set_axis_off()
-    figure.savefig(CHECKOUT / "docs" / "images" / f"dashboard-{name}.png", dpi=70)
+class Answers:
+    """What Prometheus answers to the queries of one dashboard for the time that is drawn."""
+
+    def __init__(self, name: str, prometheus: ScrapedPrometheus, start: float, end: float) -> None:
+        self.name = name
+        self._url = prometheus.url
+        self._start = start
+        self._end = end
+
+    def series(self, panel: dict[str, Any]) -> list[Series]:
+        """Return the series of a panel's queries, named as in its legend."""
+        return [
+            Series(_legend(target["legendFormat"], one["metric"]), *zip(*self._points(one), strict=True))
+            for target in panel["targets"]
+            for one in self._asked(target["expr"])
+        ]
+
+    def marks(self) -> list[Mark]:
+        """Return the times that the annotations mark, the first of each time that lasts."""
+        marks = []
+        for annotation in model_of(self.name)["annotations"]["list"]:
+            for one in self._asked(annotation["expr"]):
+                times = [at for at, _ in self._points(one)]
+                begins = [at for at, before in zip(times, [-9.0, *times], strict=False) if at - before > 1.5]
+                marks += [Mark(at, COLORS[annotation["iconColor"]]) for at in begins]
+        return marks
+
+    def _points(self, one: dict[str, Any]) -> list[tuple[float, float]]:
+        return [(float(at) - self._start, float(value)) for at, value in one["values"]]
+
+    def _asked(self, expr: str) -> list[dict[str, Any]]:
+        query = {"query": as_sent(self.name, expr), "start": self._start, "end": self._end, "step": "1s"}
+        with urllib.request.urlopen(f"{self._url}/api/v1/query_range?{urllib.parse.urlencode(query)}") as response:
+            result: list[dict[str, Any]] = json.load(response)["data"]["result"]
+        return result
 
 
-def draw_lines(axis: Axes, panel: dict[str, Any], prometheus: ScrapedPrometheus, start: float, end: float) -> None:
-    """Draw a line for each series."""
-    for target in panel["targets"]:
-        for series in values(prometheus, as_sent(target["expr"]), start, end):
-            times, numbers = zip(*((float(t) - start, float(v)) for t, v in series["values"]), strict=True)
-            axis.step(times, numbers, where="post", label=legend(target["legendFormat"], series["metric"]))
-    decorate(axis, panel)
-    axis.legend(fontsize=6, loc="upper left")
+def draw(answers: Answers) -> None:
+    """Write the picture of one dashboard, with its collapsed rows open."""
+    placed = list(_placed(answers.name))
+    height = max(top + panel["gridPos"]["h"] for panel, top in placed)
+    figure = Figure(figsize=(_WIDTH_INCHES, height * _UNIT_INCHES), facecolor="#f4f5f5")
+    marks = answers.marks()
+    for panel, top in placed:
+        box = _Box(figure, panel["gridPos"], top, height)
+        if panel["type"] == "row":
+            box.axis.set_axis_off()
+            box.titled(f"⌄  {panel['title']}", "#24292e", 11)
+        elif panel["type"] == "stat":
+            is_filled = draw_stat(box.axis, panel, answers.series(panel))
+            box.titled(panel["title"], "white" if is_filled else "#24292e")
+        else:
+            box.titled(panel["title"], "#24292e")
+            DRAWING[panel["type"]](box.inside(_MARGINS_INCHES[panel["type"]]), panel, answers.series(panel), marks)
+    figure.savefig(CHECKOUT / "docs" / "images" / f"dashboard-{answers.name}.png", dpi=_DOTS_PER_INCH)
 
 
-def draw_points(axis: Axes, panel: dict[str, Any], prometheus: ScrapedPrometheus, _start: float, _end: float) -> None:
-    """Draw a point for each value of the label that joins the two queries."""
-    label = panel["transformations"][0]["options"]["byField"]
-    x, y = (
-        {row["metric"][label]: float(row["value"][1]) for row in prometheus.query(as_sent(target["expr"]))}
-        for target in panel["targets"]
-    )
-    axis.scatter([x[name] for name in sorted(x)], [y[name] for name in sorted(x)], s=12)
-    decorate(axis, panel)
-    axis.set_xlim(0, 1)
-    axis.set_xlabel(panel["targets"][0]["legendFormat"], fontsize=8)
-    axis.set_ylabel(panel["targets"][1]["legendFormat"], fontsize=8)
+class _Box:
+    """The place of a panel, and its frame."""
+
+    def __init__(self, figure: Figure, grid: dict[str, int], top: int, height: int) -> None:
+        self._figure = figure
+        self._full = (_WIDTH_INCHES, height * _UNIT_INCHES)
+        column, gap = _WIDTH_INCHES / COLUMNS, 0.05
+        self._left, self._width = grid["x"] * column + gap, grid["w"] * column - 2 * gap
+        self._bottom = (height - top - grid["h"]) * _UNIT_INCHES + gap
+        self._height = grid["h"] * _UNIT_INCHES - 2 * gap
+        self.axis = self.inside((0.0, 0.0, 0.0, 0.0))
+        self.axis.set(xticks=[], yticks=[])
+        for spine in self.axis.spines.values():
+            spine.set_color("#d8d9da")
+
+    def inside(self, margins: tuple[float, float, float, float]) -> Axes:
+        """Return axes within the frame, with margins to the left, right, top and bottom in inches."""
+        left, right, top, bottom = margins
+        width, height = self._full
+        return self._figure.add_axes(
+            (
+                (self._left + left) / width,
+                (self._bottom + bottom) / height,
+                (self._width - left - right) / width,
+                (self._height - top - bottom) / height,
+            )
+        )
+
+    def titled(self, text: str, color: str, size: int = 9) -> None:
+        """Write the title into the frame."""
+        x, y = 0.09 / self._width, 1 - 0.08 / self._height
+        self.axis.text(x, y, text, transform=self.axis.transAxes, va="top", fontsize=size, weight="bold", color=color)
 
 
-def draw_cells(axis: Axes, panel: dict[str, Any], prometheus: ScrapedPrometheus, start: float, end: float) -> None:
-    """Draw a row for each query."""
-    rows = [values(prometheus, as_sent(target["expr"]), start, end)[0]["values"] for target in panel["targets"]]
-    width = min(map(len, rows))
-    cells = [[float(value) for _, value in row[-width:]] for row in rows]
-    decorate(axis, panel)
-    axis.imshow(cells, origin="lower", aspect="auto", cmap="Oranges", interpolation="nearest")
-    axis.set_ylim(-0.5, len(rows) - 0.5)
-    axis.set_yticks(range(len(rows)), [target["legendFormat"] for target in panel["targets"]])
+def _placed(name: str) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield rows and panels with their place from the top once every row is open."""
+    opened = 0
+    for panel in model_of(name)["panels"]:
+        yield panel, panel["gridPos"]["y"] + opened
+        for inner in panel.get("panels", ()):
+            yield inner, inner["gridPos"]["y"] + opened
+        if panel.get("panels"):
+            places = [inner["gridPos"]["y"] + inner["gridPos"]["h"] for inner in panel["panels"]]
+            opened += max(places) - panel["gridPos"]["y"] - 1
 
 
-DRAWING: Final = {"xychart": draw_points, "heatmap": draw_cells}
-"""By kind of panel; all others are lines."""
-
-
-def values(prometheus: ScrapedPrometheus, expr: str, start: float, end: float) -> list[dict[str, Any]]:
-    """Return the series of a range query."""
-    parameters = urllib.parse.urlencode({"query": expr, "start": start, "end": end, "step": "1s"})
-    with urllib.request.urlopen(f"{prometheus.url}/api/v1/query_range?{parameters}", timeout=10) as response:
-        result: list[dict[str, Any]] = json.load(response)["data"]["result"]
-    return result
-
-
-def legend(template: str, labels: dict[str, str]) -> str:
+def _legend(template: str, labels: dict[str, str]) -> str:
     """Return the name of a series as Grafana shows it."""
-    for name, value in labels.items():
-        template = template.replace(f"{{{{{name}}}}}", value)
-    return template
-
-
-def decorate(axis: Axes, panel: dict[str, Any]) -> None:
-    """Add title and unit."""
-    unit = panel["fieldConfig"]["defaults"]["unit"]
-    axis.set_title(panel["title"], fontsize=10)
-    axis.set_ylabel("" if unit == "short" else unit, fontsize=8)
-    axis.tick_params(labelsize=7)
-    axis.set_ylim(bottom=0)
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), template)
 
 
 if __name__ == "__main__":

@@ -8,24 +8,28 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from adapter.foundation.service.runtime.followed_configuration import ReloadMetrics
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
 from recommender.child_processes.parent import ChildLimits, Children
 from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
+from recommender.outputs.output_telemetry import RecommenderTelemetry
+from recommender.outputs.results import ScaleResult
 from recommender.running.loads.histories import Coverage
 from recommender.running.loads.load_telemetry import LoadTelemetry
+from tests.helm.workloads import KIND, LIMIT, NAME, NAMESPACE, RECOMMENDATION, Fleet
 
 if TYPE_CHECKING:
     from demo.machine.exporter import Exporter
 
 PREDICTED_SECONDS: Final = 2
 """How far ahead forecasts are."""
-_WAVE_SECONDS: Final = 20.0
-_TARGET: Final = TargetReference("apps/v1", "Deployment", "chat", "gateway")
-_PER_REPLICA: Final = 25_000.0
+_WAVE_SECONDS: Final = 60.0
+_BRAKE_SECONDS: Final = 20.0
+_TARGET: Final = TargetReference("apps/v1", KIND, NAMESPACE, NAME)
 
 
 class PredictionsAtWork:
@@ -38,23 +42,37 @@ class PredictionsAtWork:
         LeaseMetrics(self._registry, "tidewatch_recommender").show(lambda: True)
         self._loads = LoadTelemetry(self._registry)
         self._children = Children(self._registry, "tidewatch_recommender", most=1)
+        self._fleet = Fleet()
+        self._telemetry = RecommenderTelemetry(self._registry)
+        self._telemetry.scale_output_added(RECOMMENDATION)
+        self._reloads = ReloadMetrics(self._registry, "tidewatch_recommender", "the configuration")
+        self._scaled = 0.0
 
     def work(self, number: int) -> None:
         """Make a forecast, and be scraped with it; now and then download, fit, and fail to."""
         now = time.time()
-        self._metrics.publish(
-            Publication(leads=True, time=now, valid_until=now + 60.0, records=(_record(now, number),))
-        )
+        record = _record(now, number)
+        self._metrics.publish(Publication(leads=True, time=now, valid_until=now + 60.0, records=(record,)))
+        self._scale(record)
         lacking = 86_400.0 * max(0, 14 - number // 10)
-        self._loads.covered("chat", Coverage(1000, 1, 14 * 86_400.0 - lacking, lacking))
-        self._loads.series_left_out("chat", number // 50)
-        self._loads.downloaded("chat", "timeout" if number % 3 == 0 else "ok")
-        self._loads.forecast_bounded("chat", "linear")
+        self._loads.covered(RECOMMENDATION, Coverage(1000, 1, 14 * 86_400.0 - lacking, lacking))
+        self._loads.series_left_out(RECOMMENDATION, number // 50)
+        self._loads.downloaded(RECOMMENDATION, "timeout" if number % 3 == 0 else "ok")
+        self._loads.forecast_bounded(RECOMMENDATION, "linear")
         if number % 3 == 0:
             model = "seasonal" if number % 6 else "quantile"
             self._children.run(model, math.sqrt, (float(number),), ChildLimits(seconds=30.0))
-            self._loads.learned("chat", model, "deadline" if number % 36 == 0 else "ok")
-        self._exporter.publish((generate_latest(self._registry) + self._metrics.text()).decode())
+            self._loads.learned(RECOMMENDATION, model, "deadline" if number % 36 == 0 else "ok")
+        scraped = (generate_latest(self._registry) + self._metrics.text()).decode()
+        replicas = record.targets[0].current_replicas or 0
+        self._exporter.publish(scraped + self._fleet.text(_load(now), replicas, record.replicas or 0))
+
+    def _scale(self, record: Record) -> None:
+        """Count a scale call for a change of the size, not too often."""
+        current = record.targets[0].current_replicas
+        if record.replicas != current and record.time - self._scaled > _BRAKE_SECONDS:
+            self._scaled = record.time
+            self._telemetry.scale_call(RECOMMENDATION, ScaleResult.OK)
 
     def close(self) -> None:
         """End the children."""
@@ -64,15 +82,20 @@ class PredictionsAtWork:
 def _record(now: float, number: int) -> Record:
     load, median = _load(now), _load(now + PREDICTED_SECONDS) * (1 + 0.02 * math.sin(number))
     upper = median * 1.1
-    replicas, present = math.ceil(upper / _PER_REPLICA), math.ceil(load * 1.1 / _PER_REPLICA)
+    replicas, present = math.ceil(upper / LIMIT), math.ceil(load * 1.1 / LIMIT)
     model = "quantile" if number > 100 else "headroom"
     return Record(
-        name="chat",
+        name=RECOMMENDATION,
         type="predictive",
         time=now,
         status=Status.OK,
         message="",
         replicas=replicas,
+        steps=(
+            Step(f"{model}/forecast", replicas, f"ceil({upper:.0f} / {LIMIT})"),
+            Step("reserve/load", present, f"ceil({load * 1.1:.0f} / {LIMIT})"),
+        ),
+        binding=f"{model}/forecast" if replicas > present else "reserve/load",
         targets=(TargetOutcome(_TARGET, present, TargetAction.METRIC, recommended_replicas=replicas),),
         details=Prediction(
             PredictedLoad(load, upper, now + PREDICTED_SECONDS, {"0.5": median, "0.95": upper}),

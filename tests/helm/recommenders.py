@@ -195,7 +195,11 @@ SWITCHES: Final[dict[str, Any]] = {
     "metrics": {"serviceMonitor": {"enabled": True, "labels": {"release": "prom"}}},
     "networkPolicy": {"enabled": True},
     "prometheusRule": {"enabled": True, "labels": {"release": "prom"}},
-    "dashboards": {"enabled": True, "annotations": {"grafana_folder": "Autoscaling"}},
+    "dashboards": {
+        "enabled": True,
+        "annotations": {"grafana_folder": "Autoscaling"},
+        "pages": {"recommender": "https://tidewatch.example.com/page/"},
+    },
     "prometheus": {"credentials": {"secret": "c", "token": "token"}},
 }
 

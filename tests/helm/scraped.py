@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from adapter.foundation.service.runtime.followed_configuration import ReloadMetrics
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
 from demo.machine.exporter import running_exporter
 from demo.machine.files import replace_file
 from demo.machine.prometheus import running_prometheus
-from helm.tidewatch.dashboards.texts import DASHBOARDS
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.kinds.proportional.sizes import ContainerSizes
@@ -30,7 +30,7 @@ from tests.adapter.commands.nodes.world import POD, running_nodes
 from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
 from tests.helm import loading
 from tests.helm.nodes_sized import sized_record
-from tests.helm.predicting import PREDICTED_SECONDS, PredictionsAtWork
+from tests.helm.predicting import PredictionsAtWork
 from tests.support.apiserver_objects import APISERVICES
 from tests.support.backfill import backfill
 from tests.support.caller import Caller
@@ -46,15 +46,6 @@ if TYPE_CHECKING:
 
     from demo.machine.exporter import Exporter
 
-VARIABLES: Final = {
-    "$namespace": ".*",
-    "$job": ".*",
-    "$recommendation": ".*",
-    "$__rate_interval": "8s",
-    "$horizon": f"{PREDICTED_SECONDS}s",
-    "$resource": "cpu",
-    "$window": "15m",
-}
 TARGET: Final = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
 
 
@@ -132,31 +123,16 @@ def scraped_together(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable
 SCRAPED: Final = {
     "adapter": scraped_adapter,
     "recommendations": scraped_recommender,
+    "workload": scraped_predictions,
     "predictions": scraped_predictions,
     "nodes": scraped_nodes,
 }
 """By name of the dashboard."""
 TOGETHER: Final = {
     ("adapter",): scraped_adapter,
-    ("recommendations", "predictions", "nodes"): scraped_together,
+    ("recommendations", "workload", "predictions", "nodes"): scraped_together,
 }
 """By names of dashboards that one Prometheus can serve."""
-
-
-def queries(name: str) -> dict[str, str]:
-    """Return the queries of a dashboard by panel and letter, with every variable at its default."""
-    return {
-        f"{panel['title']} {target['refId']}": as_sent(target["expr"])
-        for panel in DASHBOARDS[name]()["panels"]
-        for target in panel.get("targets", ())
-    }
-
-
-def as_sent(expr: str) -> str:
-    """Return a query as Grafana sends it."""
-    for variable, value in VARIABLES.items():
-        expr = expr.replace(variable, value)
-    return expr
 
 
 class _Recommending:
@@ -169,6 +145,7 @@ class _Recommending:
         LeaseMetrics(self._registry, "tidewatch_recommender").show(lambda: True)
         self._telemetry = RecommenderTelemetry(self._registry)
         self._telemetry.scale_output_added("coredns")
+        ReloadMetrics(self._registry, "tidewatch_recommender", "the configuration")
 
     def work(self, number: int) -> None:
         """Decide once, be refused now and then, and be scraped with that."""
@@ -179,7 +156,7 @@ class _Recommending:
             name="coredns",
             type="proportional",
             time=time.time(),
-            status=Status.OK,
+            status=Status.HELD if number % 200 > 150 else Status.OK,
             message="",
             replicas=replicas,
             steps=(Step("linear/nodes", replicas, "ceil(nodes / 16)"), Step("linear/cores", 2.0, "ceil(32 / 16)")),

@@ -5,19 +5,32 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from typing import TYPE_CHECKING
+import re
+import urllib.request
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
+from adapter.foundation.promql.tree import SelectorNode, operands_of, parse_query
+from adapter.nodes.extender.scores_page import scores_routes
+from adapter.nodes.hotspots.page import hotspots_routes
+from adapter.nodes.watcher.handlers import watcher_routes
+from helm.tidewatch.dashboards.panels import DOCS
 from helm.tidewatch.dashboards.texts import DASHBOARDS, text_of
+from helm.tidewatch.dashboards.variables import NODES_PAGE, PAGE
+from recommender.page.target_table import selection_of
 from tests.helm.chart import CHART
-from tests.helm.scraped import SCRAPED, TOGETHER, queries
+from tests.helm.grafana import as_sent, model_of, panels_of, queries
+from tests.helm.scraped import SCRAPED, TOGETHER
 from tests.support.checkout import CHECKOUT
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from adapter.foundation.promql.tree import Node
     from tests.support.prometheus import ScrapedPrometheus
 
 PATIENCE_SECONDS = 60.0
@@ -33,21 +46,142 @@ def test_no_other_file_ships() -> None:
     assert {path.stem for path in (CHART / "dashboards").glob("*.json")} == set(DASHBOARDS)
 
 
+def test_upgrades_replace_the_dashboards_that_are_there() -> None:
+    uids = {name: model_of(name)["uid"] for name in DASHBOARDS}
+    assert uids == {name: f"tidewatch-{name}" for name in DASHBOARDS}
+
+
 @pytest.mark.parametrize("name", DASHBOARDS)
-def test_a_dashboard_has_a_name_of_its_own_and_its_panels_have_places_of_their_own(name: str) -> None:
-    model = json.loads(text_of(DASHBOARDS[name]()))
-    assert model["uid"].startswith("tidewatch-")
-    cells = [
-        (x, y)
-        for panel in model["panels"]
-        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
-        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
-    ]
-    assert len(cells) == len(set(cells))
-    assert max(x for x, _ in cells) < 24
-    shown = [panel for panel in model["panels"] if panel["type"] != "row"]
+def test_panels_have_places_and_numbers_of_their_own(name: str) -> None:
+    top_level = model_of(name)["panels"]
+    rows = [one for one in top_level if one["type"] == "row"]
+    for shown in (top_level, *(row["panels"] for row in rows)):
+        cells = [
+            (x, y)
+            for place in (one["gridPos"] for one in shown)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        ]
+        assert len(cells) == len(set(cells))
+        assert all(x < 24 for x, _ in cells)
+    numbers = [one["id"] for one in (*rows, *panels_of(name))]
+    assert len(numbers) == len(set(numbers))
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_every_panel_says_what_it_shows_and_in_which_unit(name: str) -> None:
+    shown = [*panels_of(name)]
     assert len({panel["title"] for panel in shown}) == len(shown)
-    assert all(panel["description"].endswith(".") for panel in shown)
+    assert [panel["title"] for panel in shown if not panel["description"].endswith(".")] == []
+    assert [panel["title"] for panel in shown if not panel["fieldConfig"]["defaults"]["unit"]] == []
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_the_first_row_is_of_statistics_and_at_most_twelve_panels_are_open(name: str) -> None:
+    heading, *others = model_of(name)["panels"]
+    assert heading["type"] == "row"
+    first = [*itertools.takewhile(lambda panel: panel["type"] != "row", others)]
+    assert {panel["type"] for panel in first} == {"stat"}
+    limits = [panel["fieldConfig"]["defaults"]["thresholds"]["steps"] for panel in first]
+    assert any(len(steps) > 1 for steps in limits)
+    assert len([panel for panel in others if panel["type"] not in {"row", "stat"}]) <= 12
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_a_number_of_now_is_asked_for_now(name: str) -> None:
+    """A range query's last value would outlive its series by hours."""
+    shown = [panel for panel in panels_of(name) if panel["type"] == "stat"]
+    assert [panel["title"] for panel in shown for target in panel["targets"] if target.get("instant") is not True] == []
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_legends_are_sorted_by_the_present_value(name: str) -> None:
+    for panel in panels_of(name):
+        if panel["type"] == "timeseries":
+            legend = panel["options"]["legend"]
+            assert (legend["sortBy"], legend["sortDesc"]) == ("Last *", True)
+
+
+def links_of(value: object) -> Iterator[str]:
+    """Yield the addresses anywhere in a model."""
+    if isinstance(value, dict):
+        if isinstance(value.get("url"), str):
+            yield value["url"]
+        for one in value.values():
+            yield from links_of(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from links_of(one)
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {"", *(re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings)}
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_every_link_to_the_documentation_leads_to_a_heading(name: str) -> None:
+    docs = f"{DOCS}/"
+    found = {url.removeprefix(docs).partition("#")[::2] for url in links_of(model_of(name)) if url.startswith(docs)}
+    assert found
+    assert {(page, anchor) for page, anchor in found if anchor not in anchors_of(CHECKOUT / "docs" / page)} == set()
+
+
+@pytest.mark.parametrize("name", ["recommendations", "workload", "predictions"])
+def test_every_link_to_the_page_asks_for_an_entry_that_the_page_knows(name: str) -> None:
+    pages = {url for url in links_of(model_of(name)) if url.startswith("${page:raw}")}
+    entries = {url.removeprefix("${page:raw}/") for url in pages} - {""}
+    assert len(entries) == 1
+    (entry,) = entries
+    assert selection_of(re.sub(r"\$\{[^}]+\}", "chat", entry.removeprefix("?"))).name == "chat"
+    (address,) = [one for one in model_of(name)["templating"]["list"] if one["name"] == "page"]
+    assert address["query"] == PAGE
+
+
+def test_every_link_to_the_nodes_server_is_a_route_of_it() -> None:
+    unused: Any = None
+    routes = (
+        *watcher_routes(unused, unused),
+        *scores_routes(unused, unused),
+        *hotspots_routes(unused, unused, unused),
+    )
+    prefix = "${page:raw}"
+    found = {url.removeprefix(prefix) for url in links_of(model_of("nodes")) if url.startswith(prefix)}
+    assert len(found) == 4
+    assert {re.sub(r"\$\{[^}]+\}", "<host>", path) for path in found} <= {route.path for route in routes}
+
+
+def test_the_chart_replaces_the_addresses_that_dashboards_have_without_it() -> None:
+    values = yaml.safe_load((CHART / "values.yaml").read_text())["dashboards"]["pages"]
+    template = (CHART / "templates" / "dashboards.yaml").read_text()
+    assert values == {"recommender": PAGE, "nodes": NODES_PAGE}
+    assert all(f'replace "{url}"' in template for url in values.values())
+
+
+def metrics_of(node: Node) -> set[str]:
+    """Return the names of the metrics in a query."""
+    if isinstance(node, SelectorNode):
+        return {matcher.value for matcher in node.matchers if matcher.label == "__name__"}
+    return {name for operand in operands_of(node) for name in metrics_of(operand)}
+
+
+def label_values(prometheus: ScrapedPrometheus, label: str) -> set[str]:
+    with urllib.request.urlopen(f"{prometheus.url}/api/v1/label/{label}/values", timeout=10) as response:
+        return {*json.load(response)["data"]}
+
+
+def unanswered_variables(prometheus: ScrapedPrometheus, name: str) -> list[str]:
+    """Return the variables of a dashboard whose query names a label or series that nothing has."""
+    found = []
+    for variable in model_of(name)["templating"]["list"]:
+        if variable["type"] == "query":
+            series, label = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]).groups()  # type: ignore[union-attr]
+            rows = prometheus.query(as_sent(name, series))
+            # Where a scrape sets these two, they are there; the Prometheus of this test sets one.
+            if not rows or (label != "namespace" and not any(label in row["metric"] for row in rows)):
+                found.append(variable["name"])
+    return found
 
 
 def empty(prometheus: ScrapedPrometheus, wanted: dict[str, str]) -> list[str]:
@@ -79,17 +213,22 @@ def test_no_panel_is_empty(names: tuple[str, ...], tmp_path: Path) -> None:
             until(no_panel_is_empty, PATIENCE_SECONDS)
         except AssertionError:
             pytest.fail(f"these panels are empty: {missing}")
+        named = {metric for query in wanted.values() for metric in metrics_of(parse_query(query))}
+        assert named - label_values(prometheus, "__name__") == set()
+        assert {name: unanswered_variables(prometheus, name) for name in names} == {name: [] for name in names}
 
 
-def test_the_page_explains_every_panel_and_no_other() -> None:
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_the_page_explains_every_panel_and_no_other(name: str) -> None:
     page = (CHECKOUT / "docs" / "dashboards.md").read_text()
-    rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
-    titles = {panel["title"] for build in DASHBOARDS.values() for panel in build()["panels"] if panel["type"] != "row"}
-    assert {row for row in rows if row != "panel"} == titles
+    section = page.partition(f"\n## {name.capitalize()}\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")]
+    assert [row for row in rows if row != "panel"] == [panel["title"] for panel in panels_of(name)]
+    assert f"(images/dashboard-{name}.png)" in section
 
 
 def test_a_scatter_plot_joins_its_two_queries_to_one_table_whose_columns_it_shows() -> None:
-    (panel,) = [panel for panel in DASHBOARDS["nodes"]()["panels"] if panel["type"] == "xychart"]
+    (panel,) = [panel for panel in panels_of("nodes") if panel["type"] == "xychart"]
     assert [(target["format"], target["instant"]) for target in panel["targets"]] == [("table", True)] * 2
     join, organize = panel["transformations"]
     (series,) = panel["options"]["series"]

@@ -1,4 +1,4 @@
-"""The Grafana dashboards of the chart, as code: plain functions that return dictionaries.
+"""The Grafana dashboards of the chart, as code: functions that return models of Grafana's foundation SDK.
 
     python -m helm.tidewatch.dashboards     # writes the JSON beside the code, from the checkout
 

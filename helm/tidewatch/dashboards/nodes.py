@@ -2,170 +2,185 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from helm.tidewatch.dashboards.panels import (
-    SCRAPED,
-    Panel,
-    Query,
-    Row,
-    choice,
-    gauge,
-    increase,
-    quantiles,
-    rate,
-    variable,
-)
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+from grafana_foundation_sdk.models import dashboard as models
+from grafana_foundation_sdk.models import units
+
+from helm.tidewatch.dashboards.annotations import reloads
+from helm.tidewatch.dashboards.node_loads import loads, of_node
+from helm.tidewatch.dashboards.panels import Row, chart, counts, link, stat, states
 from helm.tidewatch.dashboards.panels import dashboard as dashboard_of
+from helm.tidewatch.dashboards.queries import SCRAPED, count, gauge, increase, quantile, quantiles, query, rate
+from helm.tidewatch.dashboards.variables import NODES_PAGE, address, choices, fixed
+
+if TYPE_CHECKING:
+    from grafana_foundation_sdk.builders.prometheus import Dataquery
 
 _STATES: Final = "tidewatch_nodes"
-_LOAD: Final = "tidewatch_node_utilization_ratio"
 _CALLS: Final = "tidewatch_adapter_extender_requests_total"
-_CHOSEN: Final = f'{SCRAPED},resource="$resource",window="$window"'
+_CALL_SECONDS: Final = "tidewatch_adapter_extender_request_duration_seconds"
+_BASIS: Final = "tidewatch_adapter_extender_basis"
+_HOT: Final = f"tidewatch_node_hot{{{SCRAPED}}} == 1"
 _OF_RESOURCE: Final = f'{SCRAPED},resource="$resource"'
-_BUSIEST: Final = 10
-_BAND_PERCENT: Final = 10
+_BASIS_NAMES: Final = {0: ("metrics", "green"), 1: ("none", "orange"), 2: ("requests", "red")}
 
 
-def dashboard() -> dict[str, Any]:
+def dashboard() -> models.Dashboard:
     """Return its model."""
     return dashboard_of(
-        "tidewatch-nodes",
-        "Tidewatch / Nodes",
-        "The load of nodes, hot nodes, how far the numbers can be trusted, and the requests of the scheduler.",
+        Dashboard("Tidewatch / Nodes")
+        .uid("tidewatch-nodes")
+        .description(
+            "The load of nodes, hot nodes, how far the numbers can be trusted, and the requests of the scheduler."
+        )
+        .link(link("Scores", "${page:raw}/scores"))
+        .link(link("Hot nodes", "${page:raw}/hotspots")),
         (
-            variable("namespace", _STATES, "namespace"),
-            variable("job", _STATES, "job"),
-            choice("resource", ("cpu", "memory", "network", "disk", "gpu")),
-            choice("window", ("15m", "10m", "5m")),
+            choices("namespace", _STATES),
+            choices("job", _STATES),
+            fixed("resource", ("cpu", "memory", "network", "disk", "gpu")),
+            fixed("window", ("15m", "10m", "5m")),
+            address("page", "Address of the nodes server", NODES_PAGE),
         ),
-        (_load(), _hot(), _trust(), _extender(), _prometheus()),
+        (reloads("adapter", SCRAPED),),
+        (_now(), loads(), _hot(), _trust(), _extender(), _prometheus()),
     )
 
 
-def _of_nodes(stat: str) -> str:
-    """Return a statistic of each node; of several replicas, the largest value counts."""
-    return f'max by (node) ({_LOAD}{{{_CHOSEN},stat="{stat}"}})'
-
-
-def _band(lower_percent: int) -> Query:
-    """Return how many nodes have an average within a band; the lowest one has idle nodes, the highest full ones."""
-    upper_percent = lower_percent + _BAND_PERCENT
-    above = f" > {lower_percent / 100:g}" if lower_percent else ""
-    below = f" <= {upper_percent / 100:g}" if upper_percent < 100 else ""
-    return Query(f"count({_of_nodes('avg')}{above}{below}) or vector(0)", f"{lower_percent} to {upper_percent} %")
-
-
-def _load() -> Row:
+def _now() -> Row:
+    calls = f"sum(rate({_CALLS}{{{SCRAPED}}}[5m]))"
+    failed = f'sum(rate({_CALLS}{{{SCRAPED},code!="200"}}[5m])) or vector(0)'
     return Row(
-        "Load",
+        "Now",
         (
-            Panel(
-                "Mean and standard deviation",
-                "Each node as a point: its average to the right, its standard deviation upwards. Both low is room for"
-                " pods; a node whose sum comes near 1 runs into its capacity.",
-                (Query(_of_nodes("avg"), "average"), Query(_of_nodes("std"), "standard deviation")),
-                "percentunit",
-                kind="xychart",
-                joined_by="node",
+            stat("Nodes", "Nodes that are known, stale ones among them.", _nodes("known")),
+            stat(
+                "Hot nodes", "Nodes that `/hotspots` names.", count(_HOT, f"{_STATES}{{{SCRAPED}}}"), (1, "orange")
+            ).data_links([link("Hot nodes", "${page:raw}/hotspots")]),
+            stat(
+                "Nodes without fresh samples",
+                "Nodes whose CPU samples are stale or missing. They have no score of their own.",
+                _nodes("stale"),
+                (1, "orange"),
+                alert="TidewatchNodeLoadsMissing",
             ),
-            Panel(
-                "Nodes by utilisation",
-                "How many nodes have an average within each band of ten percent.",
-                tuple(_band(lower) for lower in range(0, 100, _BAND_PERCENT)),
-                kind="heatmap",
+            stat(
+                "Unmapped instances",
+                "Instances of series without a node. The server names the repair of each.",
+                _nodes("unmapped"),
+                (1, "red"),
+                alert="TidewatchNodesUnmapped",
+            ).data_links([link("Unmapped series", "${page:raw}/nodes/unmapped")]),
+            stat(
+                "Basis of scores",
+                "What scores rest on, at the replica where it is worst: metrics; nothing, so that all nodes are equal; "
+                "or requests alone.",
+                query(f"max({_basis()})"),
+                names=_BASIS_NAMES,
+                alert="TidewatchScoresWithoutMetrics",
             ),
-            Panel(
-                "Busiest nodes",
-                "The averages of the ten busiest nodes.",
-                (Query(f"topk({_BUSIEST}, {_of_nodes('avg')})", "{{node}}"),),
-                "percentunit",
-            ),
+            stat(
+                "Failed calls",
+                "The part of the scheduler's calls of the last five minutes that were not answered with 200.",
+                query(f"({failed}) / ({calls} > 0)"),
+                (0.001, "orange"),
+                (0.05, "red"),
+                unit=units.PercentUnit,
+                alert="TidewatchExtenderErrors",
+            ).no_value("no calls"),
+            stat(
+                "Slowest calls",
+                "How long one in a hundred of the scheduler's calls took in the last five minutes.",
+                query(f"max({quantile(0.99, _CALL_SECONDS, 'verb', window='5m')})"),
+                (0.05, "orange"),
+                (0.1, "red"),
+                unit=units.Seconds,
+                alert="TidewatchExtenderSlow",
+            ).no_value("no calls"),
         ),
     )
+
+
+def _nodes(state: str) -> Dataquery:
+    return query(f'max({_STATES}{{{SCRAPED},state="{state}"}})')
+
+
+def _basis() -> str:
+    """Return PromQL of the basis of each replica as the numbers of `_BASIS_NAMES`."""
+    named = (f'{number} * ({_BASIS}{{{SCRAPED},basis="{name}"}} == 1)' for number, (name, _) in _BASIS_NAMES.items())
+    return f"max by (instance) ({' or '.join(named)})"
 
 
 def _hot() -> Row:
     return Row(
         "Hot nodes",
         (
-            Panel(
-                "Hot nodes",
+            states(
+                "Hot since",
                 "Nodes that have been above their limit for some refreshes, until they are below it for some.",
-                (Query(f"max by (node) (tidewatch_node_hot{{{SCRAPED}}}) == 1", "{{node}}"),),
-                kind="state-timeline",
-                names={1: "hot"},
-            ),
-            Panel(
+                query(f"max by (node) ({_HOT})", "{{node}}"),
+                {1: ("hot", "orange")},
+            ).data_links([of_node()]),
+            counts(
                 "Nodes by state",
                 "Nodes that are known, those whose samples are stale, those that are estimated, and instances without"
                 " a node.",
-                (gauge(_STATES, "state"),),
+                gauge(_STATES, "state"),
+                alert="TidewatchNodesUnmapped",
             ),
         ),
     )
 
 
 def _trust() -> Row:
+    ages = f"max by (node) (tidewatch_node_sample_age_seconds{{{SCRAPED}}})"
     return Row(
         "Trust",
         (
-            Panel(
-                "Verdicts",
-                "Nodes by the verdict on their samples of the resource.",
-                (gauge("tidewatch_node_verdicts", "verdict", matchers=_OF_RESOURCE),),
-            ),
-            Panel(
-                "Forecasts",
-                "Nodes whose next hour is predicted for the policy predicted-load-packing, and why it is not for the "
-                "others.",
-                (gauge("tidewatch_node_forecasts", "verdict"),),
-            ),
-            Panel(
-                "Age of samples",
-                "Age of the newest sample of a node: the median, and the oldest.",
-                (
-                    Query(f"quantile(0.5, {_ages()})", "median"),
-                    Query(f"max({_ages()})", "oldest"),
-                ),
-                "s",
-            ),
-            Panel(
-                "Basis of scores",
+            states(
+                "Basis of scores by replica",
                 "The basis of scores: metrics; none, so that all nodes get the same score; requests after five "
                 "minutes.",
-                (
-                    Query(
-                        f"max by (instance, basis) (tidewatch_adapter_extender_basis{{{SCRAPED}}}) == 1",
-                        "{{instance}} {{basis}}",
-                    ),
-                ),
-                kind="state-timeline",
-                names={1: "in force"},
+                query(_basis(), "{{instance}}"),
+                _BASIS_NAMES,
+                alert="TidewatchScoresWithoutMetrics",
+            ),
+            counts(
+                "Verdicts",
+                "Nodes by the verdict on their samples of the resource.",
+                gauge("tidewatch_node_verdicts", "verdict", matchers=_OF_RESOURCE),
+                alert="TidewatchNodeLoadsMissing",
+            ),
+            chart(
+                "Age of samples",
+                "Age of the newest sample of a node: the median, and the oldest.",
+                query(f"quantile(0.5, {ages})", "median"),
+                query(f"max({ages})", "oldest"),
+                unit=units.Seconds,
             ),
         ),
     )
 
 
-def _ages() -> str:
-    return f"max by (node) (tidewatch_node_sample_age_seconds{{{SCRAPED}}})"
-
-
 def _extender() -> Row:
     return Row(
-        "Extender",
+        "Scheduler",
         (
-            Panel(
+            chart(
                 "Calls of the scheduler",
                 "Calls by verb and HTTP status. The scheduler goes on without scores where it is not 200.",
-                (rate(_CALLS, "verb, code"),),
-                "reqps",
+                rate(_CALLS, "verb, code"),
+                unit=units.RequestsPerSecond,
+                alert="TidewatchExtenderErrors",
             ),
-            Panel(
+            chart(
                 "Duration of calls",
                 "How long the scheduler waits for an answer, by verb. It places one pod at a time.",
-                quantiles("tidewatch_adapter_extender_request_duration_seconds", "verb"),
-                "s",
+                *quantiles(_CALL_SECONDS, "verb"),
+                unit=units.Seconds,
+                alert="TidewatchExtenderSlow",
             ),
         ),
     )
@@ -176,17 +191,26 @@ def _prometheus() -> Row:
     # The adapter has a counter of the same name.
     of_nodes = f"and on (namespace, job, instance) {_STATES}{{{SCRAPED}}}"
     return Row(
-        "Prometheus and the local file",
+        "Forecasts, Prometheus and the local file",
         (
-            Panel(
+            counts(
+                "Forecasts",
+                "Nodes whose next hour is predicted for the policy predicted-load-packing, and why it is not for the "
+                "others.",
+                gauge("tidewatch_node_forecasts", "verdict"),
+            ),
+            chart(
                 "Prometheus queries per minute",
                 "Queries of each replica. At most 12, whatever the number of nodes.",
-                (Query(f"60 * sum by (instance) ({queries} {of_nodes})", "{{instance}}"),),
+                query(f"60 * sum by (instance) ({queries} {of_nodes})", "{{instance}}"),
+                unit=units.CountsPerMinute,
             ),
-            Panel(
+            counts(
                 "Failed writes of the local file",
                 "Failures to write the file from which a replica answers after a crash.",
-                (increase("tidewatch_adapter_state_file_failures_total", "instance"),),
+                increase("tidewatch_adapter_state_file_failures_total", "instance"),
+                alert="TidewatchStateFileFails",
             ),
         ),
+        is_collapsed=True,
     )

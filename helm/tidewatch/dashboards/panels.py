@@ -1,225 +1,229 @@
-"""What dashboards are made of: panels with queries, variables, and rows that lay panels out. Grafana's schema 39."""
+"""What the dashboards have in common: panels, rows and links, by the builders of Grafana's foundation SDK."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
+
+from grafana_foundation_sdk.builders import common as common_builders
+from grafana_foundation_sdk.builders import dashboard as builders
+from grafana_foundation_sdk.builders import stat as stat_builders
+from grafana_foundation_sdk.builders import statetimeline, timeseries
+from grafana_foundation_sdk.models import common, units
+from grafana_foundation_sdk.models import dashboard as models
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_SCHEMA_VERSION: Final = 39
-_DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
-_XY_CHART_VERSION: Final = "11.1.0"
-"""The version of Grafana whose options an `xychart` has. Without it, Grafana takes them for those of older versions."""
-_COLUMNS: Final = 24
-_HEIGHT: Final = 8
-SCRAPED: Final = 'namespace=~"$namespace",job=~"$job"'
-"""The matchers of every query. Both variables also match series without the label, whatever scrapes them."""
+    from grafana_foundation_sdk.builders.prometheus import Dataquery
+    from grafana_foundation_sdk.cog.builder import Builder
+    from grafana_foundation_sdk.cog.variants import Dataquery as AnyQuery
+
+DATASOURCE: Final = models.DataSourceRef("prometheus", "${datasource}")
+DOCS: Final = "https://github.com/tidewatch/tidewatch/blob/main/docs"
+COLUMNS: Final = 24
+_STAT_HEIGHT: Final = 4
+_CHART_HEIGHT: Final = 9
+_MOST_CHARTS_BESIDE: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A query, and how its series are named."""
+class _AnyPanel(Protocol):
+    """What the builders of all kinds of panels have in common; they have no class in common."""
 
-    expr: str
-    legend: str = ""
+    def title(self, title: str) -> Self: ...
+    def description(self, description: str) -> Self: ...
+    def unit(self, unit: str) -> Self: ...
+    def datasource(self, datasource: models.DataSourceRef) -> Self: ...
+    def links(self, links: list[Builder[models.DashboardLink]]) -> Self: ...
+    def targets(self, targets: list[Builder[AnyQuery]]) -> Self: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A panel with a title, one sentence about what it shows, and its queries."""
-
-    title: str
-    description: str
-    queries: tuple[Query, ...]
-    unit: str = "short"
-    """Of Grafana: `reqps`, `s`, `percentunit`, `short`."""
-    kind: str = "timeseries"
-    """`timeseries`, `state-timeline`; `heatmap`, each query a row of it, from the lowest up; `xychart`, of two queries
-    the first to the right and the second upwards, a point for each value of `joined_by`."""
-    names: Mapping[int, str] | None = None
-    """What is shown instead of a number."""
-    band: tuple[str, str] | None = None
-    """Names of two series, between which the area is filled: the upper one, then the lower one."""
-    joined_by: str = ""
-    """The label by which an `xychart` joins its two queries."""
+_Panel = TypeVar("_Panel", bound=_AnyPanel)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Panels side by side, under a heading."""
+    """Panels under a heading: statistics beside each other, at most three charts in a line."""
 
     title: str
-    panels: tuple[Panel, ...]
+    panels: tuple[Builder[models.Panel], ...]
+    is_collapsed: bool = False
+    """What is read when something is wrong, and not before."""
 
 
-def dashboard(
-    uid: str, title: str, description: str, variables: Sequence[dict[str, Any]], rows: Sequence[Row]
-) -> dict[str, Any]:
-    """Return the model of a dashboard, as Grafana imports it."""
-    return {
-        "uid": uid,
-        "title": title,
-        "description": description,
-        "tags": ["tidewatch"],
-        "schemaVersion": _SCHEMA_VERSION,
-        "editable": True,
-        "graphTooltip": 1,
-        "refresh": "30s",
-        "time": {"from": "now-3h", "to": "now"},
-        "templating": {"list": [_datasource(), *variables]},
-        "panels": _laid_out(rows),
-    }
+def panel(of: _Panel, title: str, description: str, *targets: Dataquery, alert: str = "") -> _Panel:
+    """Return the panel with its title, one sentence about what it shows, its queries, and the runbook of its alert."""
+    lettered: list[Builder[AnyQuery]] = [
+        target.ref_id(chr(ord("A") + index)).datasource(DATASOURCE) for index, target in enumerate(targets)
+    ]
+    shown = of.title(title).description(description).datasource(DATASOURCE).targets(lettered)
+    return shown.links([link("Runbook", f"{DOCS}/runbooks.md#{alert.lower()}")]) if alert else shown
 
 
-def variable(name: str, metric: str, label: str) -> dict[str, Any]:
-    """Return a variable with the values of a label; everything is selected at first."""
-    return {
-        "name": name,
-        "label": label.capitalize(),
-        "type": "query",
-        "datasource": _DATASOURCE,
-        "query": {"query": f"label_values({metric}, {label})", "refId": name},
-        "refresh": 2,
-        "sort": 1,
-        "multi": True,
-        "includeAll": True,
-        "allValue": ".*",
-        "current": {"text": "All", "value": "$__all"},
-    }
-
-
-def choice(name: str, values: Sequence[str]) -> dict[str, Any]:
-    """Return a variable with fixed values; the first one is selected at first."""
-    options = [{"text": value, "value": value, "selected": value == values[0]} for value in values]
-    return {
-        "name": name,
-        "label": name.capitalize(),
-        "type": "custom",
-        "query": ",".join(values),
-        "options": options,
-        "current": options[0],
-        "multi": False,
-        "includeAll": False,
-    }
-
-
-def quantiles(histogram: str, by: str = "", matchers: str = SCRAPED) -> tuple[Query, ...]:
-    """Return the median and the 99th percentile of a histogram, by a label if one is given."""
-    labels = f"le, {by}" if by else "le"
-    suffix = f" {{{{{by}}}}}" if by else ""
-    buckets = f"sum by ({labels}) (rate({histogram}_bucket{{{matchers}}}[$__rate_interval]))"
-    return tuple(
-        Query(f"histogram_quantile({share}, {buckets})", f"p{round(share * 100)}{suffix}") for share in (0.5, 0.99)
+def chart(
+    title: str, description: str, *targets: Dataquery, unit: str = units.Short, alert: str = ""
+) -> timeseries.Panel:
+    """Return lines over time; the legend is a table with the largest present value first."""
+    legend = (
+        common_builders.VizLegendOptions()
+        .display_mode(common.LegendDisplayMode.TABLE)
+        .placement(common.LegendPlacement.BOTTOM)
+        .show_legend(show_legend=True)
+        .calcs(["lastNotNull", "max"])
+        .sort_by("Last *")
+        .sort_desc(sort_desc=True)
+    )
+    tooltip = (
+        common_builders.VizTooltipOptions().mode(common.TooltipDisplayMode.MULTI).sort(common.SortOrder.DESCENDING)
+    )
+    return (
+        panel(timeseries.Panel(), title, description, *targets, alert=alert)
+        .unit(unit)
+        .min(0)
+        .legend(legend)
+        .tooltip(tooltip)
+        .show_points(common.VisibilityMode.NEVER)
+        .fill_opacity(8)
     )
 
 
-def rate(counter: str, by: str, matchers: str = SCRAPED) -> Query:
-    """Return how often a counter goes up each second, by a label."""
-    return Query(f"sum by ({by}) (rate({counter}{{{matchers}}}[$__rate_interval]))", _legend(by))
+def limit_line(lines: timeseries.Panel, name: str) -> timeseries.Panel:
+    """Return the chart with a series that is a limit as a red, dashed line."""
+    red = models.FieldColor(mode=models.FieldColorModeId.FIXED, fixed_color="red")
+    dashes = common.LineStyle(fill="dash", dash=[8.0, 6.0])
+    properties = [models.DynamicConfigValue("color", red), models.DynamicConfigValue("custom.lineStyle", dashes)]
+    return lines.override_by_name(name, properties)
 
 
-def increase(counter: str, by: str, matchers: str = SCRAPED) -> Query:
-    """Return by how much a counter went up between two points of the chart, by a label."""
-    return Query(f"sum by ({by}) (increase({counter}{{{matchers}}}[$__rate_interval]))", _legend(by))
+def counts(title: str, description: str, *targets: Dataquery, alert: str = "") -> timeseries.Panel:
+    """Return a chart of whole things, such as pods, whose lines have steps."""
+    lines = chart(title, description, *targets, unit=units.NoUnit, alert=alert)
+    return lines.decimals(0).line_interpolation(common.LineInterpolation.STEP_AFTER)
 
 
-def gauge(metric: str, by: str, function: str = "max", matchers: str = SCRAPED) -> Query:
-    """Return a gauge, of several replicas the largest or smallest, by labels."""
-    return Query(f"{function} by ({by}) ({metric}{{{matchers}}})", _legend(by))
+def stat(
+    title: str,
+    description: str,
+    target: Dataquery,
+    *limits: tuple[float, str],
+    below: str = "",
+    names: Mapping[int, tuple[str, str]] | None = None,
+    unit: str = units.NoUnit,
+    alert: str = "",
+) -> stat_builders.Panel:
+    """Return one number of now, or its name: green by default, and from each limit on in that colour.
+
+    The query is instant: a series that has ended shows nothing, and not its last value.
+    """
+    is_judged = bool(limits or names)
+    return (
+        panel(stat_builders.Panel(), title, description, target.instant(), alert=alert)
+        .unit(unit)
+        .mappings([mapping(names)] if names else [])
+        .thresholds(_thresholds(below or ("green" if is_judged else "text"), limits))
+        .color_scheme(builders.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
+        .color_mode(common.BigValueColorMode.BACKGROUND_SOLID if is_judged else common.BigValueColorMode.VALUE)
+        .graph_mode(common.BigValueGraphMode.NONE)
+        .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(values=False))
+    )
 
 
-def age(metric: str, by: str, matchers: str = SCRAPED) -> Query:
-    """Return how long ago a time was, in seconds; of several replicas the latest time counts."""
-    return Query(f"time() - max by ({by}) ({metric}{{{matchers}}})", _legend(by))
+def states(
+    title: str, description: str, target: Dataquery, names: Mapping[int, tuple[str, str]], alert: str = ""
+) -> statetimeline.Panel:
+    """Return a line of states for each series, each state with its name and colour."""
+    return (
+        panel(statetimeline.Panel(), title, description, target, alert=alert)
+        .unit(units.NoUnit)
+        .mappings([mapping(names)])
+        .color_scheme(builders.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
+        .legend(common_builders.VizLegendOptions().show_legend(show_legend=False).calcs([]))
+        .row_height(0.8)
+        .fill_opacity(80)
+        .per_page(20)
+    )
 
 
-def _legend(by: str) -> str:
-    return " ".join(f"{{{{{label.strip()}}}}}" for label in by.split(","))
-
-
-def _datasource() -> dict[str, Any]:
-    return {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
-
-
-def _laid_out(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return rows and panels with their places; panels of a row share its width."""
-    placed: list[dict[str, Any]] = []
-    top = 0
-    for row in rows:
-        position = {"x": 0, "y": top, "w": _COLUMNS, "h": 1}
-        placed.append({"id": len(placed) + 1, "type": "row", "title": row.title, "gridPos": position, "panels": []})
-        width = _COLUMNS // len(row.panels)
-        for index, panel in enumerate(row.panels):
-            position = {"x": index * width, "y": top + 1, "w": width, "h": _HEIGHT}
-            placed.append({"id": len(placed) + 1, "gridPos": position, **_model(panel)})
-        top += 1 + _HEIGHT
-    return placed
-
-
-def _overrides(panel: Panel) -> list[dict[str, Any]]:
-    if panel.band is None:
-        return []
-    upper, lower = panel.band
-    properties = [{"id": "custom.fillBelowTo", "value": lower}, {"id": "custom.fillOpacity", "value": 20}]
-    return [{"matcher": {"id": "byName", "options": upper}, "properties": properties}]
-
-
-def _model(panel: Panel) -> dict[str, Any]:
-    mappings = []
-    if panel.names:
-        options = {
-            str(value): {"text": text, "index": index} for index, (value, text) in enumerate(panel.names.items())
+def mapping(names: Mapping[int, tuple[str, str]]) -> models.ValueMap:
+    """Return the names and colours that are shown instead of numbers."""
+    return models.ValueMap(
+        {
+            str(value): models.ValueMappingResult(text=text, color=color, index=index)
+            for index, (value, (text, color)) in enumerate(names.items())
         }
-        mappings = [{"type": "value", "options": options}]
-    is_table = panel.kind == "xychart"
-    model: dict[str, Any] = {
-        "type": panel.kind,
-        "title": panel.title,
-        "description": panel.description,
-        "datasource": _DATASOURCE,
-        "fieldConfig": {
-            "defaults": {"unit": panel.unit, "min": 0, "mappings": mappings},
-            "overrides": _overrides(panel),
-        },
-        "options": _options(panel),
-        "targets": [
-            {
-                "refId": chr(ord("A") + index),
-                "datasource": _DATASOURCE,
-                "expr": query.expr,
-                "legendFormat": query.legend,
-            }
-            | ({"format": "table", "instant": True} if is_table else {})
-            for index, query in enumerate(panel.queries)
-        ],
-    }
-    if is_table:
-        model["fieldConfig"]["defaults"]["custom"] = {"show": "points"}
-        model |= {"transformations": _joined(panel), "pluginVersion": _XY_CHART_VERSION}
-    return model
+    )
 
 
-def _options(panel: Panel) -> dict[str, Any]:
-    if panel.kind == "timeseries":
-        return {"legend": {"displayMode": "list", "placement": "bottom"}}
-    if panel.kind == "heatmap":
-        color = {"mode": "scheme", "scheme": "Oranges", "steps": 64}
-        # The queries are the rows already, with the number of each in its cell.
-        return {"calculate": False, "color": color, "yAxis": {"unit": "short"}, "cellValues": {"unit": panel.unit}}
-    if panel.kind == "xychart":
-        x, y = ({"matcher": {"id": "byName", "options": query.legend}} for query in panel.queries)
-        series = {"frame": {"matcher": {"id": "byIndex", "options": 0}}, "x": x, "y": y}
-        return {"mapping": "manual", "series": [series], "legend": {"showLegend": False}}
-    return {}
+def dashboard(
+    builder: builders.Dashboard,
+    variables: Sequence[Builder[models.VariableModel]],
+    annotations: Sequence[Builder[models.AnnotationQuery]],
+    rows: Sequence[Row],
+) -> models.Dashboard:
+    """Return the dashboard with what all of them have, and its rows laid out."""
+    others = builders.DashboardLink("Tidewatch").type(models.DashboardLinkType.DASHBOARDS).tags(["tidewatch"])
+    builder = (
+        builder.tags(["tidewatch"])
+        .editable()
+        .tooltip(models.DashboardCursorSync.CROSSHAIR)
+        .refresh("30s")
+        .time("now-3h", "now")
+        .variables([builders.DatasourceVariable("datasource").label("Data source").type("prometheus"), *variables])
+        .annotations(list(annotations))
+        .link(others.as_dropdown(as_dropdown=True).keep_time(keep_time=True))
+        .link(link("What each panel tells", f"{DOCS}/dashboards.md"))
+        .link(link("Runbooks", f"{DOCS}/runbooks.md"))
+    )
+    top, number = 0, 1
+    for row in rows:
+        heading = builders.Row(row.title).id(number).grid_pos(models.GridPos(x=0, y=top, w=COLUMNS, h=1))
+        positions = _positions([one.build() for one in row.panels], top + 1)
+        for offset, (one, position) in enumerate(zip(row.panels, positions, strict=True), start=1):
+            built = one.build()
+            built.id_val, built.grid_pos = number + offset, position
+        builder = _with_row(builder, heading, row)
+        top = top + 1 if row.is_collapsed else positions[-1].y + positions[-1].h
+        number += 1 + len(row.panels)
+    return builder.build()
 
 
-def _joined(panel: Panel) -> list[dict[str, Any]]:
-    """Return what makes one table of two: a row for each value of the label, its columns named after the queries."""
-    names = {f"Value #{chr(ord('A') + index)}": query.legend for index, query in enumerate(panel.queries)}
-    hidden = {f"Time {index + 1}": True for index in range(len(panel.queries))}
-    return [
-        {"id": "joinByField", "options": {"byField": panel.joined_by, "mode": "inner"}},
-        {"id": "organize", "options": {"excludeByName": hidden, "renameByName": names}},
-    ]
+def link(title: str, url: str) -> builders.DashboardLink:
+    """Return a link that opens beside the dashboard."""
+    return builders.DashboardLink(title).type(models.DashboardLinkType.LINK).url(url).target_blank(target_blank=True)
+
+
+def entry_of(recommendation: str = "${__field.labels.recommendation:percentencode}") -> builders.DashboardLink:
+    """Return the link to a recommendation on the recommender's page; by default to that of the series."""
+    return link("Page", f"${{page:raw}}/?show={recommendation}")
+
+
+def _thresholds(below: str, limits: Sequence[tuple[float, str]]) -> builders.ThresholdsConfig:
+    steps = [models.Threshold(None, below), *(models.Threshold(*limit) for limit in limits)]
+    return builders.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(steps)
+
+
+def _with_row(builder: builders.Dashboard, heading: builders.Row, row: Row) -> builders.Dashboard:
+    """Return the dashboard with a row, whose panels are part of it if it is collapsed, and else follow it."""
+    if row.is_collapsed:
+        for one in row.panels:
+            heading = heading.with_panel(one)
+        return builder.with_row(heading.collapsed(collapsed=True))
+    builder = builder.with_row(heading)
+    for one in row.panels:
+        builder = builder.with_panel(one)
+    return builder
+
+
+def _positions(panels: Sequence[models.Panel], top: int) -> list[models.GridPos]:
+    """Return the places of the panels of a row."""
+    is_of_stats = all(one.type_val == "stat" for one in panels)
+    lines = 1 if is_of_stats else math.ceil(len(panels) / _MOST_CHARTS_BESIDE)
+    height, beside = _STAT_HEIGHT if is_of_stats else _CHART_HEIGHT, math.ceil(len(panels) / lines)
+    places = []
+    for index in range(len(panels)):
+        line, column = divmod(index, beside)
+        in_line = min(beside, len(panels) - line * beside)
+        left, right = (COLUMNS * edge // in_line for edge in (column, column + 1))
+        places.append(models.GridPos(x=left, y=top + line * height, w=right - left, h=height))
+    return places

@@ -2,204 +2,192 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from helm.tidewatch.dashboards.panels import (
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+from grafana_foundation_sdk.models import units
+
+from helm.tidewatch.dashboards.annotations import reloads, scale_calls
+from helm.tidewatch.dashboards.cluster_sizes import cluster_sizes, containers
+from helm.tidewatch.dashboards.panels import Row, chart, counts, entry_of, link, stat, states
+from helm.tidewatch.dashboards.panels import dashboard as dashboard_of
+from helm.tidewatch.dashboards.queries import (
+    CHOSEN,
     SCRAPED,
-    Panel,
-    Query,
-    Row,
+    STATUS,
+    TARGET,
     age,
+    count,
     gauge,
     increase,
     quantiles,
+    query,
     rate,
-    variable,
+    worst_status,
 )
-from helm.tidewatch.dashboards.panels import dashboard as dashboard_of
+from helm.tidewatch.dashboards.variables import PAGE, address, choices
 
-_STATUS: Final = "tidewatch_recommendation_status"
-_CHOSEN: Final = f'{SCRAPED},recommendation=~"$recommendation"'
-_TARGET: Final = "recommendation, target_namespace, target_kind, target_name"
+if TYPE_CHECKING:
+    from grafana_foundation_sdk.models import dashboard as models
+
 _NAME: Final = "{{target_namespace}}/{{target_name}}"
 _CALLS: Final = "tidewatch_scale_calls_total"
-_GROUP: Final = "recommendation, node_group"
-_GROUP_NAME: Final = "{{recommendation}} {{node_group}}"
+STATUS_NAMES: Final = {0: ("ok", "green"), 1: ("held", "yellow"), 2: ("stale", "orange"), 3: ("error", "red")}
+"""By the numbers of `worst_status`."""
+BINDING_NAMES: Final = {1: ("decides", "blue")}
 
 
-def dashboard() -> dict[str, Any]:
+def dashboard() -> models.Dashboard:
     """Return its model."""
     return dashboard_of(
-        "tidewatch-recommendations",
-        "Tidewatch / Recommendations",
-        "Recommended and actual sizes, the reasons, and how they are carried out.",
+        Dashboard("Tidewatch / Recommendations")
+        .uid("tidewatch-recommendations")
+        .description("Recommended and actual sizes, the reasons, and how they are carried out.")
+        .link(link("Page", "${page:raw}/")),
         (
-            variable("namespace", "tidewatch_leader", "namespace"),
-            variable("job", "tidewatch_leader", "job"),
-            variable("recommendation", _STATUS, "recommendation"),
+            choices("namespace", "tidewatch_leader"),
+            choices("job", "tidewatch_leader"),
+            choices("recommendation", STATUS),
+            address("page", "Page of the recommender", PAGE),
         ),
-        (_sizes(), _containers(), _reasons(), *_cluster_size(), _scaling(), _process()),
+        (*scale_calls(CHOSEN), reloads("recommender", SCRAPED)),
+        (_now(), _reasons(), _sizes(), _scaling(), cluster_sizes(), containers(), _process()),
+    )
+
+
+def _now() -> Row:
+    every = f"{STATUS}{{{CHOSEN}}}"
+    stamps = f"tidewatch_recommendation_timestamp_seconds{{{CHOSEN}}}"
+    refused, failed = (
+        query(f'sum(increase({_CALLS}{{{CHOSEN},result="{result}"}}[15m]))') for result in ("refused", "error")
+    )
+    return Row(
+        "Now",
+        (
+            stat(
+                "Without a value",
+                "Recommendations, or targets of them, that are stale or have an error. Their targets keep their size.",
+                count(f'{STATUS}{{{CHOSEN},status=~"stale|error"}} == 1', every),
+                (1, "red"),
+                alert="TidewatchRecommendationStale",
+            ).data_links([link("Page", "${page:raw}/")]),
+            stat(
+                "Held",
+                "Recommendations, or targets of them, that keep their last value: a pause, a brake or a missing input.",
+                count(f'{STATUS}{{{CHOSEN},status="held"}} == 1', every),
+                (1, "orange"),
+            ).data_links([link("Page", "${page:raw}/")]),
+            stat(
+                "Oldest value",
+                "How long ago the oldest value was decided.",
+                query(f"time() - min({stamps})"),
+                (300, "orange"),
+                unit=units.Seconds,
+                alert="TidewatchRecommendationStale",
+            ),
+            stat(
+                "Refused scale calls",
+                "Scale calls of the last 15 minutes that were not sent because something else owns the target.",
+                refused,
+                (0.5, "orange"),
+                alert="TidewatchScaleRefused",
+            )
+            .decimals(0)
+            .no_value("no scale output"),
+            stat(
+                "Failed scale calls",
+                "Scale calls of the last 15 minutes that failed. They are repeated.",
+                failed,
+                (0.5, "red"),
+                alert="TidewatchScaleCallsFail",
+            )
+            .decimals(0)
+            .no_value("no scale output"),
+            stat(
+                "Leaders",
+                "Replicas that lead. None: nothing is recommended and nothing is scaled.",
+                query(f"sum(tidewatch_leader{{{SCRAPED}}})"),
+                (1, "green"),
+                (2, "orange"),
+                below="red",
+                alert="TidewatchLeaderLost",
+            ),
+        ),
+    )
+
+
+def _reasons() -> Row:
+    return Row(
+        "Status and reasons",
+        (
+            states(
+                "Status",
+                "Whether each recommendation can be followed. Without a value (stale, error) targets keep their size.",
+                query(worst_status("recommendation", CHOSEN), "{{recommendation}}"),
+                STATUS_NAMES,
+                alert="TidewatchRecommendationStale",
+            ).data_links([entry_of()]),
+            states(
+                "Binding step",
+                "The driver or constraint that decides the size: the last step that changed the value.",
+                gauge("tidewatch_recommendation_binding", "recommendation, step", matchers=CHOSEN),
+                BINDING_NAMES,
+            ).data_links([entry_of()]),
+            chart(
+                "Steps of the calculation",
+                "The value of each driver, and the value after each constraint that changed it.",
+                gauge("tidewatch_recommendation_step", "recommendation, step", matchers=CHOSEN),
+                unit=units.NoUnit,
+            ).data_links([entry_of()]),
+        ),
     )
 
 
 def _sizes() -> Row:
     return Row(
-        "Recommendations",
+        "Sizes",
         (
-            Panel(
+            counts(
                 "Recommended and actual replicas",
                 "The recommended and the actual size of each target.",
-                (
-                    Query(f"max by ({_TARGET}) (tidewatch_recommended_replicas{{{_CHOSEN}}})", f"recommended {_NAME}"),
-                    Query(f"max by ({_TARGET}) (tidewatch_target_replicas{{{_CHOSEN}}})", f"actual {_NAME}"),
-                ),
-            ),
-            Panel(
-                "Status",
-                "Whether each recommendation can be followed. Without a value (stale, error) targets keep their size.",
-                (
-                    Query(
-                        f"max by (recommendation, status) ({_STATUS}{{{_CHOSEN}}}) == 1",
-                        "{{recommendation}} {{status}}",
-                    ),
-                ),
-                kind="state-timeline",
-                names={1: "now"},
-            ),
-            Panel(
+                query(f"max by ({TARGET}) (tidewatch_recommended_replicas{{{CHOSEN}}})", f"recommended {_NAME}"),
+                query(f"max by ({TARGET}) (tidewatch_target_replicas{{{CHOSEN}}})", f"actual {_NAME}"),
+            ).data_links([entry_of()]),
+            chart(
                 "Age",
                 "How long ago each value was decided. A value that is held because an input is missing grows older.",
-                (age("tidewatch_recommendation_timestamp_seconds", "recommendation", _CHOSEN),),
-                "s",
-            ),
+                age("tidewatch_recommendation_timestamp_seconds", "recommendation", CHOSEN),
+                unit=units.Seconds,
+                alert="TidewatchRecommendationStale",
+            ).data_links([entry_of()]),
         ),
     )
-
-
-def _containers() -> Row:
-    return Row(
-        "Containers",
-        (
-            Panel(
-                "CPU of containers",
-                "The CPU that each container should request: the sizes that grow with the cluster.",
-                (_of_containers("cpu"),),
-            ),
-            Panel(
-                "Memory of containers",
-                "The memory that each container should request: the sizes that grow with the cluster.",
-                (_of_containers("memory"),),
-                "bytes",
-            ),
-        ),
-    )
-
-
-def _of_containers(resource: str) -> Query:
-    chosen = f'{_CHOSEN},resource="{resource}"'
-    query = f"max by ({_TARGET}, container, bound) (tidewatch_recommended_resources{{{chosen}}})"
-    return Query(query, f"{_NAME} {{{{container}}}} {{{{bound}}}}")
-
-
-def _reasons() -> Row:
-    return Row(
-        "Why",
-        (
-            Panel(
-                "Binding step",
-                "The driver or constraint that decides the size: the last step that changed the value.",
-                (gauge("tidewatch_recommendation_binding", "recommendation, step", matchers=_CHOSEN),),
-                kind="state-timeline",
-                names={1: "binds"},
-            ),
-            Panel(
-                "Steps of the calculation",
-                "The value of each driver, and the value after each constraint that changed it.",
-                (gauge("tidewatch_recommendation_step", "recommendation, step", matchers=_CHOSEN),),
-            ),
-        ),
-    )
-
-
-def _cluster_size() -> tuple[Row, ...]:
-    return (
-        Row(
-            "Cluster size",
-            (
-                Panel(
-                    "Recommended and actual nodes",
-                    "The size that each node group should have for all pending pods, the size that was asked for, "
-                    "and the maximum.",
-                    (
-                        _of_groups("tidewatch_recommended_nodes", "recommended"),
-                        _of_groups("tidewatch_node_group_nodes", "actual"),
-                        _of_groups("tidewatch_node_group_max_nodes", "maximum"),
-                    ),
-                ),
-                Panel(
-                    "Nodes after removals",
-                    "The recommended size of each node group without the nodes that can be removed now.",
-                    (_of_groups("tidewatch_recommended_nodes_after_removals", ""),),
-                ),
-                Panel(
-                    "Removable nodes",
-                    "Removable nodes: now, or after a timer or a cool-down.",
-                    (gauge("tidewatch_removable_nodes", "recommendation", matchers=_CHOSEN),),
-                ),
-            ),
-        ),
-        Row(
-            "Pods without a node",
-            (
-                Panel(
-                    "Pods that no node group can hold",
-                    "Pending pods for which there is no place and no group that may grow. The page says why.",
-                    (gauge("tidewatch_unschedulable_pods", "recommendation", matchers=_CHOSEN),),
-                ),
-                Panel(
-                    "Pending pods",
-                    "Pods without a node when the sizes were decided, those of forecasts and reserves included.",
-                    (gauge("tidewatch_pending_pods", "recommendation", matchers=_CHOSEN),),
-                ),
-                Panel(
-                    "Saved by removals",
-                    "Savings per hour from removing the nodes that can be removed now, in the currency of the prices.",
-                    (gauge("tidewatch_removals_saved_per_hour", "recommendation", matchers=_CHOSEN),),
-                ),
-            ),
-        ),
-    )
-
-
-def _of_groups(metric: str, what: str) -> Query:
-    return Query(f"max by ({_GROUP}) ({metric}{{{_CHOSEN}}})", f"{what} {_GROUP_NAME}".strip())
 
 
 def _scaling() -> Row:
     return Row(
         "Scaling",
         (
-            Panel(
+            counts(
                 "Scale calls",
                 "Scale calls, and decisions not to send one, by result.",
-                (increase(_CALLS, "result", _CHOSEN),),
+                increase(_CALLS, "result", CHOSEN),
+                alert="TidewatchScaleCallsFail",
             ),
-            Panel(
+            counts(
                 "Refusals",
                 "Scale calls that are not sent because something else owns the target. The page names the owner.",
-                (increase(_CALLS, "recommendation", f'{_CHOSEN},result="refused"'),),
-            ),
-            Panel(
-                "Events",
-                "Kubernetes events by result.",
-                (increase("tidewatch_recommender_events_total", "result"),),
-            ),
-            Panel(
+                increase(_CALLS, "recommendation", f'{CHOSEN},result="refused"'),
+                alert="TidewatchScaleRefused",
+            ).data_links([entry_of()]),
+            counts("Events", "Kubernetes events by result.", increase("tidewatch_recommender_events_total", "result")),
+            counts(
                 "Writes of memories",
                 "Writes of what decisions remember, by result. Without them nothing is scaled.",
-                (increase("tidewatch_recommender_memory_writes_total", "result"),),
+                increase("tidewatch_recommender_memory_writes_total", "result"),
             ),
         ),
+        is_collapsed=True,
     )
 
 
@@ -207,30 +195,32 @@ def _process() -> Row:
     return Row(
         "Process",
         (
-            Panel(
+            states(
                 "Leader",
                 "Which replica leads. None: nothing is recommended and nothing is scaled.",
-                (gauge("tidewatch_leader", "instance"),),
-                kind="state-timeline",
-                names={0: "standby", 1: "leads"},
+                gauge("tidewatch_leader", "instance"),
+                {0: ("standby", "text"), 1: ("leads", "green")},
+                alert="TidewatchLeaderLost",
             ),
-            Panel(
+            chart(
                 "Polls",
                 "Polls by result. In a poll with an error, a recommendation has no value.",
-                (rate("tidewatch_recommender_polls_total", "result"),),
-                "cps",
+                rate("tidewatch_recommender_polls_total", "result"),
+                unit=units.CountsPerSecond,
             ),
-            Panel(
+            chart(
                 "Time since the last poll",
                 "How long ago a poll ended.",
-                (age("tidewatch_recommender_last_poll_timestamp_seconds", "job"),),
-                "s",
+                age("tidewatch_recommender_last_poll_timestamp_seconds", "job"),
+                unit=units.Seconds,
+                alert="TidewatchPollsStopped",
             ),
-            Panel(
+            chart(
                 "Duration of decisions",
                 "How long the decision of one recommendation takes.",
-                quantiles("tidewatch_recommender_decision_duration_seconds", "recommendation", _CHOSEN),
-                "s",
-            ),
+                *quantiles("tidewatch_recommender_decision_duration_seconds", "recommendation", CHOSEN),
+                unit=units.Seconds,
+            ).data_links([entry_of()]),
         ),
+        is_collapsed=True,
     )

@@ -244,11 +244,30 @@ def test_alerts_and_dashboards_are_of_the_components_that_are_installed() -> Non
     assert {name for one in labelled for name in one["data"]} == {
         "tidewatch-adapter.json",
         "tidewatch-recommendations.json",
+        "tidewatch-workload.json",
         "tidewatch-predictions.json",
     }
-    assert [one["metadata"]["annotations"] for one in labelled] == [{"grafana_folder": "Autoscaling"}] * 3
-    uids = {json.loads(text)["uid"] for one in labelled for text in one["data"].values()}
-    assert uids == {"tidewatch-adapter", "tidewatch-recommendations", "tidewatch-predictions"}
+    assert [one["metadata"]["annotations"] for one in labelled] == [{"grafana_folder": "Autoscaling"}] * 4
+    for one in labelled:
+        for name, text in one["data"].items():
+            assert json.loads(text)["uid"] == name.removesuffix(".json")
+
+
+def test_dashboards_link_to_the_pages_that_the_chart_names() -> None:
+    texts = {
+        name: json.loads(text)
+        for one in rendered("everything").all("ConfigMap")
+        for name, text in one["data"].items()
+        if name.endswith(".json")
+    }
+    addresses = {
+        name: [one["query"] for one in model["templating"]["list"] if one["name"] == "page"]
+        for name, model in texts.items()
+    }
+    page = ["https://tidewatch.example.com/page"]
+    names = ("recommendations", "workload", "predictions")
+    assert addresses == {"tidewatch-adapter.json": []} | {f"tidewatch-{name}.json": page for name in names}
+    assert "localhost" not in json.dumps(texts)
 
 
 def test_the_package_of_the_chart_has_the_dashboards_and_no_code(tmp_path: Path) -> None:
