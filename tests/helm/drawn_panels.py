@@ -97,15 +97,18 @@ def draw_lines(axis: Axes, panel: Mapping[str, Any], series: Sequence[Series], m
         axis.axvline(mark.seconds, color=mark.color, linewidth=0.8, linestyle="--", alpha=0.8)
     decorate(axis, defaults["unit"])
     axis.set_ylim(0, 1.08 * max((max(one.values) for one in series), default=0.0) or 1.0)
-    _draw_legend(axis, series, colors, defaults["unit"])
+    _draw_legend(axis, defaults, series, colors)
 
 
-def _draw_legend(axis: Axes, series: Sequence[Series], colors: Sequence[str], unit: str) -> None:
+def _draw_legend(axis: Axes, defaults: Mapping[str, Any], series: Sequence[Series], colors: Sequence[str]) -> None:
     """Write the names below the chart, the largest present value first."""
+    decimals = int(defaults.get("decimals", 9))
     order = sorted(range(len(series)), key=lambda index: -series[index].values[-1])
     for line, index in enumerate(order[:_LEGEND_LINES]):
         one, height = series[index], -0.30 - 0.10 * line
-        last, largest = (with_unit(value, unit) for value in (one.values[-1], max(one.values)))
+        last, largest = (
+            with_unit(round(value, decimals), defaults["unit"]) for value in (one.values[-1], max(one.values))
+        )
         axis.text(0.0, height, f"━ {one.name[:60]}", transform=axis.transAxes, fontsize=_SMALL,
                   color=colors[index], va="center")  # fmt: skip
         axis.text(0.82, height, last, transform=axis.transAxes, fontsize=_SMALL, ha="right", va="center")

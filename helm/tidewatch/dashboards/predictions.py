@@ -9,7 +9,7 @@ from grafana_foundation_sdk.models import units
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
 
 from helm.tidewatch.dashboards.annotations import reloads, scale_calls
-from helm.tidewatch.dashboards.panels import Row, chart, counts, entry_of, link, stat, states
+from helm.tidewatch.dashboards.panels import Row, chart, counts, entry_of, limit_line, link, stat, states
 from helm.tidewatch.dashboards.panels import dashboard as dashboard_of
 from helm.tidewatch.dashboards.queries import CHOSEN, SCRAPED, TARGET, count, gauge, increase, query
 from helm.tidewatch.dashboards.variables import PAGE, address, choices, fixed
@@ -151,14 +151,17 @@ def _models() -> Row:
                 gauge("tidewatch_model_active", "recommendation, model", matchers=CHOSEN),
                 {1: ("in use", "blue")},
             ).data_links([entry_of()]),
-            chart(
-                "Shortage against headroom",
-                "The recent shortage of each model, divided by that of plain headroom at the same cost. "
-                "Below 1 a model does better.",
-                gauge(_SHORTAGE, "recommendation, model", matchers=CHOSEN),
-                query("vector(1)", "as plain headroom"),
-                unit=units.NoUnit,
-                alert="TidewatchForecastWorseThanHeadroom",
+            limit_line(
+                chart(
+                    "Shortage against headroom",
+                    "The recent shortage of each model, divided by that of plain headroom at the same cost. "
+                    "Below 1 a model does better.",
+                    gauge(_SHORTAGE, "recommendation, model", matchers=CHOSEN),
+                    query("vector(1)", "as plain headroom"),
+                    unit=units.NoUnit,
+                    alert="TidewatchForecastWorseThanHeadroom",
+                ),
+                "as plain headroom",
             ).data_links([entry_of()]),
             chart(
                 "Regret",
