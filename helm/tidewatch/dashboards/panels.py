@@ -195,7 +195,7 @@ def link(title: str, url: str) -> builders.DashboardLink:
 
 def entry_of(recommendation: str = "${__field.labels.recommendation:percentencode}") -> builders.DashboardLink:
     """Return the link to a recommendation on the recommender's page; by default to that of the series."""
-    return link("Page", f"${{page:raw}}/?show={recommendation}")
+    return link("Entry on the page", f"${{page:raw}}/?show={recommendation}")
 
 
 def _thresholds(below: str, limits: Sequence[tuple[float, str]]) -> builders.ThresholdsConfig:

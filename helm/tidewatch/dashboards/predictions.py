@@ -36,7 +36,7 @@ def dashboard() -> models.Dashboard:
         .description(
             "The predicted load next to the observed load, the model behind it, and the history that it knows."
         )
-        .link(link("Page", "${page:raw}/")),
+        .link(link("Page of the recommender", "${page:raw}/")),
         (
             choices("namespace", "tidewatch_leader"),
             choices("job", "tidewatch_leader"),

@@ -43,7 +43,7 @@ def dashboard() -> models.Dashboard:
         Dashboard("Tidewatch / Recommendations")
         .uid("tidewatch-recommendations")
         .description("Recommended and actual sizes, the reasons, and how they are carried out.")
-        .link(link("Page", "${page:raw}/")),
+        .link(link("Page of the recommender", "${page:raw}/")),
         (
             choices("namespace", "tidewatch_leader"),
             choices("job", "tidewatch_leader"),
@@ -70,13 +70,13 @@ def _now() -> Row:
                 count(f'{STATUS}{{{CHOSEN},status=~"stale|error"}} == 1', every),
                 (1, "red"),
                 alert="TidewatchRecommendationStale",
-            ).data_links([link("Page", "${page:raw}/")]),
+            ).data_links([link("Page of the recommender", "${page:raw}/")]),
             stat(
                 "Held",
                 "Recommendations, or targets of them, that keep their last value: a pause, a brake or a missing input.",
                 count(f'{STATUS}{{{CHOSEN},status="held"}} == 1', every),
                 (1, "orange"),
-            ).data_links([link("Page", "${page:raw}/")]),
+            ).data_links([link("Page of the recommender", "${page:raw}/")]),
             stat(
                 "Oldest value",
                 "How long ago the oldest value was decided.",
