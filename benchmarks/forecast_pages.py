@@ -9,8 +9,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
-from recommender.backtest.reports.labels import mark_cut_off, usual_top
 from recommender.kinds.predictive.history import DAY_SECONDS
+from recommender.plots.labels import mark_cut_off
+from recommender.plots.limits import usual_top
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

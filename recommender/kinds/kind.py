@@ -237,6 +237,13 @@ class RecommendationKind(Protocol[S]):
         """Return a value that is not a number of replicas in some words; empty if there is none."""
         return ""
 
+    charted: ClassVar[str] = "replicas"
+    """The unit of the chart of the last day, in the plural."""
+
+    def charted_sizes(self, record: Record) -> tuple[int | None, int | None]:
+        """Return the recommended and the present size for the chart of the last day; None if it is not known."""
+        return record.replicas, record.targets[0].current_replicas if record.targets else None
+
     page_filters: ClassVar[Mapping[str, Callable[..., object]]] = MappingProxyType({})
     """Functions that its template calls, by name."""
     has_own_inputs: ClassVar[bool] = False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.publication import Publication
     from recommender.decisions.record import Record
-    from recommender.page.target_table import Selection
+    from recommender.page.selection import Selection
 
 
 _MOST_PAGES = 8

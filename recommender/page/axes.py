@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from recommender.plots.limits import cut_off_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 WIDTH: Final = 640
 HEIGHT: Final = 140
@@ -19,6 +24,10 @@ SHORTEST_SPAN_SECONDS: Final = 600.0
 LARGEST_GAP_SECONDS: Final = 150.0
 """Points further apart than this are not joined: nothing is known of the time between them. A value that stays the same
 is noted once a minute."""
+OUTLIER_RATIO: Final = 10.0
+"""A peak of fewer times the usual largest value is drawn as high as it was: the rest can still be read beside it."""
+_MARK_GAP: Final = 6
+"""Between the line of an outlier and its mark."""
 _STEPS: Final = (1, 2, 3, 4, 5, 6, 8, 10)
 _UNITS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -64,14 +73,23 @@ class Scale:
         return round(LEFT + (time - self.span.start) / self.span.seconds * (WIDTH - LEFT - RIGHT), 1)
 
     def y(self, value: float) -> float:
-        """Return the place of a value."""
-        return round(TOP + (1 - value / self.most) * (HEIGHT - TOP - BOTTOM), 1)
+        """Return the place of a value; what is above the axis is drawn at its end."""
+        return round(TOP + (1 - min(value, self.most) / self.most) * (HEIGHT - TOP - BOTTOM), 1)
 
     def value_labels(self) -> tuple[Label, ...]:
         """Return the labels at the left."""
         middle = self.most / 2
         values = (0.0, float(math.floor(middle)) if middle >= 1 else middle, self.most)
         return tuple(Label(LEFT - 6, self.y(value) + 4, short(value)) for value in values)
+
+    def cut_off(self, values: Sequence[tuple[float, float]]) -> Label | None:
+        """Return the mark of the largest of some (time, value) if it is above the axis; None if all are within."""
+        time, value = max(values, key=lambda each: each[1])
+        if value <= self.most:
+            return None
+        place = self.x(time)
+        # Beside the line, on the side that has room.
+        return Label(place + (_MARK_GAP if place < WIDTH / 2 else -_MARK_GAP), TOP + 12, cut_off_text(value))
 
     def time_labels(self) -> tuple[Label, ...]:
         """Return the labels below: start, middle, end."""

@@ -10,7 +10,7 @@ from adapter.foundation.web.routes import Route
 from recommender.decisions.texts.times import rfc3339
 from recommender.page.answers import EncodedAnswers, KeptPages
 from recommender.page.rendering import PageRenderer
-from recommender.page.target_table import selection_of
+from recommender.page.selection import selection_of
 from recommender.printed.document import API_VERSION
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.publication import Publication
     from recommender.page.history import ChartPoint
-    from recommender.page.target_table import Selection
+    from recommender.page.selection import Selection
 
 HTML = "text/html; charset=utf-8"
 _SHOWN_SECONDS = 86_400.0
@@ -70,10 +70,7 @@ class PageHandler:
 
     def _render(self, publication: Publication, selection: Selection) -> bytes:
         since = (publication.time or 0.0) - _SHOWN_SECONDS
-        # With forEach many records have one name, and one history.
-        names = dict.fromkeys(record.name for record in publication.records)
-        points = {name: self._history.read(name, since) for name in names}
-        return self._renderer.page(publication, points, selection).encode()
+        return self._renderer.page(publication, lambda name: self._history.read(name, since), selection).encode()
 
     def _recommendations(self, _request: Request) -> Response:
         publication = self._latest()

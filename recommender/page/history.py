@@ -1,4 +1,4 @@
-"""The chart of a recommendation's last day: recommended and current replicas as step lines, drawn on the server as SVG.
+"""The chart of a recommendation's last day: the recommended and the present size as step lines in SVG.
 
 Everything here is arithmetic on plain data; the template prints the result.
 """
@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
-from recommender.page.axes import LARGEST_GAP_SECONDS, Label, Scale, Span, period_text, rounded_up, span_of
+from recommender.page.axes import (
+    LARGEST_GAP_SECONDS,
+    OUTLIER_RATIO,
+    Label,
+    Scale,
+    Span,
+    period_text,
+    rounded_up,
+    span_of,
+)
+from recommender.plots.limits import usual_top
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,23 +82,32 @@ class Chart:
     current: str
     value_labels: tuple[Label, ...]
     time_labels: tuple[Label, ...]
+    cut_off: Label | None
+    """The mark of the largest size if it is above the axis."""
+    noun: str
+    """The unit of the sizes, in the plural."""
     summary: str
     """The chart in one sentence, for people who do not see it."""
 
 
-def chart_of(points: Sequence[ChartPoint]) -> Chart | None:
+def chart_of(points: Sequence[ChartPoint], noun: str = "replicas") -> Chart | None:
     """Return the chart of these points, which are in ascending order of time; None if there is no value to draw."""
-    values = [value for point in points for value in (point.replicas, point.current) if value is not None]
+    values = [(point.time, value) for point in points for value in (point.replicas, point.current) if value is not None]
     if not values:
         return None
-    # An even number at the top has a whole number in the middle.
-    scale = Scale(span_shown(points), rounded_up(max(values), 2.0))
+    last = max((value for time, value in values if time == values[-1][0]), default=0)
+    # An even number at the top has a whole number in the middle. What is true now is never cut off.
+    scale = Scale(
+        span_shown(points), rounded_up(usual_top((value for _, value in values), float(last), OUTLIER_RATIO), 2.0)
+    )
     return Chart(
         recommended=_path([(point.time, point.replicas) for point in points], scale),
         current=_path([(point.time, point.current) for point in points], scale),
         value_labels=scale.value_labels(),
         time_labels=scale.time_labels(),
-        summary=_summary(points, span_of(points[0].time, points[-1].time).seconds),
+        cut_off=scale.cut_off(values),
+        noun=noun,
+        summary=_summary(points, noun, span_of(points[0].time, points[-1].time).seconds),
     )
 
 
@@ -121,7 +140,7 @@ def _path(values: Sequence[tuple[float, int | None]], scale: Scale) -> str:
     return "".join(parts)
 
 
-def _summary(points: Sequence[ChartPoint], span_seconds: float) -> str:
+def _summary(points: Sequence[ChartPoint], noun: str, span_seconds: float) -> str:
     recommended = [point.replicas for point in points if point.replicas is not None]
     period = period_text(span_seconds)
     if not recommended:
@@ -129,6 +148,6 @@ def _summary(points: Sequence[ChartPoint], span_seconds: float) -> str:
     changes = sum(1 for one, other in pairwise(recommended) if one != other)
     times = "once" if changes == 1 else f"{changes} times"
     return (
-        f"In the last {period} the recommendation was between {min(recommended)} and {max(recommended)} replicas"
+        f"In the last {period} the recommendation was between {min(recommended)} and {max(recommended)} {noun}"
         f" and changed {times}; it is {recommended[-1]} now."
     )

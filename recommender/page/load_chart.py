@@ -11,8 +11,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from recommender.page.axes import LARGEST_GAP_SECONDS, Label, Scale, period_text, rounded_up, short, span_of
+from recommender.page.axes import (
+    LARGEST_GAP_SECONDS,
+    OUTLIER_RATIO,
+    Label,
+    Scale,
+    period_text,
+    rounded_up,
+    short,
+    span_of,
+)
 from recommender.page.history import span_shown
+from recommender.plots.limits import usual_top
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,6 +47,8 @@ class LoadChart:
     """Where the present is, if the forecast reaches visibly beyond it."""
     value_labels: tuple[Label, ...]
     time_labels: tuple[Label, ...]
+    cut_off: Label | None
+    """The mark of the largest load or forecast if it is above the axis."""
     summary: str
     """The chart in one or two sentences, for people who do not see it."""
 
@@ -59,7 +71,10 @@ def load_chart_of(points: Sequence[ChartPoint]) -> LoadChart | None:
     if not observed:
         return None
     expected = _expected_loads(points)
-    most = max(value for value in (*(value for _, value in observed), *(each.upper for each in expected)))
+    drawn = [*observed, *((each.time, each.upper) for each in expected)]
+    # What is true now is never cut off, nor is what is expected next.
+    least = max(0.0, observed[-1][1], expected[-1].upper if expected else 0.0)
+    most = usual_top((value for _, value in drawn), least, OUTLIER_RATIO)
     scale = Scale(span_shown(points), rounded_up(most, _LEAST_TOP) if most > 0 else 1.0)
     now = scale.x(points[-1].time)
     return LoadChart(
@@ -69,6 +84,7 @@ def load_chart_of(points: Sequence[ChartPoint]) -> LoadChart | None:
         now=now if scale.x(scale.span.end) - now > _UNITS_A_PLACE else None,
         value_labels=scale.value_labels(),
         time_labels=scale.time_labels(),
+        cut_off=scale.cut_off(drawn),
         summary=_summary(observed, expected),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +9,15 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, se
 
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.record import Status, TargetAction
-from recommender.decisions.summary import WORST_FIRST, grouped
 from recommender.decisions.texts.record_texts import message_without_notes, money_text
 from recommender.kinds.table import kind_named
 from recommender.page import axes
-from recommender.page import target_table as targets
-from recommender.page.history import chart_of
-from recommender.page.load_chart import load_chart_of
-from recommender.page.target_table import shown_targets, sums_of
+from recommender.page.overview import overview_of
+from recommender.page.selection import EVERYTHING, SortOrder, address_of
+from recommender.page.target_table import MOST_SHOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from jinja2 import BaseLoader
     from jinja2.environment import TemplateModule
@@ -28,47 +25,9 @@ if TYPE_CHECKING:
     from recommender.decisions.publication import Publication
     from recommender.decisions.record import Record, TargetOutcome
     from recommender.kinds.kind import RecommendationKind
-    from recommender.page.history import Chart, ChartPoint
-    from recommender.page.load_chart import LoadChart
-    from recommender.page.target_table import Selection, ShownTargets, TargetSums
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One article of the page."""
-
-    name: str
-    type: str
-    record: Record | None
-    """The record that is shown in full; with `forEach` only if a single target is asked for."""
-    sums: TargetSums | None = None
-    """With `forEach` alone."""
-    shown: ShownTargets | None = None
-    """With `forEach`, if they are asked for."""
-    chart: Chart | None = None
-    load_chart: LoadChart | None = None
-
-
-def cards_of(
-    records: Sequence[Record], points: Mapping[str, Sequence[ChartPoint]], selection: Selection
-) -> tuple[Card, ...]:
-    """Return the articles in the order of the configuration."""
-    groups: dict[tuple[str, bool, int], list[Record]] = {}
-    for place, record in enumerate(records):
-        # Two entries that share a name by mistake are two articles.
-        key = (record.name, record.each is not None, 0 if record.each is not None else place)
-        groups.setdefault(key, []).append(record)
-    return tuple(_card(group, points.get(group[0].name, ()), selection) for group in groups.values())
-
-
-def _card(group: Sequence[Record], points: Sequence[ChartPoint], selection: Selection) -> Card:
-    first = group[0]
-    chart, load_chart = chart_of(points), load_chart_of(points)
-    if first.each is None:
-        return Card(first.name, first.type, first, chart=chart, load_chart=load_chart)
-    shown = shown_targets(group, selection.filter) if selection.name == first.name else None
-    single = shown.rows[0] if shown is not None and shown.filter and len(shown.rows) == 1 else None
-    return Card(first.name, first.type, single, sums_of(group), shown, chart, load_chart)
+    from recommender.page.lines import Line
+    from recommender.page.overview import Read
+    from recommender.page.selection import Selection
 
 
 _STATUS_TEXTS = {
@@ -84,7 +43,15 @@ _ACTION_TEXTS = {
     TargetAction.RESIZE: "resize",
     TargetAction.REFUSED: "refused",
 }
-_NOTHING = targets.Selection()
+_SORT_TEXTS = {
+    SortOrder.STATUS: "status, errors first",
+    SortOrder.NAME: "name",
+    SortOrder.CHANGE: "largest change",
+    SortOrder.REPLICAS: "largest size",
+}
+_NO_SIZE = "\N{EN DASH}"
+_LISTED = 20
+"""Names of a group of equals; a link shows all of them."""
 
 
 class PageRenderer:
@@ -111,10 +78,12 @@ class PageRenderer:
             "status_text": _STATUS_TEXTS.__getitem__,
             "action_text": _ACTION_TEXTS.__getitem__,
             "change": _change,
+            "size": self._size,
             "when": _when,
             "ratio_text": _ratio_text,
         }
-        environment.globals |= {"version": version, "axes": axes, "most_shown": targets.MOST_SHOWN}
+        environment.globals |= {"version": version, "axes": axes, "most_shown": MOST_SHOWN}
+        environment.globals |= {"address": address_of, "sort_texts": _SORT_TEXTS, "most_listed": _LISTED}
         self._environment = environment
         self._template = environment.get_template("page.html")
 
@@ -126,17 +95,19 @@ class PageRenderer:
         self._environment.filters |= kind.page_filters
         return kind, self._environment.get_template(kind.page).module
 
-    def page(
-        self,
-        publication: Publication,
-        points: Mapping[str, Sequence[ChartPoint]],
-        selection: targets.Selection = _NOTHING,
-    ) -> str:
-        """Return the whole document; `points` are the history by name."""
+    def _size(self, line: Line) -> str:
+        """Return what an index says of the size: its change, or the value of a kind that is no number of replicas."""
+        if line.replicas is not None or line.current is not None:
+            return _changed(line.current, line.replicas)
+        kind = kind_named(line.type)
+        return (kind.value_text(line.first) if kind is not None else "") or _NO_SIZE
+
+    def page(self, publication: Publication, read: Read, selection: Selection = EVERYTHING) -> str:
+        """Return the whole document; `read` returns the history of a recommendation by its name."""
         return self._template.render(
             publication=publication,
-            cards=cards_of(publication.records, points, selection),
-            counts=_counts(publication.records),
+            overview=overview_of(publication.records, read, selection),
+            selection=selection,
         )
 
 
@@ -145,18 +116,14 @@ def _message(record: Record) -> str:
     return message_without_notes(record, () if kind is None else kind.notes(record))
 
 
-def _counts(records: Sequence[Record]) -> tuple[tuple[str, int], ...]:
-    """Return how many recommendations have each status, of those that occur; with `forEach` the worst one counts."""
-    statuses = [min((each.status for each in group), key=WORST_FIRST.index) for group in grouped(records).values()]
-    return tuple((_STATUS_TEXTS[status], statuses.count(status)) for status in Status if status in statuses)
-
-
 def _change(outcome: TargetOutcome, replicas: int | None) -> str:
     """Return the change of a target: `3 → 11`, or its size where nothing changes."""
-    current = "unknown" if outcome.current_replicas is None else str(outcome.current_replicas)
-    if replicas is None or replicas == outcome.current_replicas:
-        return current
-    return f"{current} → {replicas}"
+    return _changed(outcome.current_replicas, replicas)
+
+
+def _changed(current: int | None, replicas: int | None) -> str:
+    before = "unknown" if current is None else _number(current)
+    return before if replicas is None or replicas == current else f"{before} → {_number(replicas)}"
 
 
 def _ratio_text(ratio: float | None) -> str:

@@ -5,39 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qs
 
 from recommender.decisions.loads.prediction import forecast_of
-from recommender.decisions.summary import WORST_FIRST, change_of, summary_of, worst_first
+from recommender.decisions.summary import WORST_FIRST, change_of, summary_of
+from recommender.page.lines import Row, equals_key, line_of_target, place_of, rows_of, sorted_lines
+from recommender.page.parts import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.decisions.record import Record, Status
-from recommender.decisions.summary import Summary
+    from recommender.decisions.summary import Summary
+    from recommender.page.lines import Line
+    from recommender.page.parts import Part
+    from recommender.page.selection import Selection
 
 MOST_SHOWN: Final = 50
 """Targets in one answer."""
-_LONGEST_FILTER: Final = 300
-_FIELDS: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The selection in the address of the page."""
-
-    name: str | None = None
-    """The recommendation whose targets are listed; None: no targets are."""
-    filter: str = ""
-    """A part of the target's namespace and name, of the status or of the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownTargets:
     """The targets that the page lists."""
 
-    rows: tuple[Record, ...]
-    """The worst first."""
+    part: Part[Row]
     matching: int
     """How many there are that the filter finds."""
     filter: str
@@ -61,15 +52,6 @@ class TargetSums:
     """Targets whose recommended size is not the present one."""
 
 
-def selection_of(query: str) -> Selection:
-    """Return what a query string asks for; anything unreadable asks for nothing."""
-    try:
-        fields = parse_qs(query, max_num_fields=_FIELDS)
-    except ValueError:
-        return Selection()
-    return Selection(fields.get("show", [None])[0], fields.get("filter", [""])[0].strip()[:_LONGEST_FILTER])
-
-
 def sums_of(records: Sequence[Record]) -> TargetSums:
     """Return the sums of the records of one name."""
     predictions = [found for record in records if (found := forecast_of(record)) is not None]
@@ -87,20 +69,22 @@ def sums_of(records: Sequence[Record]) -> TargetSums:
     )
 
 
-def shown_targets(records: Sequence[Record], wanted: str) -> ShownTargets:
-    """Return the worst of the targets that the filter finds: no value first, then refused, then the largest changes.
+def shown_targets(records: Sequence[Record], selection: Selection) -> ShownTargets:
+    """Return one page of the targets that the selection finds; equals are summed up unless something is looked for.
 
     A filter that is the namespace and name of a target finds that one alone.
     """
-    text = wanted.casefold()
-    named = [record for record in records if text and text == _place(record)]
-    found = named or [record for record in records if not text or text in _search_text(record)]
-    return ShownTargets(tuple(worst_first(found, MOST_SHOWN)), len(found), wanted)
+    text = selection.filter.casefold()
+    named = [record for record in records if text and text == place_of(record).casefold()]
+    lines = [line for record in named or records if is_found_target(line := line_of_target(record), text)]
+    if selection.equals:
+        lines = [line for line in lines if equals_key(line) == selection.equals]
+    lines = sorted_lines(lines, selection.sort)
+    rows = [Row((line,)) for line in lines] if text or selection.equals else rows_of(lines)
+    return ShownTargets(part_of(rows, selection.page, MOST_SHOWN), len(lines), selection.filter)
 
 
-def _search_text(record: Record) -> str:
-    return f"{_place(record)}\n{record.status.value}\n{record.message.casefold()}"
-
-
-def _place(record: Record) -> str:
-    return "" if record.each is None else f"{record.each.namespace}/{record.each.name}".casefold()
+def is_found_target(line: Line, text: str) -> bool:
+    """Whether a target has a text in its name, its status or its message."""
+    record = line.first
+    return text in line.name.casefold() or text in record.status.value or text in record.message.casefold()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.summary import grouped, summary_of
+from recommender.kinds.table import kind_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,10 +45,12 @@ class HistoryPoint:
     time: float
     """When the decision was made, in seconds since the Unix epoch; for a held value, when it was held."""
     replicas: int | None
+    """The recommended size, of a cluster size in nodes; None if there was no value."""
     status: str
     binding: str | None
     current: int | None
-    """The size of its first target; with `forEach` the sum of all that are known. None if none is known."""
+    """The present size of its first target, of a cluster size in nodes; with `forEach` the sum of all that are known.
+    None if none is known."""
     load: LoadPoint | None = None
     """Of predictive recommendations alone; with `forEach` the sums over all targets whose load is known."""
 
@@ -60,9 +63,9 @@ def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, Hist
             yield name, HistoryPoint(now, summary.replicas, summary.worst.value, None, summary.current, _load_of(group))
             continue
         for record in group:
-            current = record.targets[0].current_replicas if record.targets else None
-            load = _load_of((record,))
-            yield name, HistoryPoint(now, record.replicas, record.status.value, record.binding, current, load)
+            kind, load = kind_named(record.type), _load_of((record,))
+            replicas, current = (None, None) if kind is None else kind.charted_sizes(record)
+            yield name, HistoryPoint(now, replicas, record.status.value, record.binding, current, load)
 
 
 def _load_of(records: Iterable[Record]) -> LoadPoint | None:

@@ -15,10 +15,11 @@ from matplotlib.ticker import FuncFormatter
 
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.replayed_policies import AUTO
-from recommender.backtest.reports.labels import PointLabel, label_beside, mark_cut_off, usual_top
 from recommender.backtest.reports.table import sentence
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.simulation.serving import needed_replicas
+from recommender.plots.labels import PointLabel, label_beside, mark_cut_off
+from recommender.plots.limits import usual_top
 
 if TYPE_CHECKING:
     from pathlib import Path

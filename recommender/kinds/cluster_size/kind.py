@@ -12,7 +12,7 @@ from recommender.kinds.cluster_size.decide import Sizing
 from recommender.kinds.cluster_size.future.buffers import buffer_kinds
 from recommender.kinds.cluster_size.future.quotas import QUOTAS
 from recommender.kinds.cluster_size.group_sizes import summary_text
-from recommender.kinds.cluster_size.model.answer import answer_of, sizes_text
+from recommender.kinds.cluster_size.model.answer import answer_of, nodes_of, sizes_text
 from recommender.kinds.cluster_size.model.counts import listed
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
@@ -62,6 +62,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
     families = SIZE_FAMILIES
     page = "cluster_size/shown/page.html"
     page_filters = {"kept_by_reason": kept_by_reason, "listed": listed}  # noqa: RUF012 - likewise
+    charted = "nodes"
     has_own_inputs = True
     has_own_steps = True
 
@@ -162,6 +163,11 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         """Return how many nodes there should be."""
         answer = answer_of(record)
         return "" if answer is None else sizes_text(answer)
+
+    def charted_sizes(self, record: Record) -> tuple[int | None, int | None]:
+        """Return the recommended and the present number of nodes of all groups."""
+        answer = answer_of(record)
+        return (None, None) if answer is None else nodes_of(answer)
 
     def head_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:
         """Return the tables of the answer."""

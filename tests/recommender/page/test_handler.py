@@ -12,7 +12,7 @@ from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status
 from recommender.page.answers import KeptPages
 from recommender.page.handler import PageHandler
-from recommender.page.target_table import Selection
+from recommender.page.selection import Selection
 
 DECIDED = Record("coredns", "proportional", 1_000_000.0, Status.OK, "", 11)
 LEADING = Publication(leads=True, leader="pod-1", time=1_000_000.0, valid_until=1_000_060.0, records=(DECIDED,))

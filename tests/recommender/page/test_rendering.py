@@ -46,7 +46,7 @@ def record(**changes: object) -> Record:
 
 def page(*records: Record, points: dict[str, list[Point]] | None = None, **publication: object) -> str:
     values: dict[str, object] = {"leads": True, "time": 1_763_800_000.0, "records": records}
-    return RENDERER.page(Publication(**(values | publication)), points or {})  # type: ignore[arg-type]
+    return RENDERER.page(Publication(**(values | publication)), lambda name: (points or {}).get(name, ()))  # type: ignore[arg-type]
 
 
 class Balanced(HTMLParser):

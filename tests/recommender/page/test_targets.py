@@ -14,7 +14,8 @@ from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.page.handler import PageHandler
-from recommender.page.target_table import MOST_SHOWN, Selection, selection_of, shown_targets, sums_of
+from recommender.page.selection import Selection, selection_of
+from recommender.page.target_table import MOST_SHOWN, shown_targets, sums_of
 from tests.recommender.page.test_handler import NoHistory
 
 NOW = 1_000_000.0
@@ -77,8 +78,8 @@ def test_the_worst_are_listed_first() -> None:
         refused,
         target(6, Status.ERROR),
     )
-    names = [record.each.name for record in shown_targets(records, "").rows if record.each]
-    assert names == ["web-6", "web-3", "web-4", "web-5", "web-2", "web-1"]
+    names = [row.first.name for row in shown_targets(records, Selection()).part.items]
+    assert names == [f"shop/web-{number}" for number in (6, 3, 4, 5, 2, 1)]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +87,8 @@ def test_the_worst_are_listed_first() -> None:
     [("", 10_000), ("STALE", 10), ("no series", 10), ("shop/web-99", 1), ("op/web-99", 111), ("no such thing", 0)],
 )
 def test_the_filter_finds_names_statuses_and_messages(wanted: str, matching: int) -> None:
-    found = shown_targets(MANY, wanted)
-    assert (found.matching, len(found.rows)) == (matching, min(matching, MOST_SHOWN))
+    found = shown_targets(MANY, Selection("tenants", wanted))
+    assert (found.matching, len(found.part.items)) == (matching, min(matching, MOST_SHOWN))
 
 
 @pytest.mark.parametrize(
@@ -117,8 +118,8 @@ def test_the_page_stays_small_with_ten_thousand_targets(query: str) -> None:
 def test_targets_are_listed_only_if_they_are_asked_for() -> None:
     handled = many()
     assert b"web-1234" not in answer(handled).body
-    assert b"The worst 50 of 10,000 targets" in answer(handled, "show=tenants").body
-    assert b"The worst 50" not in answer(handled, "show=other").body
+    assert b"10,000 targets</caption>" in answer(handled, "show=tenants").body
+    assert b"There is no recommendation other" in answer(handled, "show=other").body
 
 
 def test_a_single_target_is_explained_in_full() -> None:

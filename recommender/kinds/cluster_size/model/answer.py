@@ -205,6 +205,18 @@ def answer_of(record: Record | None) -> ClusterSizeAnswer | None:
     return record.details if record is not None and isinstance(record.details, ClusterSizeAnswer) else None
 
 
+def nodes_of(answer: ClusterSizeAnswer) -> tuple[int | None, int | None]:
+    """Return how many nodes the groups should have together, after removals, and how many they have now.
+
+    Groups that are left out count for neither; None: there is no group, or not all present sizes are known.
+    """
+    groups = [group for group in answer.groups if not group.is_left_out]
+    if not groups:
+        return None, None
+    present = [group.current for group in groups if group.current is not None]
+    return sum(group.after_removals for group in groups), sum(present) if len(present) == len(groups) else None
+
+
 def sizes_text(answer: ClusterSizeAnswer) -> str:
     """Return how many nodes the groups should have together, after removals: `8 nodes in 3 groups`."""
     groups = [group for group in answer.groups if not group.is_left_out]

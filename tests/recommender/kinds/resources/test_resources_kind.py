@@ -22,7 +22,7 @@ from recommender.kinds.resources.workloads import SizedWorkload, WorkloadAutosca
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.page.rendering import PageRenderer
-from recommender.page.target_table import Selection
+from recommender.page.selection import Selection
 from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
 from recommender.running.memory.folder import FolderMemoryStore
@@ -147,7 +147,7 @@ def test_text_and_page_show_the_requests() -> None:
     assert "300m" in text
     assert "sizes of 2 targets" in text
     publication = Publication(records=tuple(records), time=NOW, leads=True)
-    page = PageRenderer("1").page(publication, {}, Selection("sizes", "shop/web"))
+    page = PageRenderer("1").page(publication, lambda _: (), Selection("sizes", "shop/web"))
     assert "300m" in page
 
 

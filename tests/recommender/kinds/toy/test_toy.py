@@ -88,7 +88,7 @@ def test_it_is_shown(tmp_path: Path) -> None:
     assert '"luck":4' in msgspec.json.encode(recommendation_list([record], NOW)).decode()
     assert "4 replicas" in as_text([record])
     renderer = PageRenderer("1.2.3", (DictLoader({"toy.html": PAGE}),))
-    page = renderer.page(publication, {})
+    page = renderer.page(publication, lambda _: ())
     assert "The lucky number is 4." in page
     assert "3 + 1" in page
 

@@ -105,7 +105,9 @@ def test_sizes_that_are_held_without_facts_state_nothing_about_pods() -> None:
 
 
 def test_the_page_shows_the_answer_and_escapes_all_of_it() -> None:
-    page = PageRenderer("v1").page(Publication(leads=True, time=NOW, valid_until=NOW + 60, records=(RECORD,)), {})
+    page = PageRenderer("v1").page(
+        Publication(leads=True, time=NOW, valid_until=NOW + 60, records=(RECORD,)), lambda _: ()
+    )
 
     assert EVIL not in page
     for text in ("Node groups", "Removable nodes", "Pods that no group can hold", "Nodes that stay", "12 %", "x-0"):

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from recommender.backtest.reports.labels import PointLabel, label_beside, mark_cut_off, usual_top
+from recommender.plots.labels import PointLabel, label_beside, mark_cut_off
+from recommender.plots.limits import usual_top
 
 
 @given(st.lists(st.tuples(st.floats(0.9, 1.0), st.floats(0.001, 100.0)), min_size=2, max_size=16))

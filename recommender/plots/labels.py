@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from recommender.kinds.predictive.arrays import FloatArray
 
-_USUAL_PERCENTILE: Final = 99.0
-_OUTLIER_RATIO: Final = 2.0
-"""Values above that many times the usual largest value are cut off."""
 _LEADER: Final = "#bbbbbb"
 
 
@@ -47,15 +44,6 @@ def label_beside(axes: Axes, labels: Sequence[PointLabel], *, size: float) -> No
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": _LEADER, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3},
         )
-
-
-def usual_top(values: FloatArray) -> float:
-    """Return where an axis of values from 0 on ends: at the largest one, or at twice the usual one if that is less."""
-    known = values[np.isfinite(values)]
-    if not len(known):
-        return 1.0
-    largest, usual = float(known.max()), float(np.percentile(known, _USUAL_PERCENTILE))
-    return max(1.0, min(largest, _OUTLIER_RATIO * usual) if usual > 0 else largest)
 
 
 def mark_cut_off(axes: Axes, x: FloatArray, values: FloatArray, top: float) -> None:

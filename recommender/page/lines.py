@@ -1,0 +1,188 @@
+"""Recommendations and targets as lines of a list: in an order, found by a text, and with equals summed up."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.summary import WORST_FIRST, summary_of
+from recommender.page.selection import SortOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from recommender.decisions.record import Record
+
+_WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_TIMES: Final = re.compile(
+    r"\d{4}-\d\d-\d\dT?[0-9:.Z]*|\b\d+(?:\.\d+)? ?(?:ms|s|min|h|d|seconds?|minutes?|hours?|days?)\b"
+)
+_DIGITS: Final = re.compile(r"(\d+)")
+_KEY_BYTES: Final = 8
+_COMPARED: Final = 1000
+"""Characters of a reason that equals share: the cost of a page does not depend on how long reasons are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A recommendation with all its targets, or one target of a recommendation."""
+
+    name: str
+    records: tuple[Record, ...]
+    status: Status
+    """The worst one."""
+    replicas: int | None
+    """The recommended size, of several targets the sum; None without one."""
+    current: int | None
+    is_refused: bool
+    """Whether something else owns a target, or may own it."""
+
+    @property
+    def first(self) -> Record:
+        """The only record, unless there are targets of `forEach`."""
+        return self.records[0]
+
+    @property
+    def type(self) -> str:
+        """The key of its kind."""
+        return self.first.type
+
+    @property
+    def change(self) -> int:
+        """By how much the recommended size differs from the present one; 0 if either is not known."""
+        return 0 if self.replicas is None or self.current is None else abs(self.replicas - self.current)
+
+    @property
+    def has_targets_of_series(self) -> bool:
+        """Whether it is a recommendation with `forEach`."""
+        return self.first.each is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line, or a group of equals: lines of one kind with the same trouble."""
+
+    lines: tuple[Line, ...]
+    key: str = ""
+    """That of the group; empty for a line by itself."""
+
+    @property
+    def first(self) -> Line:
+        """The line, or an example of the group."""
+        return self.lines[0]
+
+
+def lines_of(records: Sequence[Record]) -> list[Line]:
+    """Return a line for each recommendation, in the order of the configuration."""
+    groups: dict[tuple[str, bool, int], list[Record]] = {}
+    for place, record in enumerate(records):
+        # Two entries that share a name by mistake are two lines.
+        key = (record.name, record.each is not None, 0 if record.each is not None else place)
+        groups.setdefault(key, []).append(record)
+    return [_line(group) for group in groups.values()]
+
+
+def line_of_target(record: Record) -> Line:
+    """Return the line of one target of a recommendation with `forEach`."""
+    return _line_of_one(record, place_of(record))
+
+
+def place_of(record: Record) -> str:
+    """Return namespace and name of the target of a record with `forEach`; empty for others."""
+    return "" if record.each is None else f"{record.each.namespace}/{record.each.name}"
+
+
+def _line(group: list[Record]) -> Line:
+    if group[0].each is None:
+        return _line_of_one(group[0], group[0].name)
+    summary = summary_of(group)
+    return Line(
+        group[0].name, tuple(group), summary.worst, summary.replicas, summary.current, is_refused=summary.refused > 0
+    )
+
+
+def _line_of_one(record: Record, name: str) -> Line:
+    refused = any(outcome.action is TargetAction.REFUSED for outcome in record.targets)
+    current = record.targets[0].current_replicas if record.targets else None
+    return Line(name, (record,), record.status, record.replicas, current, is_refused=refused)
+
+
+def sorted_lines(lines: Iterable[Line], order: SortOrder) -> list[Line]:
+    """Return the lines in an order; those that are equal in it by name, numbers in names by their value."""
+    return sorted(lines, key=_KEYS[order])
+
+
+def _natural(name: str) -> tuple[str | tuple[int, str], ...]:
+    """Return what a name is sorted by, so that `web-2` is before `web-10`. Every other part is a number."""
+    parts = _DIGITS.split(name)
+    return tuple((len(part), part) if place % 2 else part for place, part in enumerate(parts))
+
+
+_KEYS: Final[dict[SortOrder, Callable[[Line], tuple[object, ...]]]] = {
+    SortOrder.STATUS: lambda line: (
+        WORST_FIRST.index(line.status),
+        not line.is_refused,
+        -line.change,
+        _natural(line.name),
+    ),
+    SortOrder.NAME: lambda line: (_natural(line.name),),
+    SortOrder.CHANGE: lambda line: (-line.change, _natural(line.name)),
+    SortOrder.REPLICAS: lambda line: (-1 if line.replicas is None else -line.replicas - 2, _natural(line.name)),
+}
+
+
+def is_found(line: Line, text: str) -> bool:
+    """Whether a line contains a text, which has no capital letters: in names, types, statuses and messages."""
+    if text in line.name.casefold() or text in line.type.casefold():
+        return True
+    return any(_is_in_record(record, text) for record in line.records)
+
+
+def _is_in_record(record: Record, text: str) -> bool:
+    if text in record.status.value or text in record.message.casefold() or text in place_of(record).casefold():
+        return True
+    return any(
+        text in str(outcome.target).casefold() or text in outcome.message.casefold() for outcome in record.targets
+    )
+
+
+def rows_of(lines: Sequence[Line]) -> list[Row]:
+    """Return a row for each line, and one for each group of equals, where the first of the group is."""
+    keys = [equals_key(line) for line in lines]
+    counts = Counter(keys)
+    places: dict[str, list[Line]] = {}
+    rows: list[list[Line] | Line] = []
+    for line, key in zip(lines, keys, strict=True):
+        if not key or counts[key] == 1:
+            rows.append(line)
+        elif key in places:
+            places[key].append(line)
+        else:
+            rows.append(places.setdefault(key, [line]))
+    return [Row((row,)) if isinstance(row, Line) else Row(tuple(row), equals_key(row[0])) for row in rows]
+
+
+def equals_key(line: Line) -> str:
+    """Return what lines with the same trouble share; empty for lines without trouble and for many targets.
+
+    The same trouble is the same status with the same reason, whatever the names and times in it.
+    """
+    if len(line.records) > 1 or (line.status is Status.OK and not line.is_refused):
+        return ""
+    record = line.first
+    own = {record.name, *record.name.split("/"), *_names(record)}
+    reason = "\n".join((record.message, *(outcome.message for outcome in record.targets)))
+    general = _WORD.sub(lambda word: "…" if word[0] in own else word[0], _TIMES.sub("…", reason[:_COMPARED]))
+    content = f"{record.type}\n{record.status}\n{line.is_refused}\n{general}"
+    return hashlib.blake2s(content.encode(errors="replace"), digest_size=_KEY_BYTES).hexdigest()
+
+
+def _names(record: Record) -> Iterable[str]:
+    places = [outcome.target for outcome in record.targets]
+    for place in places if record.each is None else [record.each, *places]:
+        yield place.namespace
+        yield place.name

@@ -1,0 +1,137 @@
+"""What the page shows of a publication: cards of recommendations and of groups of equals, or an index of many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from recommender.decisions.summary import WORST_FIRST
+from recommender.kinds.table import kind_named
+from recommender.page.history import chart_of
+from recommender.page.lines import Line, Row, equals_key, is_found, lines_of, rows_of, sorted_lines
+from recommender.page.load_chart import load_chart_of
+from recommender.page.parts import part_of
+from recommender.page.target_table import shown_targets, sums_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from recommender.decisions.record import Record, Status
+    from recommender.page.history import Chart, ChartPoint
+    from recommender.page.load_chart import LoadChart
+    from recommender.page.parts import Part
+    from recommender.page.selection import Selection
+    from recommender.page.target_table import ShownTargets, TargetSums
+
+MOST_CARDS: Final = 60
+"""Of more recommendations the page shows an index."""
+INDEX_ROWS: Final = 100
+"""In one answer."""
+_MOST_OPEN: Final = 10
+"""Of more cards only those with trouble show their details at once."""
+_MOST_CHARTED: Final = 20
+"""Of more cards the others have no charts: the page of each alone has them."""
+
+Read: TypeAlias = "Callable[[str], Sequence[ChartPoint]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One recommendation in full."""
+
+    name: str
+    type: str
+    record: Record | None
+    """The record that is shown in full; with `forEach` only if a single target is asked for."""
+    is_open: bool
+    """Whether its details are shown at once."""
+    sums: TargetSums | None = None
+    """With `forEach` alone."""
+    shown: ShownTargets | None = None
+    """With `forEach`, if they are asked for."""
+    chart: Chart | None = None
+    load_chart: LoadChart | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Everything that the page shows: cards, or an index."""
+
+    cards: tuple[Card | Row, ...]
+    """A row is a group of equals."""
+    index: Part[Row] | None
+    """None: there are cards."""
+    found: int
+    """How many recommendations the selection finds."""
+    total: int
+    statuses: tuple[tuple[Status, int], ...]
+    """How many recommendations have each status, of those that occur, the worst first."""
+    is_missing: bool = False
+    """Whether a recommendation is asked for that does not exist."""
+
+
+def overview_of(records: Sequence[Record], read: Read, selection: Selection) -> Overview:
+    """Return what is shown; `read` returns the history of a name, and is called for cards alone."""
+    lines = lines_of(records)
+    counts = Counter(line.status for line in lines)
+    statuses = tuple((status, counts[status]) for status in WORST_FIRST if counts[status])
+    named = [line for line in lines if line.name == selection.name]
+    if named:
+        cards = tuple(_card(line, read, selection, is_open=True) for line in named[:MOST_CARDS])
+        return Overview(cards, None, len(named), len(lines), statuses)
+    found = sorted_lines(_found(lines, selection), selection.sort)
+    rows = [Row((line,)) for line in found] if selection.search or selection.equals else rows_of(found)
+    is_missing = selection.name is not None
+    if len(found) > MOST_CARDS:
+        index = part_of(rows, selection.page, INDEX_ROWS)
+        return Overview((), index, len(found), len(lines), statuses, is_missing)
+    few = len(rows) <= _MOST_OPEN
+    shown = tuple(
+        row
+        if row.key
+        else _card(
+            row.first,
+            read if place < _MOST_CHARTED else _no_history,
+            selection,
+            is_open=few or has_trouble(row.first),
+        )
+        for place, row in enumerate(rows)
+    )
+    return Overview(shown, None, len(found), len(lines), statuses, is_missing)
+
+
+def has_trouble(line: Line) -> bool:
+    """Whether somebody should look at it: it has no value that is followed, or something else owns a target."""
+    return line.is_refused or line.status is not WORST_FIRST[-1]
+
+
+def _found(lines: Sequence[Line], selection: Selection) -> list[Line]:
+    text = selection.search.casefold()
+    return [
+        line
+        for line in lines
+        if selection.status in {None, line.status}
+        and (not selection.equals or equals_key(line) == selection.equals)
+        and (not text or is_found(line, text))
+    ]
+
+
+def _no_history(_name: str) -> tuple[()]:
+    return ()
+
+
+def _noun(line: Line) -> str:
+    kind = kind_named(line.type)
+    return "replicas" if kind is None else kind.charted
+
+
+def _card(line: Line, read: Read, selection: Selection, *, is_open: bool) -> Card:
+    points = read(line.name)
+    chart, load_chart = chart_of(points, _noun(line)), load_chart_of(points)
+    if not line.has_targets_of_series:
+        return Card(line.name, line.type, line.first, is_open, chart=chart, load_chart=load_chart)
+    shown = shown_targets(line.records, selection) if selection.name == line.name else None
+    single = shown.part.items[0] if shown is not None and shown.filter and len(shown.part.items) == 1 else None
+    record = None if single is None else single.first.first
+    return Card(line.name, line.type, record, is_open, sums_of(line.records), shown, chart, load_chart)

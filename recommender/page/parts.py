@@ -1,0 +1,34 @@
+"""A long list in parts, each of which is one page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[T]):
+    """Some of the items of a list."""
+
+    items: tuple[T, ...]
+    number: int
+    """Of this part, from 1 on."""
+    parts: int
+    """How many there are, at least 1."""
+    first: int
+    """The place of the first item in the list, from 1 on."""
+    total: int
+    """How many items the list has."""
+
+
+def part_of(items: Sequence[T], number: int, most: int) -> Part[T]:
+    """Return a part of at most so many items; behind the end the last one."""
+    parts = max(1, -(-len(items) // most))
+    number = min(max(1, number), parts)
+    first = (number - 1) * most
+    return Part(tuple(items[first : first + most]), number, parts, first + 1, len(items))

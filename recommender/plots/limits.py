@@ -1,0 +1,35 @@
+"""Where the axis of a chart ends, so that one outlier does not flatten the rest. Pure, and without numpy."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_USUAL_RATIO: Final = 0.99
+"""The share of the values that are usual."""
+_ROOM_RATIO: Final = 2.0
+"""An axis that cuts outliers off ends at that many times the usual largest value."""
+
+
+def usual_top(values: Iterable[float], least: float = 1.0, outlier_ratio: float = _ROOM_RATIO) -> float:
+    """Return where an axis of values from 0 on ends: at the largest one, or at twice the usual one if that is outlying.
+
+    An outlier is more than `outlier_ratio` times the usual largest value. Values that are not finite do not count;
+    `least` is returned where the axis would end below it.
+    """
+    known = sorted(value for value in values if math.isfinite(value))
+    if not known:
+        return least
+    # As numpy interpolates: of few values none is an outlier.
+    rank = _USUAL_RATIO * (len(known) - 1)
+    below, above = known[math.floor(rank)], known[math.ceil(rank)]
+    usual, largest = below + (above - below) * (rank % 1), known[-1]
+    return max(least, _ROOM_RATIO * usual if largest > outlier_ratio * usual > 0 else largest)
+
+
+def cut_off_text(value: float) -> str:
+    """Return the mark of a value above the end of the axis: `▲ 1,370`."""
+    return f"▲ {value:,.0f}" if abs(value) >= 1 else f"▲ {value:.3g}"
