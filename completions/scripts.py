@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import shtab
 
-from adapter.commands.main import COMMANDS as ADAPTER
 from completions.parsers import parser_of
-from recommender.commands.main import COMMANDS as RECOMMENDER
-from recommender.kubectl.main import COMMANDS as PLUGIN
+from completions.programs import PROGRAMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +47,7 @@ _ZSH_VALUE: Final = re.compile(r"""^(  (?:"\*?|(?:"\*")?\{-\w,)--[\w-]+)(\}?"?\[
 
 def scripts() -> Mapping[str, str]:
     """Return the script of each program for each shell, by the name of its file."""
-    return {name: text for program in (ADAPTER, RECOMMENDER, PLUGIN) for name, text in _scripts_of(program).items()}
+    return {name: text for program in PROGRAMS for name, text in _scripts_of(program).items()}
 
 
 def _scripts_of(program: Program) -> Mapping[str, str]:

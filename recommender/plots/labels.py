@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-
-    from recommender.kinds.predictive.arrays import FloatArray
+    from numpy.typing import NDArray
 
 _LEADER: Final = "#bbbbbb"
 
@@ -46,7 +45,7 @@ def label_beside(axes: Axes, labels: Sequence[PointLabel], *, size: float) -> No
         )
 
 
-def mark_cut_off(axes: Axes, x: FloatArray, values: FloatArray, top: float) -> None:
+def mark_cut_off(axes: Axes, x: NDArray[np.float64], values: NDArray[np.float64], top: float) -> None:
     """Say how high the largest value is, at the upper edge above it, if it is cut off there."""
     known = np.where(np.isfinite(values), values, -np.inf)
     place = int(np.argmax(known))

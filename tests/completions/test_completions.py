@@ -59,6 +59,7 @@ def test_the_wheel_installs_each_script_where_its_shell_looks() -> None:
         places[f"completions/{program}.bash"] = f"share/bash-completion/completions/{program}"
         places[f"completions/_{program}"] = f"share/zsh/site-functions/_{program}"
         places[f"completions/{program}.fish"] = f"share/fish/vendor_completions.d/{program}.fish"
+    places["completions/man1"] = "share/man/man1"
     assert wheel["shared-data"] == places
     assert wheel["packages"] == ["adapter", "recommender"]
 

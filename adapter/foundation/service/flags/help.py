@@ -53,7 +53,17 @@ def _example(command_line: str) -> Iterator[str]:
 
 def _flag_help(flag: Flag) -> list[str]:
     placeholder = f" {flag.kind.placeholder}" if flag.kind.placeholder else ""
-    short = f"-{flag.short}, " if flag.short else ""
+    names = f"{', '.join(names_of(flag))}{placeholder}"
+    return [*_wrap_lines(names, "  "), *_wrap_lines(notes_of(flag), "        ")]
+
+
+def names_of(flag: Flag) -> tuple[str, ...]:
+    """Return the names of a flag as they are typed, the short one first."""
+    return (*([f"-{flag.short}"] if flag.short else []), f"--{flag.name}")
+
+
+def notes_of(flag: Flag) -> str:
+    """Return what a flag does, with its default; or why it has no effect or is refused."""
     notes = flag.help
     if isinstance(flag.state, Ignored):
         notes = f"Accepted, without effect: {flag.state.reason}"
@@ -62,14 +72,22 @@ def _flag_help(flag: Flag) -> list[str]:
     elif flag.default not in (None, (), "", False):
         default = flag.default if isinstance(flag.default, tuple) else (flag.default,)
         notes = f"{notes} (default {', '.join(flag.kind.show(value) for value in default)})"
-    return [*_wrap_lines(f"{short}--{flag.name}{placeholder}", "  "), *_wrap_lines(notes, "        ")]
+    return notes
 
 
 def _variables(command: CommandFlags) -> Iterator[str]:
+    before, example, after = variables_of(command)
+    yield from ("", before, f"  {example}", after)
+
+
+def variables_of(command: CommandFlags) -> tuple[str, str, str]:
+    """Return how flags are set by environment variables: a sentence, an example, and another sentence."""
     flag, value = _example_of_a_variable(command.flags)
-    yield from ("", "Every flag can also be set by an environment variable:")
-    yield f"  {variable_of(flag)}={value} is --{flag.name}={value}."
-    yield "The command line takes precedence."
+    return (
+        "Every flag can also be set by an environment variable:",
+        f"{variable_of(flag)}={value} is --{flag.name}={value}.",
+        "The command line takes precedence.",
+    )
 
 
 def _example_of_a_variable(flags: Sequence[Flag]) -> tuple[Flag, str]:

@@ -1,0 +1,14 @@
+"""The programs that are installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.commands.main import COMMANDS as ADAPTER
+from recommender.commands.main import COMMANDS as RECOMMENDER
+from recommender.kubectl.main import COMMANDS as PLUGIN
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.flags.program import Program
+
+PROGRAMS: Final[tuple[Program, ...]] = (ADAPTER, RECOMMENDER, PLUGIN)
