@@ -44,7 +44,7 @@ def _draw(axes: Axes, found: Replayed) -> None:
     some = _shown(found)
     times = (1000 * found.history.times()[some]).astype("datetime64[ms]")
     needed, serving, rival = found.needed[some], found.serving[some], found.rival_serving[some]
-    most = usual_top(np.concatenate([needed, serving, rival]))
+    most = usual_top(np.concatenate([needed, serving, rival]).tolist())
     leading = np.array(found.in_use[some], dtype=str)
     for colour, model in zip(_COLOURS, sorted(set(leading.tolist())), strict=False):
         axes.fill_between(

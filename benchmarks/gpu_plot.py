@@ -8,12 +8,14 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from recommender.plots.labels import legend_beside, shortened
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 _COLOURS: Final = {"gpu-fragmentation": "#0b6fb8", "fgd": "#e08214"}
-_OTHERS: Final = ("#8c8c8c", "#7b5ea7", "#4d9a6a", "#b0a030")
+_OTHERS: Final = ("#8c8c8c", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "#50a0a0", "#c080b0", "#606060")
 _FROM_PERCENT: Final = 80
 
 
@@ -31,16 +33,18 @@ def write_plot(curves: Mapping[str, Sequence[Sequence[float]]], path: Path) -> N
         values = np.array(shuffles)
         percent = np.arange(values.shape[1])
         colour = _COLOURS.get(name) or next(others)
-        axes.plot(percent, values.mean(axis=0), color=colour, label=f"{name}: {values[:, -1].mean():.2f} %")
+        end = values[:, -1].mean()
+        beyond = "▼ " if end < _FROM_PERCENT else ""
+        axes.plot(percent, values.mean(axis=0), color=colour, label=f"{beyond}{shortened(name)}: {end:.2f} %")
         axes.fill_between(percent, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, linewidth=0)
     axes.plot(range(_FROM_PERCENT, 101), range(_FROM_PERCENT, 101), color="#222222", linestyle=":", linewidth=1)
     axes.set_xlim(_FROM_PERCENT, values.shape[1] - 1)
     axes.set_ylim(bottom=_FROM_PERCENT, top=100)
     axes.set_xlabel("GPUs that arriving pods have requested, percent of the cluster")
     axes.set_ylabel("GPUs allocated, percent")
-    axes.set_title("GPUs allocated under each policy: mean and range of the shuffles", loc="left")
+    axes.set_title("GPUs allocated under each policy: mean and range of the shuffles; ▼ ends below", loc="left")
     axes.grid(alpha=0.25)
-    axes.legend(loc="lower right")
+    legend_beside(axes)
     try:
         canvas.print_figure(path)
     except OSError as error:

@@ -6,38 +6,40 @@ import itertools
 import textwrap
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.figure import Figure
+
+from recommender.plots.labels import cut_axis, legend_beside
+from recommender.plots.limits import usual_top
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from demo.forecasts import Choice
     from demo.moments import Moment
     from demo.verdict import FleetDay, Verdict
 
-LEGEND_ROOM = 1.25
-TITLE_COLUMNS = 86
+TITLE_COLUMNS = 84
 WANTED, OPEN, CAPACITY, ASKED, PREDICTED, REFUSED = "#1f6fb2", "#0b2a4a", "#2a9d5c", "#7a5195", "#e08a00", "#c8332b"
 
 
 def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict], choice: Choice, *, path: Path) -> None:
     """Write the load of each fleet, the capacity that followed it, the pods and the refused connections as a PNG."""
-    figure = Figure(figsize=(14, 7.5), layout="constrained")
+    figure = Figure(figsize=(17, 7.5), layout="constrained")
     axes = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=(3, 1.3))
     for column, (day, verdict) in enumerate(zip(days, verdicts, strict=True)):
         _plot_load(axes[0][column], day)
         _plot_pods(axes[1][column], day)
         axes[0][column].set_title(_title(day, verdict, choice), fontsize=10, loc="left")
-    # The rows share their scale, so it is set once, with room for the legend above the highest line.
     for row in axes:
-        row[0].set_ylim(top=LEGEND_ROOM * row[0].get_ylim()[1])
+        _scale_row(row)
     axes[0][0].set_ylabel("connections")
     axes[1][0].set_ylabel("pods")
     for each in axes.flat:
-        each.set_ylim(bottom=0)
         each.grid(visible=True, alpha=0.25)
         each.spines[["top", "right"]].set_visible(False)
     figure.suptitle(
@@ -49,6 +51,22 @@ def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict],
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
+
+
+def _scale_row(row: Sequence[Axes]) -> None:
+    """Give both panels of a row one scale, which an outlier does not flatten, and one legend at the right."""
+    # Marks of refusals have no line between them: they stand on the connections that were wanted.
+    curves = [
+        [np.array(line.get_data(), dtype=np.float64) for line in panel.get_lines() if line.get_linestyle() != "None"]
+        for panel in row
+    ]
+    least = usual_top(value for lines in curves for _, y in lines for value in y.tolist())
+    for panel, lines in zip(row, curves, strict=True):
+        cut_axis(panel, [(x, y) for x, y in lines], least=least)
+    entries: dict[str, Artist] = {}
+    for panel in row:
+        entries |= {name: handle for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+    legend_beside(row[-1], entries, size=9)
 
 
 def _headline(reactive: FleetDay, predictive: FleetDay) -> str:
@@ -87,7 +105,6 @@ def _plot_load(load: Axes, day: FleetDay) -> None:
     refusals = _refusals(moments)
     if refusals:
         load.plot(*zip(*refusals, strict=True), "v", color=REFUSED, label="connections refused here")
-    load.legend(loc="upper left", frameon=False, fontsize=9)
 
 
 def _plot_pods(pods: Axes, day: FleetDay) -> None:
@@ -95,7 +112,6 @@ def _plot_pods(pods: Axes, day: FleetDay) -> None:
     pods.step(seconds, [m.replicas for m in day.moments], where="post", color=ASKED, label="pods asked for by the HPA")
     pods.step(seconds, [m.serving for m in day.moments], where="post", color=CAPACITY, label="pods serving")
     pods.set_xlabel("seconds since four in the morning of the compressed day")
-    pods.legend(loc="upper left", frameon=False, fontsize=9)
 
 
 def _predicted(day: FleetDay) -> list[tuple[float, float]]:

@@ -1,19 +1,30 @@
-"""Labels that never overlap, and axes that one outlier does not flatten."""
+"""Labels that never overlap, legends beside the lines, and axes that one outlier does not flatten."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from recommender.plots.limits import cut_off_text, usual_top
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
 _LEADER: Final = "#bbbbbb"
+_LONGEST_NAME: Final = 40
+_LONGEST_ENTRY: Final = 60
+_ROOM_RATIO: Final = 1.08
+"""Between the highest line and the upper edge."""
+_MARK_SIZE: Final = 8
+_ROWS: Final = 30
+"""Entries of a legend before it gets a further column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +56,61 @@ def label_beside(axes: Axes, labels: Sequence[PointLabel], *, size: float) -> No
         )
 
 
+def legend_beside(axes: Axes, entries: Mapping[str, Artist] | None = None, *, size: float = 8) -> None:
+    """Write the legend at the right of the axes, where it covers nothing; `entries` replace those of the axes."""
+    handles, names = axes.get_legend_handles_labels() if entries is None else (list(entries.values()), list(entries))
+    if not handles:
+        return
+    axes.legend(
+        handles,
+        [shortened(name, _LONGEST_ENTRY) for name in names],
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        fontsize=size,
+        frameon=False,
+        ncols=max(1, math.ceil(len(names) / _ROWS)),
+    )
+
+
+def shortened(text: str, longest: int = _LONGEST_NAME) -> str:
+    """Return a name that leaves room for what it names: beginning and end, which tell long names apart."""
+    if len(text) <= longest:
+        return text
+    end = longest // 3
+    return f"{text[: longest - end - 1]}…{text[-end:]}"
+
+
+def cut_axis(
+    axes: Axes, lines: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], *, least: float = 0.0
+) -> None:
+    """End the axis of values at what is usual for all lines of (x, values), and mark the largest value beyond it.
+
+    `least` is a value that must be seen.
+    """
+    together = np.concatenate([values for _, values in lines]) if lines else np.empty(0)
+    top = _ROOM_RATIO * (usual_top(together.tolist(), least) or 1.0)
+    axes.set_ylim(0, top)
+    if lines:
+        x, values = max(lines, key=lambda line: np.max(line[1], initial=-np.inf, where=np.isfinite(line[1])))
+        mark_cut_off(axes, x, values, top)
+
+
 def mark_cut_off(axes: Axes, x: NDArray[np.float64], values: NDArray[np.float64], top: float) -> None:
-    """Say how high the largest value is, at the upper edge above it, if it is cut off there."""
+    """Say how high the largest value is, at the upper edge beside it, if it is cut off there."""
     known = np.where(np.isfinite(values), values, -np.inf)
+    if not len(known):
+        return
     place = int(np.argmax(known))
     if known[place] > top:
         left = place > len(values) / 2
         axes.annotate(
-            f"▲ {known[place]:,.0f}",
+            cut_off_text(float(known[place])),
             (float(x[place]), 0.99),
             xycoords=axes.get_xaxis_transform(),
-            fontsize=8,
+            xytext=(-4 if left else 4, 0),
+            textcoords="offset points",
+            fontsize=_MARK_SIZE,
             ha="right" if left else "left",
             va="top",
         )

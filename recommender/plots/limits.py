@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 _USUAL_RATIO: Final = 0.99
 """The share of the values that are usual."""
+_FEW: Final = 200
+_MOST_OF_FEW_RATIO: Final = 0.95
+_FAR_RATIO: Final = 10.0
 _ROOM_RATIO: Final = 2.0
 """An axis that cuts outliers off ends at that many times the usual largest value."""
 
@@ -23,11 +26,26 @@ def usual_top(values: Iterable[float], least: float = 1.0, outlier_ratio: float 
     known = sorted(value for value in values if math.isfinite(value))
     if not known:
         return least
-    # As numpy interpolates: of few values none is an outlier.
+    # As numpy interpolates percentiles.
     rank = _USUAL_RATIO * (len(known) - 1)
     below, above = known[math.floor(rank)], known[math.ceil(rank)]
     usual, largest = below + (above - below) * (rank % 1), known[-1]
-    return max(least, _ROOM_RATIO * usual if largest > outlier_ratio * usual > 0 else largest)
+    if largest > outlier_ratio * usual > 0:
+        return max(least, _ROOM_RATIO * usual)
+    # One percent of few values is less than one of them.
+    return max(least, top_of_few(known, _MOST_OF_FEW_RATIO) if len(known) < _FEW else largest)
+
+
+def top_of_few(values: Iterable[float], usual_ratio: float = 0.5) -> float:
+    """Return the largest of a few values that is no outlier; 0 without any.
+
+    An outlier is more than ten times as large as at least `usual_ratio` of the values; by default, as their median.
+    """
+    known = sorted(value for value in values if math.isfinite(value))
+    if not known:
+        return 0.0
+    usual = known[math.floor(usual_ratio * (len(known) - 1))]
+    return max(value for value in known if value <= _FAR_RATIO * usual) if usual > 0 else known[-1]
 
 
 def cut_off_text(value: float) -> str:

@@ -10,7 +10,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
+from recommender.plots.labels import cut_axis, legend_beside, shortened
+from recommender.plots.limits import cut_off_text, top_of_few
 from recommender.recording.recording import RecordingError
+from recommender.replay.outcome import DAY_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,13 +29,18 @@ _USED: Final = "#0b6fb8"
 _OTHERS: Final = ("#e08214", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "#50a0a0", "#c080b0", "#606060")
 _POINTS: Final = 1400
 _TITLE_WIDTH: Final = 150
+_NODES_INCHES: Final = 7.0
+_ROW_INCHES: Final = 0.3
+_LEAST_ROWS: Final = 6
 
 
 def write_replay_plot(report: ReplayReport, path: Path) -> None:
     """Write the picture in the format of the file's suffix, such as `.png`. Raises RecordingError."""
-    figure = Figure(figsize=(14, 9), dpi=110, layout="constrained")
+    # A row of the lower panel for each policy.
+    rows = max(_LEAST_ROWS, len(report.policies))
+    figure = Figure(figsize=(14, _NODES_INCHES + _ROW_INCHES * rows), dpi=110, layout="constrained")
     canvas = FigureCanvasAgg(figure)
-    nodes, costs = figure.subplots(2, 1, height_ratios=(3, 1))
+    nodes, costs = figure.subplots(2, 1, height_ratios=(_NODES_INCHES, _ROW_INCHES * rows))
     figure.suptitle("\n".join(textwrap.wrap(report.verdict.reason, _TITLE_WIDTH)), fontsize=11, ha="left", x=0.01)
     _draw_nodes(nodes, report)
     _draw_costs(costs, report)
@@ -51,16 +59,21 @@ def _colours(report: ReplayReport) -> list[str]:
 def _draw_nodes(panel: Axes, report: ReplayReport) -> None:
     grid = np.linspace(report.start, report.end, _POINTS, endpoint=False)
     moments = (grid * 1000).astype("datetime64[ms]")
-    panel.plot(moments, _sizes(report.recorded, grid), color=_RECORDED, linewidth=1.6, label="recorded", linestyle=":")
+    recorded = _sizes(report.recorded, grid)
+    panel.plot(moments, recorded, color=_RECORDED, linewidth=1.6, label="recorded", linestyle=":")
+    days = grid / DAY_SECONDS
+    lines = [(days, recorded)]
     for one, colour in zip(report.policies, _colours(report), strict=True):
         width = 1.8 if colour == _USED else 0.9
-        panel.plot(moments, _sizes(one, grid), color=colour, linewidth=width, label=one.name)
+        sizes = _sizes(one, grid)
+        panel.plot(moments, sizes, color=colour, linewidth=width, label=one.name)
+        lines.append((days, sizes))
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     panel.xaxis.set_major_locator(locator)
     panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    panel.set_ylim(bottom=0)
+    cut_axis(panel, lines, least=1.0)
     panel.set_ylabel("nodes")
-    panel.legend(loc="upper left", fontsize=8, ncols=2)
+    legend_beside(panel)
 
 
 def _sizes(one: PolicyOutcome, grid: FloatArray) -> FloatArray:
@@ -75,10 +88,15 @@ def _draw_costs(panel: Axes, report: ReplayReport) -> None:
     """Draw what each policy costs, in money if all groups have a price, and how long pods wait with it."""
     priced = all(one.cost is not None for one in report.policies)
     values = [float((one.cost if priced and one.cost is not None else one.node_hours).sum()) for one in report.policies]
-    names = [one.name for one in report.policies]
-    panel.barh(names, values, color=_colours(report), height=0.7)
-    for place, one in enumerate(report.policies):
-        waits = f" {one.pending_minutes.sum():,.0f} pod-minutes pending, {one.evictions.sum():,.0f} evictions"
-        panel.text(0, place, waits, va="center", fontsize=8, color="white")
+    places = np.arange(len(values))
+    panel.barh(places, values, color=_colours(report), height=0.7)
+    panel.set_yticks(places, [shortened(one.name) for one in report.policies], fontsize=8)
+    top = 1.02 * (top_of_few(values) or 1.0)
+    panel.set_xlim(0, top)
+    for place, (one, value) in enumerate(zip(report.policies, values, strict=True)):
+        cost = cut_off_text(value) if value > top else f"{value:,.0f}"
+        waits = f"{one.pending_minutes.sum():,.0f} pod-minutes pending, {one.evictions.sum():,.0f} evictions"
+        # In a column at the right: a short bar has no room for it.
+        panel.text(1.01, place, f"{cost}; {waits}", transform=panel.get_yaxis_transform(), va="center", fontsize=8)
     panel.invert_yaxis()
     panel.set_xlabel("cost" if priced else "node-hours")

@@ -36,6 +36,10 @@ _OTHERS: Final = ("#8c8c8c", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "#50a0a
 _SHORT: Final = "#d7191c"
 _FAR_DEARER: Final = 1.6
 """A policy that costs that many times what auto does is drawn at the edge."""
+_FAR_ABOVE: Final = 10.0
+"""A peak of the worst day of more than that many times the usual one is cut off."""
+_GAP_RATIO: Final = 0.04
+"""Between the zero of an axis and what is drawn below it."""
 _BINS: Final = 700
 """About one for every other pixel of the overview."""
 
@@ -115,11 +119,12 @@ def _overview(axes: Axes, report: BacktestReport) -> None:
         axes.axvspan(edges[0], edges[warm], color="#f0efe6", zorder=0)
         axes.text(edges[0], 0.97, " warm-up, not judged", transform=axes.get_xaxis_transform(), va="top", fontsize=9)
     axes.set_ylabel("replicas")
-    top = 1.15 * usual_top(np.concatenate([most, mean]))
+    top = 1.15 * usual_top(np.concatenate([most, mean]).tolist())
     axes.set_ylim(0, top)
     mark_cut_off(axes, ends[:-1], most, top)
     axes.set_title("Whole trace", loc="left", fontsize=11)
-    axes.legend(loc="lower right", fontsize=9, framealpha=0.85)
+    # Beside the title, where it covers no line.
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2, fontsize=9, frameon=False, ncols=2)
     axes.tick_params(labelbottom=False)
     _tidy(axes, dated=True)
 
@@ -223,10 +228,10 @@ def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
         label = f"serving, {line.name}"
         axes.stairs(serving, edges, baseline=None, color=line.colour, linewidth=line.width, label=label)
     axes.stairs(part, edges, baseline=None, color=_NEEDED, linewidth=1.0, label="needed")
-    seen = np.nan_to_num(np.concatenate([part, auto[1], rival[1]]))
-    top = 1.25 * max(1.0, float(seen.max(initial=1.0)))
+    top = 1.25 * usual_top([*part, *auto[1], *rival[1]], outlier_ratio=_FAR_ABOVE)
+    mark_cut_off(axes, edges[:-1], np.fmax(part, np.fmax(auto[1], rival[1])), top)
     for row, (line, serving) in enumerate((auto, rival), 1):
-        bottom = -0.06 * top * row
+        bottom = -(0.06 * row + _GAP_RATIO) * top
         short = np.where(part > serving, bottom + 0.05 * top, bottom)
         axes.stairs(short, edges, baseline=bottom, fill=True, color=_SHORT, edgecolor=_SHORT, linewidth=0.5)
         axes.text(
@@ -241,7 +246,7 @@ def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
         )
     axes.axhline(0, color=_NEEDED, linewidth=0.6)
     axes.set_ylabel("replicas")
-    axes.set_ylim(-0.13 * top, top)
+    axes.set_ylim(-(0.13 + _GAP_RATIO) * top, top)
     axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
     axes.set_xlim(edges[0], edges[-1])
     axes.set_title(
@@ -251,7 +256,10 @@ def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
         fontsize=11,
     )
     handles, names = axes.get_legend_handles_labels()
-    axes.legend(handles[::-1], names[::-1], loc="upper left", fontsize=9, ncols=4, framealpha=0.85)
+    # Below the axis, where it covers neither a line nor the mark of a peak.
+    axes.legend(
+        handles[::-1], names[::-1], loc="upper left", bbox_to_anchor=(0, -0.1), fontsize=9, ncols=4, frameon=False
+    )
     _tidy(axes, dated=True)
 
 

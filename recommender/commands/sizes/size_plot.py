@@ -9,7 +9,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.dates import DateFormatter
 from matplotlib.figure import Figure
 
+from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.resources.workloads import CPU, MEMORY
+from recommender.plots.labels import cut_axis, legend_beside, shortened
+from recommender.plots.limits import cut_off_text, usual_top
 from recommender.running.usage import usage_queries
 from recommender.running.usage.prometheus_vectors import matrix
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from recommender.commands.sizes.size_reading import Sizes
+    from recommender.kinds.predictive.arrays import FloatArray
     from recommender.kinds.resources.size_record import ResourceSize, SizeRecord
     from recommender.running.usage.cluster_history import ClusterReader
     from recommender.running.usage.usage_queries import Resolution
@@ -28,6 +32,9 @@ MOST_PODS: Final = 200
 _USAGE: Final = "#8c8c8c"
 _TARGET: Final = "#0b6fb8"
 _REQUEST: Final = "#d7191c"
+_TITLE_COLUMNS: Final = 110
+_FAR_RATIO: Final = 10.0
+"""A request of more than that many times what is used and recommended would flatten both."""
 _UNITS: Final = {CPU: ("cores", 1.0, 0.001), MEMORY: ("MiB", 2.0**-20, 2.0**-20)}
 """Name, and what samples and sizes are multiplied by."""
 
@@ -47,15 +54,18 @@ def write_size_plot(reader: ClusterReader, sizes: Sizes, resolution: Resolution,
             (panels[2 * place + 1], MEMORY, record.memory),
         ):
             if size is not None:
-                _draw_usage(panel, reader, sizes, record, resolution, resource)
-                _draw_size(panel, resource, size)
-                panel.set_title(f"{record.workload} {record.container}: {resource}", loc="left", fontsize=10)
+                lines = _draw_usage(panel, reader, sizes, record, resolution, resource)
+                _draw_size(panel, resource, size, lines)
+                name = shortened(f"{record.workload} {record.container}", _TITLE_COLUMNS)
+                panel.set_title(f"{name}: {resource}", loc="left", fontsize=10)
     canvas.print_figure(str(path))
 
 
 def _draw_usage(
     panel: Axes, reader: ClusterReader, sizes: Sizes, record: SizeRecord, resolution: Resolution, resource: str
-) -> None:
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Draw a line for each pod, and return them: days, and values in the unit of the panel."""
+    lines = []
     pods = sizes.pods[record.workload][-MOST_PODS:]
     where = (
         usage_queries.namespace_matcher((record.workload.namespace,))
@@ -67,18 +77,29 @@ def _draw_usage(
     steps = int(sizes.window.seconds // resolution.step_seconds)
     start = sizes.window.end - steps * resolution.step_seconds
     for series in matrix(reader.client, query, start, sizes.window.end, resolution.step_seconds).series:
-        moments = (np.frombuffer(series.timestamps) * 1000).astype("datetime64[ms]")
+        seconds = np.frombuffer(series.timestamps)
+        moments = (seconds * 1000).astype("datetime64[ms]")
         values = np.frombuffer(series.values) * _UNITS[resource][1]
         panel.plot(moments, values, color=_USAGE, linewidth=0.6, alpha=0.7)
+        lines.append((seconds / DAY_SECONDS, values))
     panel.xaxis.set_major_formatter(DateFormatter("%d %b %H:%M"))  # type: ignore[no-untyped-call]
+    return lines
 
 
-def _draw_size(panel: Axes, resource: str, size: ResourceSize) -> None:
+def _draw_size(panel: Axes, resource: str, size: ResourceSize, lines: list[tuple[FloatArray, FloatArray]]) -> None:
+    """Draw the size, and end the axis so that usage and size are seen; a request far above both is said alone."""
     unit, _, factor = _UNITS[resource]
     panel.axhline(size.target * factor, color=_TARGET, label="recommended")
     panel.axhspan(size.lower * factor, size.upper * factor, color=_TARGET, alpha=0.12, label="lower to upper bound")
+    usage = [value for _, values in lines for value in values.tolist()]
+    least = max(usual_top(usage, 0.0), size.upper * factor, size.target * factor)
     if size.request is not None:
-        panel.axhline(size.request * factor, color=_REQUEST, linestyle="--", label="request now")
-    panel.set_ylim(bottom=0)
+        request = size.request * factor
+        if request <= _FAR_RATIO * least:
+            least = max(least, request)
+            panel.axhline(request, color=_REQUEST, linestyle="--", label="request now")
+        else:
+            panel.plot([], [], color=_REQUEST, linestyle="--", label=f"request now: {cut_off_text(request)} {unit}")
+    cut_axis(panel, lines, least=least)
     panel.set_ylabel(unit)
-    panel.legend(loc="upper left", fontsize=8)
+    legend_beside(panel)

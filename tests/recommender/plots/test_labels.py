@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from recommender.plots.labels import PointLabel, label_beside, mark_cut_off
 from recommender.plots.limits import usual_top
+from tests.support.overlaps import outside, overlaps
 
 
 @given(st.lists(st.tuples(st.floats(0.9, 1.0), st.floats(0.001, 100.0)), min_size=2, max_size=16))
@@ -28,10 +29,18 @@ def test_labels_of_points_that_lie_on_each_other_do_not_overlap(points: list[tup
 
 @pytest.mark.parametrize(
     ("values", "top"),
-    [([], 1.0), ([np.nan], 1.0), ([0.0, 0.0], 1.0), ([3.0, 7.0], 7.0), ([10.0] * 200 + [137.0], 20.0)],
+    [
+        ([], 1.0),
+        ([np.nan], 1.0),
+        ([0.0, 0.0], 1.0),
+        ([3.0, 7.0], 7.0),
+        ([3.0] * 4 + [12.0], 12.0),
+        ([3.0] * 4 + [100.0], 3.0),
+        ([10.0] * 200 + [137.0], 20.0),
+    ],
 )
 def test_an_axis_ends_at_twice_the_usual_largest_value(values: list[float], top: float) -> None:
-    assert usual_top(np.array(values)) == top
+    assert usual_top(values) == top
 
 
 def test_what_is_cut_off_is_said() -> None:
@@ -41,3 +50,12 @@ def test_what_is_cut_off_is_said() -> None:
     assert not axes.texts
     mark_cut_off(axes, np.arange(3.0), values, 20.0)
     assert [each.get_text() for each in axes.texts] == ["▲ 137"]
+
+
+def test_a_judge_of_pictures_sees_labels_over_each_other_and_those_that_are_cut() -> None:
+    figure = Figure(figsize=(4, 2), dpi=100)
+    figure.text(0.5, 0.5, "one")
+    figure.text(0.51, 0.52, "other")
+    figure.text(0.9, 0.1, "much too long for this place")
+    assert overlaps(figure) == [("one", "other")]
+    assert outside(figure) == ["much too long for this place"]
