@@ -8,7 +8,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from recommender.decisions.record import TargetAction
-from recommender.decisions.texts.record_texts import change_text, event_text, recommended_text, replicas_text
+from recommender.decisions.texts.record_texts import (
+    about_text,
+    change_text,
+    event_text,
+    recommended_text,
+    replicas_text,
+)
 from recommender.outputs.results import ScaleResult
 
 if TYPE_CHECKING:
@@ -59,7 +65,7 @@ def event_of_scale_call(outcome: ScaleOutcome) -> TargetEvent | None:
     if outcome.result is not ScaleResult.OK:
         return None
     if wish.withdraws:
-        return TargetEvent(wish.target, "Withdrawn", f"{wish.recommendation}: {wish.reason}")
+        return TargetEvent(wish.target, "Withdrawn", about_text(wish.recommendation, wish.reason))
     text = change_text(wish.recommendation, outcome.before, replicas_text(wish.replicas), wish.reason)
     return TargetEvent(wish.target, "Scaled", text)
 
@@ -67,9 +73,9 @@ def event_of_scale_call(outcome: ScaleOutcome) -> TargetEvent | None:
 def _event_of_resize(outcome: ScaleOutcome) -> TargetEvent | None:
     wish = outcome.wish
     if outcome.result is ScaleResult.OK:
-        return TargetEvent(wish.target, "Resized", f"recommendation {wish.recommendation}: {outcome.message}")
+        return TargetEvent(wish.target, "Resized", about_text(wish.recommendation, outcome.message))
     if outcome.result is ScaleResult.REFUSED:
-        text = f"recommendation {wish.recommendation}: not resized: {outcome.message}"
+        text = about_text(wish.recommendation, f"not resized: {outcome.message}")
         return TargetEvent(wish.target, "ResizeRefused", text, is_warning=True)
     return None
 

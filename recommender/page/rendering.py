@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from recommender.decisions.loads.prediction import forecast_of
-from recommender.decisions.record import Status, TargetAction
-from recommender.decisions.texts.record_texts import message_without_notes, money_text
+from recommender.decisions.record import Status
+from recommender.decisions.texts.record_texts import ACTION_TEXTS, message_without_notes, money_text
 from recommender.kinds.table import kind_named
 from recommender.page import axes
 from recommender.page.overview import overview_of
@@ -35,13 +35,6 @@ _STATUS_TEXTS = {
     Status.HELD: "Held",
     Status.STALE: "Stale",
     Status.ERROR: "Error",
-}
-_ACTION_TEXTS = {
-    TargetAction.NONE: "no change",
-    TargetAction.METRIC: "published as a metric",
-    TargetAction.SCALE: "scale call",
-    TargetAction.RESIZE: "resize",
-    TargetAction.REFUSED: "refused",
 }
 _SORT_TEXTS = {
     SortOrder.STATUS: "status, errors first",
@@ -76,7 +69,7 @@ class PageRenderer:
             "forecast": forecast_of,
             "shown_by": self._shown_by,
             "status_text": _STATUS_TEXTS.__getitem__,
-            "action_text": _ACTION_TEXTS.__getitem__,
+            "action_text": ACTION_TEXTS.__getitem__,
             "change": _change,
             "size": self._size,
             "when": _when,

@@ -43,7 +43,7 @@ def _boxes(figure: Figure) -> list[tuple[str, Bbox]]:
     canvas = FigureCanvasAgg(figure)
     figure.draw(renderer := canvas.get_renderer())  # type: ignore[no-untyped-call]
     hidden = {id(label) for axes in figure.axes for label in _unseen_ticks(axes)}
-    texts: list[Text] = figure.findobj(Text)  # type: ignore[assignment]
+    texts: list[Text] = figure.findobj(Text)
     shown = [text for text in texts if text.get_text().strip() and text.get_visible() and id(text) not in hidden]
     # An annotation's own box has its arrow too.
     boxes = [(text.get_text(), Text.get_window_extent(text, renderer)) for text in shown]

@@ -1,4 +1,7 @@
-"""Values, numbers and outcomes of a record as text: for tables, log lines, and events of Kubernetes."""
+"""Values, numbers and outcomes of a record as text.
+
+All say the same of the same thing: tables, log lines, events and conditions, the page, and `kubectl tidewatch why`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,16 @@ if TYPE_CHECKING:
 
     from recommender.decisions.record import Record, TargetOutcome
 
+ACTION_TEXTS: Final[Mapping[TargetAction, str]] = MappingProxyType(
+    {
+        TargetAction.NONE: "nothing changes",
+        TargetAction.METRIC: "the value is published as a metric",
+        TargetAction.SCALE: "the size is written",
+        TargetAction.RESIZE: "the requests of containers are written",
+        TargetAction.REFUSED: "refused",
+    }
+)
+"""What follows from a decision for a target."""
 _JOINT: Final = "; "
 _MOST_NOTES: Final = 20
 """In a message; the answer has all of them."""
@@ -29,10 +42,25 @@ def replicas_text(replicas: int) -> str:
     return f"{replicas} replica{'' if replicas == 1 else 's'}"
 
 
+def about_text(recommendation: str, text: str) -> str:
+    """Return what is said of a target that more than one recommendation may name: `recommendation dns: …`."""
+    return f"recommendation {recommendation}: {text}"
+
+
 def change_text(recommendation: str, before: int | None, after: str, message: str) -> str:
     """Return what changes and why: `recommendation dns: from 3 to 11 replicas: …`."""
-    text = f"recommendation {recommendation}: from {'unknown' if before is None else before} to {after}"
+    text = about_text(recommendation, size_change_text(before, after))
     return f"{text}: {message}" if message else text
+
+
+def size_change_text(before: int | None, after: str) -> str:
+    """Return a change of a size: `from 3 to 11 replicas`."""
+    return f"from {'unknown' if before is None else before} to {after}"
+
+
+def refusal_text(value: str, message: str) -> str:
+    """Return why a target does not get its size: `not scaled to 11 replicas: …`."""
+    return f"not scaled to {value}: {message}"
 
 
 def message_with_notes(parts: Iterable[str], notes: Sequence[str]) -> str:
@@ -58,7 +86,7 @@ def event_text(record: Record, outcome: TargetOutcome) -> str:
     """Return the message of an event on a target: what happens to it, and why."""
     value = recommended_text(outcome)
     if outcome.action is TargetAction.REFUSED:
-        return f"recommendation {record.name}: not scaled to {value}: {outcome.message}"
+        return about_text(record.name, refusal_text(value, outcome.message))
     return change_text(record.name, outcome.current_replicas, value, record.message)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
+from recommender.decisions.record import TargetAction
+from recommender.decisions.texts.record_texts import ACTION_TEXTS, refusal_text, replicas_text, size_change_text
 from recommender.kubectl.reader import NotRead, namespaced
 from recommender.kubectl.recommendations import unread_of
 from recommender.kubectl.report import Report, ReportSection
@@ -42,7 +44,7 @@ def why_workload(
     sections = [
         ReportSection("Size", (f"{_text_or_unknown(replicas)} wanted, {pods} pods, {ready} ready.",)),
         ReportSection("Who sets it", tuple(_owner_sentences(owners, writers, now))),
-        *(_recommendation_section(item, target) for item, target in items),
+        *(recommendation_section(item, target) for item, target in items),
     ]
     if not isinstance(events, NotRead):
         sections.append(events_section(events, now))
@@ -118,20 +120,38 @@ def _owner_sentences(owners: list[str], writers: list[dict[str, str | None]], no
         yield "Nothing that is known."
 
 
-def _recommendation_section(item: Mapping[str, Any], target: Mapping[str, Any]) -> ReportSection:
+def recommendation_section(item: Mapping[str, Any], target: Mapping[str, Any]) -> ReportSection:
+    """Return what a recommendation says of one of its targets; both are as the API of the page has them."""
     lines = [f"Status {item['status']}" + (f": {item['message']}" if item["message"] else "") + "."]
     recommended = target["recommended_replicas"]
     if recommended is None:
         lines.append("It has no value.")
     else:
-        lines.append(f"It recommends {recommended}; now {_text_or_unknown(target['current_replicas'])}.")
+        present, wanted = target["current_replicas"], replicas_text(recommended)
+        lines.append(
+            f"Recommended: {wanted}, as now."
+            if present == recommended
+            else f"Recommended: {size_change_text(present, wanted)}."
+        )
     for step in item.get("steps") or ():
         mark = " <- decides" if step["step"] == item["binding"] else ""
         lines.append(f"{step['step']}: {_text_or_unknown(step['value'])} ({step['detail']}){mark}")
-    lines.append(f"Action: {target['action']}" + (f", {target['message']}" if target["message"] else "") + ".")
+    lines.append(_action_sentence(target))
     if target["owner"]:
         lines.append(f"Owner: {target['owner']}.")
     return ReportSection(f"Recommendation {item['name']}", tuple(lines))
+
+
+def _action_sentence(target: Mapping[str, Any]) -> str:
+    """Return what follows for the target, as its events, the conditions and the page say it."""
+    action = next((one for one in TargetAction if one.value == target["action"]), None)
+    if action is TargetAction.REFUSED:
+        value = target["recommended_replicas"]
+        text = refusal_text("no value" if value is None else replicas_text(value), target["message"])
+    else:
+        known = target["action"] if action is None else ACTION_TEXTS[action]
+        text = f"{known}: {target['message']}" if target["message"] else known
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
 def _answer(

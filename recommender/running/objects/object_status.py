@@ -8,6 +8,7 @@ from recommender.configuration.objects.definition import REFUSED
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.summary import summary_of, worst_first
+from recommender.decisions.texts.record_texts import ACTION_TEXTS, recommended_text, refusal_text
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.table import kind_named
 
@@ -102,12 +103,12 @@ def _acting(
         return ACTING, False, "NoValue", message
     refused = next((each for each in outcomes if each.action is TargetAction.REFUSED), None)
     if refused is not None:
-        return ACTING, False, "TargetOwned", refused.message
+        return ACTING, False, "TargetOwned", refusal_text(recommended_text(refused), refused.message)
     if Output.SCALE not in policy.outputs:
-        return ACTING, True, "Published", "the value is published as a metric"
+        return ACTING, True, "Published", ACTION_TEXTS[TargetAction.METRIC]
     if status is Status.HELD:
         return ACTING, False, "Held", message
-    return ACTING, True, "Scaling", "the sizes of the targets are written"
+    return ACTING, True, "Scaling", ACTION_TEXTS[TargetAction.SCALE]
 
 
 def _whole(
