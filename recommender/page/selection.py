@@ -44,11 +44,6 @@ class Selection:
     page: int = 1
     """Of a list that does not fit into one answer, from 1 on."""
 
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether something else than all recommendations is asked for."""
-        return bool(self.search or self.status or self.equals)
-
 
 _NAMES: Final = {field.name: "show" if field.name == "name" else field.name for field in fields(Selection)}
 """The names of the fields in an address."""
