@@ -28,7 +28,7 @@ _COMPARED: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PageLine:
     """A recommendation with all its targets, or one target of a recommendation."""
 
     name: str
@@ -63,20 +63,20 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PageRow:
     """A line, or a group of equals: lines of one kind with the same trouble."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[PageLine, ...]
     key: str = ""
     """That of the group; empty for a line by itself."""
 
     @property
-    def first(self) -> Line:
+    def first(self) -> PageLine:
         """The line, or an example of the group."""
         return self.lines[0]
 
 
-def lines_of(records: Sequence[Record]) -> list[Line]:
+def lines_of(records: Sequence[Record]) -> list[PageLine]:
     """Return a line for each recommendation, in the order of the configuration."""
     groups: dict[tuple[str, bool, int], list[Record]] = {}
     for place, record in enumerate(records):
@@ -86,7 +86,7 @@ def lines_of(records: Sequence[Record]) -> list[Line]:
     return [_line(group) for group in groups.values()]
 
 
-def line_of_target(record: Record) -> Line:
+def line_of_target(record: Record) -> PageLine:
     """Return the line of one target of a recommendation with `forEach`."""
     return _line_of_one(record, place_of(record))
 
@@ -96,22 +96,22 @@ def place_of(record: Record) -> str:
     return "" if record.each is None else f"{record.each.namespace}/{record.each.name}"
 
 
-def _line(group: list[Record]) -> Line:
+def _line(group: list[Record]) -> PageLine:
     if group[0].each is None:
         return _line_of_one(group[0], group[0].name)
     summary = summary_of(group)
-    return Line(
+    return PageLine(
         group[0].name, tuple(group), summary.worst, summary.replicas, summary.current, is_refused=summary.refused > 0
     )
 
 
-def _line_of_one(record: Record, name: str) -> Line:
+def _line_of_one(record: Record, name: str) -> PageLine:
     refused = any(outcome.action is TargetAction.REFUSED for outcome in record.targets)
     current = record.targets[0].current_replicas if record.targets else None
-    return Line(name, (record,), record.status, record.replicas, current, is_refused=refused)
+    return PageLine(name, (record,), record.status, record.replicas, current, is_refused=refused)
 
 
-def sorted_lines(lines: Iterable[Line], order: SortOrder) -> list[Line]:
+def sorted_lines(lines: Iterable[PageLine], order: SortOrder) -> list[PageLine]:
     """Return the lines in an order; those that are equal in it by name, numbers in names by their value."""
     return sorted(lines, key=_KEYS[order])
 
@@ -122,7 +122,7 @@ def _natural(name: str) -> tuple[str | tuple[int, str], ...]:
     return tuple((len(part), part) if place % 2 else part for place, part in enumerate(parts))
 
 
-_KEYS: Final[dict[SortOrder, Callable[[Line], tuple[object, ...]]]] = {
+_KEYS: Final[dict[SortOrder, Callable[[PageLine], tuple[object, ...]]]] = {
     SortOrder.STATUS: lambda line: (
         WORST_FIRST.index(line.status),
         not line.is_refused,
@@ -135,7 +135,7 @@ _KEYS: Final[dict[SortOrder, Callable[[Line], tuple[object, ...]]]] = {
 }
 
 
-def is_found(line: Line, text: str) -> bool:
+def is_found(line: PageLine, text: str) -> bool:
     """Whether a line contains a text, which has no capital letters: in names, types, statuses and messages."""
     if text in line.name.casefold() or text in line.type.casefold():
         return True
@@ -150,12 +150,12 @@ def _is_in_record(record: Record, text: str) -> bool:
     )
 
 
-def rows_of(lines: Sequence[Line]) -> list[Row]:
+def rows_of(lines: Sequence[PageLine]) -> list[PageRow]:
     """Return a row for each line, and one for each group of equals, where the first of the group is."""
     keys = [equals_key(line) for line in lines]
     counts = Counter(keys)
-    places: dict[str, list[Line]] = {}
-    rows: list[list[Line] | Line] = []
+    places: dict[str, list[PageLine]] = {}
+    rows: list[list[PageLine] | PageLine] = []
     for line, key in zip(lines, keys, strict=True):
         if not key or counts[key] == 1:
             rows.append(line)
@@ -163,10 +163,10 @@ def rows_of(lines: Sequence[Line]) -> list[Row]:
             places[key].append(line)
         else:
             rows.append(places.setdefault(key, [line]))
-    return [Row((row,)) if isinstance(row, Line) else Row(tuple(row), equals_key(row[0])) for row in rows]
+    return [PageRow((row,)) if isinstance(row, PageLine) else PageRow(tuple(row), equals_key(row[0])) for row in rows]
 
 
-def equals_key(line: Line) -> str:
+def equals_key(line: PageLine) -> str:
     """Return what lines with the same trouble share; empty for lines without trouble and for many targets.
 
     The same trouble is the same status with the same reason, whatever the names and times in it.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from recommender.decisions.summary import WORST_FIRST
 from recommender.kinds.table import kind_named
 from recommender.page.history import chart_of
-from recommender.page.lines import Line, Row, equals_key, is_found, lines_of, rows_of, sorted_lines
+from recommender.page.lines import PageLine, PageRow, equals_key, is_found, lines_of, rows_of, sorted_lines
 from recommender.page.load_chart import load_chart_of
 from recommender.page.parts import part_of
 from recommender.page.target_table import shown_targets, sums_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record, Status
     from recommender.page.history import Chart, ChartPoint
     from recommender.page.load_chart import LoadChart
-    from recommender.page.parts import Part
+    from recommender.page.parts import ListPart
     from recommender.page.selection import Selection
     from recommender.page.target_table import ShownTargets, TargetSums
 
@@ -55,12 +55,12 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class PageOverview:
     """Everything that the page shows: cards, or an index."""
 
-    cards: tuple[Card | Row, ...]
+    cards: tuple[Card | PageRow, ...]
     """A row is a group of equals."""
-    index: Part[Row] | None
+    index: ListPart[PageRow] | None
     """None: there are cards."""
     found: int
     """How many recommendations the selection finds."""
@@ -71,7 +71,7 @@ class Overview:
     """Whether a recommendation is asked for that does not exist."""
 
 
-def overview_of(records: Sequence[Record], read: Read, selection: Selection) -> Overview:
+def overview_of(records: Sequence[Record], read: Read, selection: Selection) -> PageOverview:
     """Return what is shown; `read` returns the history of a name, and is called for cards alone."""
     lines = lines_of(records)
     counts = Counter(line.status for line in lines)
@@ -79,13 +79,13 @@ def overview_of(records: Sequence[Record], read: Read, selection: Selection) -> 
     named = [line for line in lines if line.name == selection.name]
     if named:
         cards = tuple(_card(line, read, selection, is_open=True) for line in named[:MOST_CARDS])
-        return Overview(cards, None, len(named), len(lines), statuses)
+        return PageOverview(cards, None, len(named), len(lines), statuses)
     found = sorted_lines(_found(lines, selection), selection.sort)
-    rows = [Row((line,)) for line in found] if selection.search or selection.equals else rows_of(found)
+    rows = [PageRow((line,)) for line in found] if selection.search or selection.equals else rows_of(found)
     is_missing = selection.name is not None
     if len(found) > MOST_CARDS:
         index = part_of(rows, selection.page, INDEX_ROWS)
-        return Overview((), index, len(found), len(lines), statuses, is_missing)
+        return PageOverview((), index, len(found), len(lines), statuses, is_missing)
     few = len(rows) <= _MOST_OPEN
     shown = tuple(
         row
@@ -98,15 +98,15 @@ def overview_of(records: Sequence[Record], read: Read, selection: Selection) -> 
         )
         for place, row in enumerate(rows)
     )
-    return Overview(shown, None, len(found), len(lines), statuses, is_missing)
+    return PageOverview(shown, None, len(found), len(lines), statuses, is_missing)
 
 
-def has_trouble(line: Line) -> bool:
+def has_trouble(line: PageLine) -> bool:
     """Whether somebody should look at it: it has no value that is followed, or something else owns a target."""
     return line.is_refused or line.status is not WORST_FIRST[-1]
 
 
-def _found(lines: Sequence[Line], selection: Selection) -> list[Line]:
+def _found(lines: Sequence[PageLine], selection: Selection) -> list[PageLine]:
     text = selection.search.casefold()
     return [
         line
@@ -121,12 +121,12 @@ def _no_history(_name: str) -> tuple[()]:
     return ()
 
 
-def _noun(line: Line) -> str:
+def _noun(line: PageLine) -> str:
     kind = kind_named(line.type)
     return "replicas" if kind is None else kind.charted
 
 
-def _card(line: Line, read: Read, selection: Selection, *, is_open: bool) -> Card:
+def _card(line: PageLine, read: Read, selection: Selection, *, is_open: bool) -> Card:
     points = read(line.name)
     chart, load_chart = chart_of(points, _noun(line)), load_chart_of(points)
     if not line.has_targets_of_series:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Generic[T]):
+class ListPart(Generic[T]):
     """Some of the items of a list."""
 
     items: tuple[T, ...]
@@ -26,9 +26,9 @@ class Part(Generic[T]):
     """How many items the list has."""
 
 
-def part_of(items: Sequence[T], number: int, most: int) -> Part[T]:
+def part_of(items: Sequence[T], number: int, most: int) -> ListPart[T]:
     """Return a part of at most so many items; behind the end the last one."""
     parts = max(1, -(-len(items) // most))
     number = min(max(1, number), parts)
     first = (number - 1) * most
-    return Part(tuple(items[first : first + most]), number, parts, first + 1, len(items))
+    return ListPart(tuple(items[first : first + most]), number, parts, first + 1, len(items))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recommender.decisions.publication import Publication
     from recommender.decisions.record import Record, TargetOutcome
     from recommender.kinds.kind import RecommendationKind
-    from recommender.page.lines import Line
+    from recommender.page.lines import PageLine
     from recommender.page.overview import Read
     from recommender.page.selection import Selection
 
@@ -88,7 +88,7 @@ class PageRenderer:
         self._environment.filters |= kind.page_filters
         return kind, self._environment.get_template(kind.page).module
 
-    def _size(self, line: Line) -> str:
+    def _size(self, line: PageLine) -> str:
         """Return what an index says of the size: its change, or the value of a kind that is no number of replicas."""
         if line.replicas is not None or line.current is not None:
             return _changed(line.current, line.replicas)

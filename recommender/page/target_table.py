@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.loads.prediction import forecast_of
 from recommender.decisions.summary import WORST_FIRST, change_of, summary_of
-from recommender.page.lines import Row, equals_key, line_of_target, place_of, rows_of, sorted_lines
+from recommender.page.lines import PageRow, equals_key, line_of_target, place_of, rows_of, sorted_lines
 from recommender.page.parts import part_of
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from recommender.decisions.record import Record, Status
     from recommender.decisions.summary import Summary
-    from recommender.page.lines import Line
-    from recommender.page.parts import Part
+    from recommender.page.lines import PageLine
+    from recommender.page.parts import ListPart
     from recommender.page.selection import Selection
 
 MOST_SHOWN: Final = 50
@@ -28,7 +28,7 @@ MOST_SHOWN: Final = 50
 class ShownTargets:
     """The targets that the page lists."""
 
-    part: Part[Row]
+    part: ListPart[PageRow]
     matching: int
     """How many there are that the filter finds."""
     filter: str
@@ -80,11 +80,11 @@ def shown_targets(records: Sequence[Record], selection: Selection) -> ShownTarge
     if selection.equals:
         lines = [line for line in lines if equals_key(line) == selection.equals]
     lines = sorted_lines(lines, selection.sort)
-    rows = [Row((line,)) for line in lines] if text or selection.equals else rows_of(lines)
+    rows = [PageRow((line,)) for line in lines] if text or selection.equals else rows_of(lines)
     return ShownTargets(part_of(rows, selection.page, MOST_SHOWN), len(lines), selection.filter)
 
 
-def is_found_target(line: Line, text: str) -> bool:
+def is_found_target(line: PageLine, text: str) -> bool:
     """Whether a target has a text in its name, its status or its message."""
     record = line.first
     return text in line.name.casefold() or text in record.status.value or text in record.message.casefold()

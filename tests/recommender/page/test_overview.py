@@ -14,8 +14,8 @@ from adapter.foundation.web.http import Request
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.page.handler import PageHandler
-from recommender.page.lines import Row
-from recommender.page.overview import INDEX_ROWS, MOST_CARDS, Overview, overview_of
+from recommender.page.lines import PageRow
+from recommender.page.overview import INDEX_ROWS, MOST_CARDS, PageOverview, overview_of
 from recommender.page.parts import part_of
 from recommender.page.selection import Selection, SortOrder, address_of, selection_of
 
@@ -39,15 +39,19 @@ def failing(names: Iterable[str], message: str = "no series of {name} since 12 s
     return [entry(name, Status.ERROR, message.format(name=name)) for name in names]
 
 
-def seen(records: Iterable[Record], **wanted: object) -> Overview:
+def seen(records: Iterable[Record], **wanted: object) -> PageOverview:
     return overview_of(tuple(records), lambda _: (), Selection(**wanted))  # type: ignore[arg-type]
 
 
-def names(overview: Overview) -> list[str | list[str]]:
+def names(overview: PageOverview) -> list[str | list[str]]:
     """Return what is shown in its order; groups of equals are lists."""
     items = overview.cards if overview.index is None else overview.index.items
     return [
-        item.name if not isinstance(item, Row) else [line.name for line in item.lines] if item.key else item.first.name
+        item.name
+        if not isinstance(item, PageRow)
+        else [line.name for line in item.lines]
+        if item.key
+        else item.first.name
         for item in items
     ]
 
@@ -120,7 +124,7 @@ def test_what_differs_in_more_than_names_and_times_is_not_equal(other: Record) -
 def test_the_members_of_a_group_are_shown_one_by_one_on_demand() -> None:
     records = [*failing(["a", "b"]), entry("c")]
     (group, _) = seen(records).cards
-    assert isinstance(group, Row)
+    assert isinstance(group, PageRow)
     assert names(seen(records, equals=group.key)) == ["a", "b"]
 
 
