@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recommender.plots.labels import cut_axis, legend_beside
-from recommender.plots.limits import usual_top
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,9 +59,7 @@ def _scale_row(row: Sequence[Axes]) -> None:
         [np.array(line.get_data(), dtype=np.float64) for line in panel.get_lines() if line.get_linestyle() != "None"]
         for panel in row
     ]
-    least = usual_top(value for lines in curves for _, y in lines for value in y.tolist())
-    for panel, lines in zip(row, curves, strict=True):
-        cut_axis(panel, [(x, y) for x, y in lines], least=least)
+    cut_axis(row, [[(x, y) for x, y in lines] for lines in curves])
     entries: dict[str, Artist] = {}
     for panel in row:
         entries |= {name: handle for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}

@@ -82,18 +82,25 @@ def shortened(text: str, longest: int = _LONGEST_NAME) -> str:
 
 
 def cut_axis(
-    axes: Axes, lines: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], *, least: float = 0.0
+    panels: Sequence[Axes],
+    lines: Sequence[Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]],
+    *,
+    least: float = 0.0,
 ) -> None:
-    """End the axis of values at what is usual for all lines of (x, values), and mark the largest value beyond it.
+    """End the axis of values that panels share at what is usual for all their lines of (x, values).
 
-    `least` is a value that must be seen.
+    The largest value beyond it is marked in each panel; `least` is a value that must be seen.
     """
-    together = np.concatenate([values for _, values in lines]) if lines else np.empty(0)
-    top = _ROOM_RATIO * (usual_top(together.tolist(), least) or 1.0)
-    axes.set_ylim(0, top)
-    if lines:
-        x, values = max(lines, key=lambda line: np.max(line[1], initial=-np.inf, where=np.isfinite(line[1])))
-        mark_cut_off(axes, x, values, top)
+    together = (value for those in lines for _, values in those for value in values.tolist())
+    top = _ROOM_RATIO * (usual_top(together, least) or 1.0)
+    for panel, those in zip(panels, lines, strict=True):
+        panel.set_ylim(0, top)
+        if those:
+            mark_cut_off(panel, *max(those, key=lambda line: _largest(line[1])), top)
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    return float(np.max(values, initial=-np.inf, where=np.isfinite(values)))
 
 
 def mark_cut_off(axes: Axes, x: NDArray[np.float64], values: NDArray[np.float64], top: float) -> None:

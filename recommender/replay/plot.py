@@ -71,7 +71,7 @@ def _draw_nodes(panel: Axes, report: ReplayReport) -> None:
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     panel.xaxis.set_major_locator(locator)
     panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    cut_axis(panel, lines, least=1.0)
+    cut_axis([panel], [lines], least=1.0)
     panel.set_ylabel("nodes")
     legend_beside(panel)
 

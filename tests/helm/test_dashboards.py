@@ -19,7 +19,7 @@ from adapter.nodes.watcher.handlers import watcher_routes
 from helm.tidewatch.dashboards.panels import DOCS
 from helm.tidewatch.dashboards.texts import DASHBOARDS, text_of
 from helm.tidewatch.dashboards.variables import NODES_PAGE, PAGE
-from recommender.page.target_table import selection_of
+from recommender.page.selection import selection_of
 from tests.helm.chart import CHART
 from tests.helm.grafana import as_sent, model_of, panels_of, queries
 from tests.helm.scraped import SCRAPED, TOGETHER

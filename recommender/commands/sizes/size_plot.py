@@ -100,6 +100,6 @@ def _draw_size(panel: Axes, resource: str, size: ResourceSize, lines: list[tuple
             panel.axhline(request, color=_REQUEST, linestyle="--", label="request now")
         else:
             panel.plot([], [], color=_REQUEST, linestyle="--", label=f"request now: {cut_off_text(request)} {unit}")
-    cut_axis(panel, lines, least=least)
+    cut_axis([panel], [lines], least=least)
     panel.set_ylabel(unit)
     legend_beside(panel)

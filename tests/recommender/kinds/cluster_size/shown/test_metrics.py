@@ -22,6 +22,7 @@ from recommender.kinds.table import all_kinds, kind_of
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.page.rendering import PageRenderer
 from recommender.printed.table import value_text
+from recommender.running.history_points import points_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,6 +103,15 @@ def test_sizes_that_are_held_without_facts_state_nothing_about_pods() -> None:
 
     assert "tidewatch_recommended_nodes" in names
     assert not names & {"tidewatch_unschedulable_pods", "tidewatch_node_group_nodes", "tidewatch_pending_pods"}
+
+
+def test_the_history_has_the_nodes_of_all_groups_and_the_page_calls_them_so() -> None:
+    groups = [group for group in ANSWER.groups if not group.is_left_out]
+    ((name, point),) = points_of(NOW, [RECORD])
+    assert point.replicas == sum(group.after_removals for group in groups) > 0
+    assert point.current == sum(group.current or 0 for group in groups)
+    shown = Publication(leads=True, time=NOW, valid_until=NOW + 60, records=(RECORD,))
+    assert "recommended nodes" in PageRenderer("v1").page(shown, {name: (point,)}.__getitem__)
 
 
 def test_the_page_shows_the_answer_and_escapes_all_of_it() -> None:
