@@ -47,6 +47,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "replay": ("--days", "30", "--nodes", "500", "--policies", "0"),
     "series_discovery": ("--series", "200000", "--seconds", "30"),
     "sizes": ("--workloads", "5000"),
+    "sizes_backtest": ("--containers", "600"),
     "slow_readers": ("--readers", "300", "--strangers", "1000", "--seconds", "30"),
     "start_cost": ("--starts", "5"),
     "image_sizes": (),

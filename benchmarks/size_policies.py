@@ -1,4 +1,4 @@
-"""The requests that each policy would have set on made usage, and how well they would have fitted the next day."""
+"""The requests that each policy would have set on known usage, and how well they would have fitted the next day."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from benchmarks.peer_sizes import KRR_DAYS, krr_bytes, krr_cores, vpa_bytes, vpa_cores
 from benchmarks.sized_workloads import STEP_SECONDS, STEPS_PER_DAY
-from recommender.kinds.resources.bounds import OWN_PERCENTILE_MARGIN_RATIO, SizeSettings, bounds_of
+from recommender.kinds.resources.bounds import SizeSettings, bounds_of
 from recommender.kinds.resources.histograms import CPU_SCALE, UsageHistograms
+from recommender.kinds.resources.resources_settings import OWN_PERCENTILE_MARGIN_RATIO
 from recommender.kinds.resources.usage import ContainerRows, MemoryPeaks
 from recommender.kinds.resources.workloads import PodContainer, SizedWorkload, WorkloadContainer
 
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
     from benchmarks.sized_workloads import MadeUsage
     from recommender.kinds.resources.histograms import FloatArray
 
-HISTORY_DAYS: Final = 8
-_MARGIN: Final = 1.15
+HISTORY_DAYS: Final = KRR_DAYS
+"""What is known before the first day that is judged: the longest history that a policy uses."""
+_OUR_DAYS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +32,11 @@ class Fit:
 
     overrun_percent: float
     """Share of time over the request, as the mean of all containers."""
+    overrun_days: float
+    """Of 1,000 days of a container, those with time over the request: where it is the limit of memory, kills."""
     reserved: float
     """Cores or bytes of all containers, as the mean of the days."""
     used: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Past:
-    """The usage before a day, by container and step."""
-
-    cores: FloatArray
-    memory: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,75 +49,68 @@ class JudgedDay:
 
 def judged_days(usage: MadeUsage) -> Iterator[tuple[JudgedDay, JudgedDay]]:
     """Yield CPU and memory of each day with enough history before it."""
-    days = usage.cores.shape[1] // STEPS_PER_DAY
-    for day in range(HISTORY_DAYS, days):
+    for day in range(HISTORY_DAYS, usage.cores.shape[1] // STEPS_PER_DAY):
         past = slice((day - HISTORY_DAYS) * STEPS_PER_DAY, day * STEPS_PER_DAY)
         now = slice(day * STEPS_PER_DAY, (day + 1) * STEPS_PER_DAY)
-        known = _Past(usage.cores[:, past], usage.memory[:, past])
-        requests = {name: policy(known) for name, policy in POLICIES.items()}
         yield (
-            JudgedDay({name: cpu for name, (cpu, _) in requests.items()}, usage.cores[:, now]),
-            JudgedDay({name: memory for name, (_, memory) in requests.items()}, usage.memory[:, now]),
+            JudgedDay({name: cpu(usage.cores[:, past]) for name, (cpu, _) in POLICIES.items()}, usage.cores[:, now]),
+            JudgedDay(
+                {name: memory(usage.memory[:, past]) for name, (_, memory) in POLICIES.items()}, usage.memory[:, now]
+            ),
         )
 
 
 def fit_of(days: list[JudgedDay], policy: str, reserved_as: str) -> Fit:
     """Return how a policy fitted, with all of its requests scaled so that they reserve as much as another policy."""
-    overruns, reserved, used = [], [], []
-    for day in days:
-        requests = day.requests[policy]
-        scaled = requests * (day.requests[reserved_as].sum() / requests.sum())
-        overruns.append(float((day.used > scaled[:, None]).mean()))
-        reserved.append(float(scaled.sum()))
-        used.append(float(day.used.sum(axis=0).mean()))
-    return Fit(100 * float(np.mean(overruns)), float(np.mean(reserved)), float(np.mean(used)))
+    bills = {name: sum(float(day.requests[name].sum()) for day in days) for name in (policy, reserved_as)}
+    factor = bills[reserved_as] / bills[policy]
+    over = np.array([day.used > factor * day.requests[policy][:, None] for day in days])
+    return Fit(
+        100 * float(over.mean()),
+        1000 * float(over.any(axis=2).mean()),
+        bills[reserved_as] / len(days),
+        float(np.mean([day.used.sum(axis=0).mean() for day in days])),
+    )
 
 
-def _sized(settings: SizeSettings) -> Callable[[_Past], tuple[FloatArray, FloatArray]]:
-    """Return the policy of `sizes` with these settings, without least requests."""
-    return lambda past: (_cpu(past.cores, settings), _memory(past.memory, settings))
-
-
-def _cpu(cores: FloatArray, settings: SizeSettings) -> FloatArray:
+def _sized_cores(cores: FloatArray) -> FloatArray:
     containers = cores.shape[0]
-    histograms = UsageHistograms(CPU_SCALE, HISTORY_DAYS, containers)
+    histograms = UsageHistograms(CPU_SCALE, _OUR_DAYS, containers)
     rows = np.repeat(np.arange(containers), STEPS_PER_DAY)
     for day, part in enumerate(_newest_first(cores)):
         ages = (day * STEPS_PER_DAY + np.arange(STEPS_PER_DAY)[::-1]) * float(STEP_SECONDS)
         histograms.add(day, rows, part.ravel(), np.tile(ages, containers))
-    return _target(histograms, settings, None)
+    return _target(histograms, None)
 
 
-def _memory(memory: FloatArray, settings: SizeSettings) -> FloatArray:
+def _sized_bytes(memory: FloatArray) -> FloatArray:
     pods = tuple(PodContainer("made", str(number), "app") for number in range(memory.shape[0]))
     rows = ContainerRows.of(
         {pod: WorkloadContainer(SizedWorkload("made", "Pod", f"{number:06}"), "app") for number, pod in enumerate(pods)}
     )
     peaks = MemoryPeaks(pods, np.array([part.max(axis=1) for part in _newest_first(memory)]))
-    return _target(peaks.histograms(rows), settings, peaks.growth(rows))
+    return _target(peaks.histograms(rows), peaks.swings(rows))
 
 
-def _target(histograms: UsageHistograms, settings: SizeSettings, growth: FloatArray | None) -> FloatArray:
+def _target(histograms: UsageHistograms, swings: FloatArray | None) -> FloatArray:
+    """Return the target of `--percentile=auto`, without least requests."""
     count = histograms.weights.shape[1]
-    return bounds_of(histograms, np.full(count, float(HISTORY_DAYS)), settings, np.zeros(count), growth).target
+    settings = SizeSettings(None, OWN_PERCENTILE_MARGIN_RATIO, has_interval=False)
+    return bounds_of(histograms, np.full(count, float(_OUR_DAYS)), settings, np.zeros(count), swings).target
 
 
 def _newest_first(values: FloatArray) -> Iterator[FloatArray]:
-    for day in reversed(range(HISTORY_DAYS)):
+    days = values.shape[1] // STEPS_PER_DAY
+    for day in reversed(range(days - _OUR_DAYS, days)):
         yield values[:, day * STEPS_PER_DAY : (day + 1) * STEPS_PER_DAY]
-
-
-def _krr(past: _Past) -> tuple[FloatArray, FloatArray]:
-    """Return KRR's simple strategy: the 95th percentile of CPU, and the largest memory with 15 % more."""
-    return np.asarray(np.percentile(past.cores, 95, axis=1)), np.asarray(past.memory.max(axis=1) * _MARGIN)
 
 
 OURS: Final = "sizes --percentile=auto"
 VPA: Final = "vpa"
 KRR: Final = "krr"
-POLICIES: Final[Mapping[str, Callable[[_Past], tuple[FloatArray, FloatArray]]]] = {
-    OURS: _sized(SizeSettings(None, OWN_PERCENTILE_MARGIN_RATIO)),
-    # The defaults of `sizes` are these.
-    VPA: _sized(SizeSettings()),
-    KRR: _krr,
+POLICIES: Final[Mapping[str, tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]]] = {
+    OURS: (_sized_cores, _sized_bytes),
+    VPA: (vpa_cores, vpa_bytes),
+    KRR: (krr_cores, krr_bytes),
 }
+"""By name, the requests of CPU and of memory that follow from usage by container and step."""

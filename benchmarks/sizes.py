@@ -1,9 +1,7 @@
-"""What `tidewatch-recommender sizes` takes, and how its sizes fit: `python -m benchmarks.sizes [--backtest]`.
+"""What `tidewatch-recommender sizes` takes: `python -m benchmarks.sizes`.
 
 The command itself runs beside a stand-in for Prometheus, for a quarter, half and all of the workloads, with 8 days of
-5-minute history. With `--backtest`, made usage with daily seasons, growth, spikes and leaks is sized every day, and
-judged by the day that follows: ours, the percentiles of the Vertical Pod Autoscaler, and KRR's simple strategy, also
-with the requests of the others scaled so that they reserve as much as ours.
+5-minute history. How its sizes fit is `benchmarks.sizes_backtest`.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.size_answers import size_answers
-from benchmarks.size_policies import OURS, POLICIES, JudgedDay, fit_of, judged_days
-from benchmarks.sized_workloads import made_usage
 from demo.machine.processes import ProcessFailedError
 
 if TYPE_CHECKING:
@@ -31,25 +27,14 @@ if TYPE_CHECKING:
 
 NAME: Final = "sizes"
 _COMMAND: Final = "from recommender.commands.main import main; main()"
-_SEED: Final = 27
-_UNITS: Final = {"cpu": 1.0, "memory": 2.0**30}
-"""Cores and GiB."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
     parser.add_argument("--workloads", type=int, default=5_000)
-    parser.add_argument("--backtest", action="store_true", help="judge sizes on made usage instead")
-    parser.add_argument("--containers", type=int, default=600, help="of the backtest")
-    parser.add_argument("--days", type=int, default=16, help="of the backtest, 8 of them only as history")
-    parser.add_argument("--seed", type=int, default=_SEED)
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
-    if options.backtest:
-        return run(
-            NAME, options.output, lambda progress: backtest(options.containers, options.days, options.seed, progress)
-        )
     return run(NAME, options.output, lambda progress: measure(options.workloads, progress))
 
 
@@ -83,31 +68,6 @@ def measured(workloads: int) -> Row:
         "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
         "rss_mib": round(usage.ru_maxrss / 1024, 1),
         "errors": workloads - right,
-    }
-
-
-def backtest(containers: int, days: int, seed: int, progress: Progress) -> Report:
-    """Judge each policy, as it is and with the reservation of ours."""
-    progress.say(f"{containers} containers, {days} days, seed {seed}")
-    judged = list(judged_days(made_usage(containers, days, seed)))
-    found: dict[str, list[JudgedDay]] = {"cpu": [cpu for cpu, _ in judged], "memory": [memory for _, memory in judged]}
-    return report(
-        f"{NAME} --backtest",
-        [_judged(resource, those, policy) for resource, those in found.items() for policy in POLICIES],
-    )
-
-
-def _judged(resource: str, days: list[JudgedDay], policy: str) -> Row:
-    own, equal, theirs = (fit_of(days, *pair) for pair in ((policy, policy), (policy, OURS), (OURS, policy)))
-    return {
-        "resource": resource,
-        "policy": policy,
-        "reserved": round(own.reserved / _UNITS[resource], 1),
-        "reserved_per_used": round(own.reserved / own.used, 3),
-        "overrun_percent": round(own.overrun_percent, 4),
-        "overrun_percent_reserving_as_ours": round(equal.overrun_percent, 4),
-        "ours_reserving_as_this": round(theirs.overrun_percent, 4),
-        "errors": 0,
     }
 
 

@@ -3,10 +3,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from benchmarks.sizes import main, measured
+import numpy as np
+import pytest
+
+from benchmarks.peer_sizes import vpa_bytes, vpa_cores
+from benchmarks.sized_workloads import STEPS_PER_DAY
+from benchmarks.sizes import measured
+from benchmarks.sizes_backtest import main
+from tests.recommender.kinds.resources import reference
 
 if TYPE_CHECKING:
-    import pytest
+    from pathlib import Path
 
 
 def test_each_workload_of_the_stand_in_gets_a_size() -> None:
@@ -17,9 +24,26 @@ def test_each_workload_of_the_stand_in_gets_a_size() -> None:
 def test_percentiles_of_their_own_overrun_less_than_the_others_at_equal_reservation(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["--backtest", "--containers", "120", "--days", "9", "-o", "json"]) == 0
+    assert main(["--made", "--containers", "120", "--days", "15", "-o", "json"]) == 0
     found = json.loads(capsys.readouterr().out)["rows"]
     own = {row["resource"]: row["overrun_percent"] for row in found if row["policy"].startswith("sizes")}
     assert set(own) == {"cpu", "memory"}
     for row in found:
         assert own[row["resource"]] <= row["overrun_percent_reserving_as_ours"]
+
+
+def test_missing_traces_are_named_and_nothing_is_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--containers", "6", "--days", "15", "--traces", str(tmp_path)]) == 2
+    found = capsys.readouterr()
+    assert "openb_pod_list_default.csv cannot be read" in found.err
+    assert not found.out
+
+
+def test_the_vertical_pod_autoscaler_of_the_benchmark_is_that_of_the_reference() -> None:
+    random = np.random.default_rng(4)
+    cores, memory = random.uniform(0.05, 2, (1, 2 * STEPS_PER_DAY)), random.uniform(2e7, 9e8, (1, 2 * STEPS_PER_DAY))
+    ages = [300.0 * step for step in reversed(range(2 * STEPS_PER_DAY))]
+    samples = list(zip(cores[0].tolist(), ages, strict=True))
+    assert vpa_cores(cores)[0] == pytest.approx(1.15 * reference.percentile(samples, 0.9, 0.01))
+    peaks = [(float(memory[0, :STEPS_PER_DAY].max()), 86_400.0), (float(memory[0, STEPS_PER_DAY:].max()), 0.0)]
+    assert vpa_bytes(memory)[0] == pytest.approx(1.15 * reference.percentile(peaks, 0.9, 1e7))

@@ -11,13 +11,13 @@ from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import BOOLEAN, PATH, TEXT, CommandFlags, Flag, Kind, one_of
 from recommender.commands.program import PROGRAM
-from recommender.kinds.resources.bounds import (
+from recommender.kinds.resources.bounds import SizeSettings
+from recommender.kinds.resources.histograms import DAY_SECONDS
+from recommender.kinds.resources.resources_settings import (
     MARGIN_RATIO,
     OWN_PERCENTILE_MARGIN_RATIO,
     TARGET_PERCENTILE,
-    SizeSettings,
 )
-from recommender.kinds.resources.histograms import DAY_SECONDS
 
 if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues

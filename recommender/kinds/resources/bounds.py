@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.kinds.resources.histograms import DAY_SECONDS, knees, percentiles
+from recommender.kinds.resources.histograms import DAY_SECONDS, HALF_LIFE_SECONDS, knees, percentiles
+from recommender.kinds.resources.resources_settings import MARGIN_RATIO, TARGET_PERCENTILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,15 +16,16 @@ if TYPE_CHECKING:
     from recommender.kinds.resources.histograms import FloatArray, IntArray, UsageHistograms
 
 LOWER_PERCENTILE: Final = 0.5
-TARGET_PERCENTILE: Final = 0.9
 UPPER_PERCENTILE: Final = 0.95
-MARGIN_RATIO: Final = 0.15
-OWN_PERCENTILE_MARGIN_RATIO: Final = 0.05
-"""Where each container has a percentile of its own, which covers more of its time already."""
 POD_MINIMUM_CORES: Final = 0.025
 POD_MINIMUM_BYTES: Final = 250.0 * 2**20
 SHORTEST_HISTORY_SECONDS: Final = 3600.0
 
+_OWN_HALF_LIFE_SECONDS: Final = 4 * DAY_SECONDS
+"""Of CPU where each container has a percentile of its own: so that a quiet weekend does not hide the days before it."""
+_SWINGS: Final = 1.5
+"""Room above the usual peak of memory, in swings from one day to the next."""
+_MOST_ROOM_RATIO: Final = 0.5
 _OOM_RATIO: Final = 1.2
 _OOM_BYTES: Final = 100.0 * 2**20
 _RESAMPLES: Final = 100
@@ -70,22 +72,29 @@ def bounds_of(
     confidence: FloatArray,
     settings: SizeSettings,
     minimum: FloatArray,
-    growth: FloatArray | None = None,
+    swings: FloatArray | None = None,
 ) -> RequestBounds:
     """Return the bounds of each row; `minimum` is the least of all three, by row.
 
-    `growth` is for memory: what a row's peaks grow by in a day. Without a percentile, the target of memory is the
-    largest peak and the growth of a day, as a container that exceeds its memory may be killed.
+    `swings` are for memory: how much a row's peaks differ from day to day, as a ratio. Without a percentile, the target
+    of memory is the largest peak, or the usual peak and more room the more peaks swing, as a container that exceeds its
+    memory may be killed.
     """
     scale, margin = histograms.scale, 1.0 + settings.margin_ratio
+    has_knees = settings.percentile is None and swings is None
+    target_weights = histograms.day_weights(_OWN_HALF_LIFE_SECONDS if has_knees else HALF_LIFE_SECONDS)
 
     def raw_target(cumulated: FloatArray) -> FloatArray:
         if settings.percentile is not None:
             return percentiles(cumulated, scale, settings.percentile)
-        return knees(cumulated, scale) if growth is None else percentiles(cumulated, scale, 1.0) + growth
+        if swings is None:
+            return knees(cumulated, scale)
+        usual = percentiles(cumulated, scale, TARGET_PERCENTILE)
+        room = 1.0 + np.minimum(_SWINGS * swings, _MOST_ROOM_RATIO)
+        return np.asarray(np.maximum(percentiles(cumulated, scale, 1.0), usual * room))
 
-    cumulated = histograms.cumulated(histograms.day_weights)
-    target = raw_target(cumulated) * margin
+    cumulated = histograms.cumulated(histograms.day_weights())
+    target = raw_target(histograms.cumulated(target_weights) if has_knees else cumulated) * margin
     lower = np.minimum(percentiles(cumulated, scale, LOWER_PERCENTILE) * margin, target)
     upper = np.maximum(percentiles(cumulated, scale, UPPER_PERCENTILE) * margin, target)
     with np.errstate(divide="ignore"):
@@ -93,7 +102,9 @@ def bounds_of(
         upper = upper * (1.0 + 1.0 / confidence)
     unknown = np.full_like(target, np.nan)
     low, high = (
-        (end * margin for end in _interval(histograms, raw_target)) if settings.has_interval else (unknown, unknown)
+        (end * margin for end in _interval(histograms, target_weights, raw_target))
+        if settings.has_interval
+        else (unknown, unknown)
     )
     return RequestBounds(
         np.maximum(lower, minimum),
@@ -105,7 +116,7 @@ def bounds_of(
 
 
 def _interval(
-    histograms: UsageHistograms, raw_target: Callable[[FloatArray], FloatArray]
+    histograms: UsageHistograms, weights: FloatArray, raw_target: Callable[[FloatArray], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
     """Return both ends of the target's interval: the target from days that are drawn again, with replacement.
 
@@ -116,7 +127,7 @@ def _interval(
     known = histograms.days_with_samples >= FEWEST_DAYS
     if not known.any():
         return np.full(rows, np.nan), np.full(rows, np.nan)
-    random, weights = np.random.default_rng(_SEED), histograms.day_weights
+    random = np.random.default_rng(_SEED)
     targets = np.empty((_RESAMPLES, rows), dtype=np.float32)
     for number in range(_RESAMPLES):
         drawn = np.bincount(random.integers(days, size=days), weights, minlength=days).astype(np.float64)

@@ -20,7 +20,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 DAY_SECONDS: Final = 86_400.0
 HALF_LIFE_SECONDS: Final = DAY_SECONDS
 _COST_OF_TIME: Final = 20.0
-"""Chosen on made usage (`python -m benchmarks.sizes --backtest`) of other seeds than those that are judged."""
+"""Chosen on made usage (`python -m benchmarks.sizes_backtest --made`) of other seeds than those that are judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,10 @@ class UsageHistograms:
         combined = np.tensordot(day_weights.astype(np.float32), self.weights, axes=1)
         return np.asarray(np.cumsum(combined, axis=1, dtype=np.float64), dtype=np.float64)
 
-    @property
-    def day_weights(self) -> FloatArray:
-        """The weight of each day at the moment at which the histograms end."""
-        return np.asarray(
-            np.exp2(-np.arange(self.weights.shape[0]) * (DAY_SECONDS / HALF_LIFE_SECONDS)), dtype=np.float64
-        )
+    def day_weights(self, half_life_seconds: float = HALF_LIFE_SECONDS) -> FloatArray:
+        """Return the weight of each day at the moment at which the histograms end."""
+        ages = np.arange(self.weights.shape[0]) * DAY_SECONDS
+        return np.asarray(np.exp2(-ages / half_life_seconds), dtype=np.float64)
 
     @property
     def days_with_samples(self) -> IntArray:

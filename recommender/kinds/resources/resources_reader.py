@@ -17,9 +17,13 @@ from adapter.foundation.documents.scalars import (
     whole,
 )
 from adapter.foundation.documents.sections import Key, Section
-from adapter.foundation.documents.shapes import ListOf
+from adapter.foundation.documents.shapes import ListOf, Scalar
 from recommender.kinds.resources.resources_settings import (
     FOR_EACH_KINDS,
+    HISTORY_SECONDS,
+    MARGIN_RATIO,
+    OWN_PERCENTILE_MARGIN_RATIO,
+    TARGET_PERCENTILE,
     FromUsage,
     ResizeSettings,
     ResourcesSettings,
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
 
 _DAY_SECONDS: Final = 86_400.0
 _LONGEST_DAYS: Final = 15
+_AUTO: Final = "auto"
+_PERCENTILE: Final = number(Bounds(1, 100))
 
 
 def _whole_bytes(quantity: Quantity) -> int:
@@ -46,8 +52,20 @@ def _amounts(**amounts: int) -> dict[str, int]:
     return amounts
 
 
-def _percentile_ratio(percent: float) -> float:
-    return percent / 100
+def _percentile_ratio(text: str) -> float | None:
+    return None if text == _AUTO else _PERCENTILE.parse(text) / 100
+
+
+def _from_usage(
+    cpu: str = "",
+    memory: str = "",
+    percentile_ratio: float | None = TARGET_PERCENTILE,
+    margin_ratio: float | None = None,
+    history_seconds: float = HISTORY_SECONDS,
+) -> FromUsage:
+    if margin_ratio is None:
+        margin_ratio = OWN_PERCENTILE_MARGIN_RATIO if percentile_ratio is None else MARGIN_RATIO
+    return FromUsage(cpu, memory, percentile_ratio, margin_ratio, history_seconds)
 
 
 def _bound_keys(name: str) -> Section[dict[str, int]]:
@@ -63,17 +81,28 @@ def _bound_keys(name: str) -> Section[dict[str, int]]:
 
 _FROM_USAGE: Final = Section(
     "fromUsage",
-    FromUsage,
+    _from_usage,
     (
         Key("cpu", QUERY, "PromQL of cores by namespace, pod and container, instead of cAdvisor's series."),
         Key("memory", QUERY, "PromQL of bytes by namespace, pod and container, instead of cAdvisor's series."),
         Key(
             "percentile",
-            number(Bounds(1, 100)).then(_percentile_ratio),
-            "Percentile of the usage that the request covers; 90 without the key.",
+            Scalar(
+                "auto or a number",
+                f"write {_AUTO}, or a number{Bounds(1, 100).words()}",
+                _percentile_ratio,
+                {"type": ["number", "string"], "pattern": f"^{_AUTO}$", "minimum": 1, "maximum": 100},
+                lambda ratio: _AUTO if ratio is None else ratio * 100,
+            ),
+            "Percentile of the usage that the request covers; auto: each container has its own.",
             into="percentile_ratio",
         ),
-        Key("margin", percentage(Bounds(0, 1000)), "What is added to the percentile.", into="margin_ratio"),
+        Key(
+            "margin",
+            percentage(Bounds(0, 1000)),
+            "What is added to the percentile; 5% with `percentile: auto`.",
+            into="margin_ratio",
+        ),
         Key(
             "history",
             duration(_DAY_SECONDS, _LONGEST_DAYS * _DAY_SECONDS),
@@ -81,6 +110,7 @@ _FROM_USAGE: Final = Section(
             into="history_seconds",
         ),
     ),
+    defaults=FromUsage,
 )
 _FOR_EACH: Final = Section(
     "forEach",

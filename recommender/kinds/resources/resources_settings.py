@@ -11,6 +11,11 @@ if TYPE_CHECKING:
 FOR_EACH_KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet")
 """Of the API group `apps`."""
 API_VERSION: Final = "apps/v1"
+TARGET_PERCENTILE: Final = 0.9
+MARGIN_RATIO: Final = 0.15
+OWN_PERCENTILE_MARGIN_RATIO: Final = 0.05
+"""Where each container has a percentile of its own, which covers more of its time already."""
+HISTORY_SECONDS: Final = 8 * 86_400.0
 _TARGETS_A_SHARD: Final = 400
 
 
@@ -33,10 +38,10 @@ class FromUsage:
     """PromQL of cores by namespace, pod and container; empty: cAdvisor's series."""
     memory: str = ""
     """PromQL of bytes by namespace, pod and container; empty: cAdvisor's series."""
-    percentile_ratio: float = 0.9
-    """Share of the weighted samples that the target covers, 0 to 1."""
-    margin_ratio: float = 0.15
-    history_seconds: float = 8 * 86_400.0
+    percentile_ratio: float | None = TARGET_PERCENTILE
+    """Share of the weighted samples that the target covers, 0 to 1; None: each container has its own."""
+    margin_ratio: float = MARGIN_RATIO
+    history_seconds: float = HISTORY_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ MOST_CORES: Final = CPU_SCALE.maximum
 """No machine has more: such a rate is a counter that jumped."""
 MOST_BYTES: Final = 1e15
 """No machine has more memory."""
+_SWING_SHARE: Final = 0.75
+_FEWEST_DIFFERENCES: Final = 2
+_ASSUMED_SWING_RATIO: Final = 0.07
+"""Leads to the room that the Vertical Pod Autoscaler leaves always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,8 @@ class MemoryPeaks:
     pods: tuple[PodContainer, ...]
     peaks: FloatArray
     """By day (0 is the last one) and container."""
+    is_newest_partial: bool = False
+    """Whether the last day goes on, so that its peaks may be still to come."""
 
     def histograms(self, rows: ContainerRows) -> UsageHistograms:
         """Return the histograms of the rows; a peak counts as one sample at the end of its day."""
@@ -111,23 +117,22 @@ class MemoryPeaks:
             )
         return found
 
-    def growth(self, rows: ContainerRows) -> FloatArray:
-        """Return what the largest peak of each row grows by in a day, in bytes: 0 where it falls, or is not known.
+    def swings(self, rows: ContainerRows) -> FloatArray:
+        """Return by how much the largest peak of each row differs from one day to the next, as a ratio.
 
-        The means of the newer and the older half of the days are compared, so that one day means little.
+        Three of four days differ by no more than this. With fewer than three days in a row it is an assumption.
         """
-        largest = np.full((self.peaks.shape[0], len(rows.names)), -np.inf)
+        largest = np.full((self.peaks.shape[0], len(rows.names)), np.nan)
         for place, pod in enumerate(self.pods):
             row = rows.places.get(pod)
             if row is not None:
                 largest[:, row] = np.fmax(largest[:, row], self.peaks[:, place])
-        half = self.peaks.shape[0] // 2
-        newer, older = (_mean_of_known(part) for part in (largest[:half], largest[half : 2 * half]))
-        return np.asarray(np.nan_to_num(np.maximum(newer - older, 0.0) / max(half, 1)), dtype=np.float64)
-
-
-def _mean_of_known(peaks: FloatArray) -> FloatArray:
-    """Return the mean of the finite values of each column; NaN without any."""
-    known = np.isfinite(peaks)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, peaks, 0.0).sum(axis=0) / known.sum(axis=0), dtype=np.float64)
+        whole = largest[1:] if self.is_newest_partial else largest
+        with np.errstate(invalid="ignore", divide="ignore"):
+            differences = np.abs(np.diff(np.log(whole), axis=0))
+        differences[~np.isfinite(differences)] = np.nan
+        found = np.full(len(rows.names), _ASSUMED_SWING_RATIO)
+        known = np.isfinite(differences).sum(axis=0) >= _FEWEST_DIFFERENCES
+        if known.any():
+            found[known] = np.expm1(np.nanquantile(differences[:, known], _SWING_SHARE, axis=0))
+        return found

@@ -162,7 +162,9 @@ class UsageBook:
                 if pod in places:
                     kills[pod] += 1
                     floors[places[pod]] = max(floors[places[pod]], kill.needs_bytes)
-        records = size_records(cpu, MemoryPeaks(pods, peaks), self.running, kills, self.facts, options)
+        records = size_records(
+            cpu, MemoryPeaks(pods, peaks, is_newest_partial=True), self.running, kills, self.facts, options
+        )
         yield from (_at_least(record, float(floor)) for record, floor in zip(records, floors, strict=True))
 
     def _begin_day(self, end: float) -> None:

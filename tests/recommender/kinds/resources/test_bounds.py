@@ -32,7 +32,7 @@ def histograms(
 
 
 def target(found: UsageHistograms, share: float) -> float:
-    return float(percentiles(found.cumulated(found.day_weights), found.scale, share)[0])
+    return float(percentiles(found.cumulated(found.day_weights()), found.scale, share)[0])
 
 
 @pytest.mark.parametrize(
@@ -159,3 +159,28 @@ def test_a_percentile_of_its_own_covers_what_is_steady_and_leaves_out_a_rare_spi
     for samples, covered in ((spiky, 0.1), (often, 0.4)):
         found = bounds_of(histograms(samples), np.ones(1), SizeSettings(None, 0.0), np.zeros(1))
         assert found.target[0] == pytest.approx(reference.end_of_bucket(covered, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("peaks", "swing", "covered"),
+    [
+        # The largest peak, even if it is six days old and small ones followed.
+        ([100, 100, 100, 100, 100, 100, 300], 0.0, 300),
+        # Half as much as the usual peak again at most.
+        ([200, 200, 200], 0.2, 260),
+        ([200, 200, 200], 9.0, 300),
+    ],
+)
+def test_memory_of_its_own_covers_the_largest_peak_and_what_peaks_swing(
+    peaks: list[float], swing: float, covered: float
+) -> None:
+    found = histograms([(peak * MIB, day * DAY) for day, peak in enumerate(peaks)], scale=MEMORY_SCALE)
+    size = bounds_of(found, np.ones(1), SizeSettings(None, 0.0), np.zeros(1), np.array([swing])).target[0]
+    # A bucket is up to 5 % wide.
+    assert covered * MIB <= size <= 1.08 * covered * MIB
+
+
+def test_a_quiet_weekend_does_not_hide_the_days_before_it() -> None:
+    week = [(0.1, 3600.0 * hour) for hour in range(48)] + [(1.0, 3600.0 * hour) for hour in range(48, 168)]
+    found = bounds_of(histograms(week), np.ones(1), SizeSettings(None, 0.0), np.zeros(1))
+    assert found.target[0] == pytest.approx(reference.end_of_bucket(1.0, 0.01))

@@ -261,6 +261,26 @@ def test_targets_by_name_are_records_of_their_own() -> None:
     assert followed.needs.autoscaler_namespaces == {"shop"}
 
 
+@pytest.mark.parametrize(
+    ("usage_keys", "percentile_ratio", "margin_ratio", "detail"),
+    [
+        ("{}", 0.9, 0.15, "percentile 90, and 15 %"),
+        ("{percentile: auto}", None, 0.05, "percentile of its own, and 5 %"),
+        ("{percentile: auto, margin: 20%}", None, 0.2, "percentile of its own, and 20 %"),
+        ("{percentile: 95}", 0.95, 0.15, "percentile 95, and 15 %"),
+    ],
+)
+def test_a_percentile_is_a_number_or_each_container_has_its_own(
+    usage_keys: str, percentile_ratio: float | None, margin_ratio: float, detail: str
+) -> None:
+    followed = plan(kind=f"fromUsage: {usage_keys}, forEach: {{}}")
+    [record] = decided(followed, inputs({WEB: usage()}))
+    assert record.steps[0].detail == detail
+    [recommendation] = followed.configuration.recommendations
+    found = recommendation.subject.from_usage
+    assert (found.percentile_ratio, found.margin_ratio) == (percentile_ratio, margin_ratio)
+
+
 def test_the_memory_of_each_target_survives_a_restart(tmp_path: Path) -> None:
     followed, given = plan("maxStep: 10%"), inputs({WEB: usage(500)})
 
@@ -334,6 +354,8 @@ def test_a_paused_request_is_not_written_even_if_somebody_else_has_changed_it() 
         ((f"targets: [{JOB}]", "outputs: [resize]"), "fromUsage: {}", "the output resize cannot write"),
         ((), "forEach: {}", "`resources.fromUsage` is missing"),
         ((), "fromUsage: {percentile: 0}, forEach: {}", "0"),
+        ((), "fromUsage: {percentile: often}, forEach: {}", "'often' is not auto or a number"),
+        ((), "fromUsage: {percentile: 101}, forEach: {}", "write auto, or a number from 1 to 100"),
         ((), "fromUsage: {}, forEach: {kind: Pod}", "Pod"),
         ((), "fromUsage: {}, forEach: {max: 0}", "0"),
         ((), "fromUsage: {}, forEach: {}, min: {cpu: 2}, max: {cpu: 1}", "`max` of cpu is less than `min`"),

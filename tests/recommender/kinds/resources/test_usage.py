@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from recommender.kinds.resources.sizing import peaks_after_kills
 from recommender.kinds.resources.usage import CollectedCpu, ContainerRows, CpuSamples, MemoryPeaks
@@ -34,11 +35,29 @@ def test_what_no_container_can_use_is_left_out() -> None:
     assert np.count_nonzero(collected.histograms.weights) == 1
 
 
-def test_peaks_grow_by_the_difference_of_the_halves_and_never_shrink() -> None:
-    days = np.array([[140.0, 100.0], [130.0, 100.0], [120.0, np.nan], [110.0, 100.0]]) * MIB
-    assert MemoryPeaks((ONE, TWO), days).growth(ROWS)[0] == 10 * MIB
-    assert MemoryPeaks((ONE, TWO), days[::-1]).growth(ROWS)[0] == 0
-    assert MemoryPeaks((ONE,), days[:1, :1]).growth(ROWS)[0] == 0
+@pytest.mark.parametrize(
+    ("peaks", "is_newest_partial", "swing"),
+    [
+        ([100.0, 100.0, 100.0, 100.0], False, 0.0),
+        # Twice as much each day, or half as much.
+        ([800.0, 400.0, 200.0, 100.0], False, 1.0),
+        ([100.0, 200.0, 400.0, 800.0], False, 1.0),
+        # A day that has just begun is no fall.
+        ([10.0, 100.0, 100.0, 100.0], True, 0.0),
+        # Two days, or none that follow on each other, say nothing.
+        ([100.0, 900.0], False, 0.07),
+        ([100.0, np.nan, 900.0, np.nan], False, 0.07),
+        ([0.0, 0.0, 0.0, 0.0], False, 0.07),
+    ],
+)
+def test_peaks_swing_by_what_they_differ_from_day_to_day(
+    peaks: list[float],
+    is_newest_partial: bool,  # noqa: FBT001 - a column of the table
+    swing: float,
+) -> None:
+    days = np.array([peaks, [50.0, *[np.nan] * (len(peaks) - 1)]]).T * MIB
+    found = MemoryPeaks((ONE, TWO), days, is_newest_partial).swings(ROWS)
+    assert found[0] == pytest.approx(swing)
 
 
 def test_a_kill_raises_the_peak_of_its_day_alone() -> None:
