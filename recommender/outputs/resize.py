@@ -16,6 +16,7 @@ from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from recommender.decisions.pauses import ANNOTATION, read_pause
 from recommender.decisions.policy_settings import Direction
+from recommender.outputs.namespace_limits import limit_range_refusal, quota_refusal
 from recommender.outputs.resize_documents import (
     controlled,
     is_rolling_out,
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 
 MOST_PODS: Final = 50
 """Resized in one attempt; the others follow with the next."""
+MOST_TRIED: Final = 200
+"""Pods for which one attempt asks, with those that are refused."""
+_TURN_SECONDS: Final = 300.0
+"""How long an attempt begins with the same pod: refused ones must not keep the others waiting forever."""
 _REFUSALS: Final = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.FORBIDDEN})
 """A LimitRange and a ResourceQuota forbid; what is wrong in itself cannot be processed."""
 _AUTOSCALERS: Final = "/apis/autoscaling.k8s.io/v1/namespaces/{}/verticalpodautoscalers"
@@ -97,19 +102,23 @@ class ResizeAttempt:
         self._refuse_owned(wish)
         if resizing.in_place and self._can_resize_pods():
             return self._resized_pods(wish, workload, resizing), "pods resized in place"
-        return _resized_template(workload, resizing, path), "templates changed, which the controller rolls out"
+        documents = _resized_template(workload, resizing, path)
+        if documents:
+            self._refuse_forbidden(wish.target.namespace, workload, documents[path])
+        return documents, "templates changed, which the controller rolls out"
 
     def _sent(
         self, found: ScaleOutcome, terms: SendingTerms, documents: Mapping[str, dict[str, Any]], message: str
     ) -> ScaleOutcome:
         refusals: list[str] = []
-        outcome = sent(found, terms, lambda fence: self._write(documents, fence, refusals))
+        written: list[str] = []
+        outcome = sent(found, terms, lambda fence: self._write(documents, fence, refusals, written))
         if outcome.result is not ScaleResult.OK:
             return outcome
-        if refusals:
+        if refusals and len(written) < MOST_PODS:
             # The same requests would be refused again.
             return replace(outcome, result=ScaleResult.REFUSED, message=refusals[0])
-        return replace(outcome, message=f"{len(documents)} {message}: {found.wish.reason}")
+        return replace(outcome, message=f"{len(written)} {message}: {found.wish.reason}")
 
     def _refuse_owned(self, wish: Wish) -> None:
         """Raise _RefusedError if a VerticalPodAutoscaler writes the requests."""
@@ -121,6 +130,20 @@ class ResizeAttempt:
         if name:
             owner = f"VerticalPodAutoscaler {wish.target.namespace}/{name}"
             raise _RefusedError(f"{owner} writes its requests: set its updateMode to Off, or remove resize", owner)
+
+    def _refuse_forbidden(self, namespace: str, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """Raise _RefusedError if the namespace forbids the pods of the changed workload: its rollout would stall."""
+        core, spec = f"/api/v1/namespaces/{namespace}", before["spec"]
+        old, new = (each["spec"]["template"]["spec"]["containers"] for each in (before, after))
+        reason = limit_range_refusal(new, self._items(f"{core}/limitranges", {}))
+        if not reason:
+            kind, strategy = before.get("kind"), (spec.get("strategy") or {}).get("type")
+            status = before.get("status") or {}
+            pods = status.get("desiredNumberScheduled") if kind == "DaemonSet" else spec.get("replicas", 1)
+            surges = kind == "Deployment" and strategy != "Recreate"
+            reason = quota_refusal(old, new, int(pods or 0), self._items(f"{core}/resourcequotas", {}), surges=surges)
+        if reason:
+            raise _RefusedError(reason)
 
     def _can_resize_pods(self) -> bool:
         served = self._reader.get("/api/v1", seconds=READ_SECONDS).document.get("resources") or ()
@@ -138,21 +161,26 @@ class ResizeAttempt:
             f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/resize": {
                 "apiVersion": "v1", "kind": "Pod", **pod
             }
-            for pod in resized_pods(list(pods), resizing)[:MOST_PODS]
+            for pod in resized_pods(list(pods), resizing, turn=int(self._wall() // _TURN_SECONDS))[:MOST_TRIED]
         }  # fmt: skip
 
     def _items(self, path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
         return list(self._reader.get(path, query, seconds=READ_SECONDS).document.get("items") or ())
 
-    def _write(self, documents: Mapping[str, dict[str, Any]], fence: Fence, refusals: list[str]) -> None:
-        """Write all of them; add to `refusals` what the API server does not take.
+    def _write(
+        self, documents: Mapping[str, dict[str, Any]], fence: Fence, refusals: list[str], written: list[str]
+    ) -> None:
+        """Write them until `MOST_PODS` are `written`; add to `refusals` what the API server does not take.
 
         One that fails leaves the others alone; its error is raised after them.
         """
         problem: StatusError | None = None
         for path, document in documents.items():
+            if len(written) >= MOST_PODS:
+                break
             try:
                 self._objects.replace(path, document, fence)
+                written.append(path)
             except NotFoundError:
                 # The pod has gone meanwhile.
                 continue

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _MEMORY: Final = "memory"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _OFF: Final = "Off"
+_TURN_PODS: Final = 50
+"""How many pods further each turn begins."""
 
 
 def is_worth_a_write(present: int | None, wanted: int, resizing: Resizing) -> bool:
@@ -138,17 +140,21 @@ def is_rolling_out(workload: Mapping[str, Any]) -> bool:
     return bool(strategy != "OnDelete" and updated < wanted)
 
 
-def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing) -> list[dict[str, Any]]:
+def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing, turn: int) -> list[dict[str, Any]]:
     """Return those of a workload's running pods that change, with their new containers. Raises QuantityError.
 
     A container may be restarted by its resizing (`resizePolicy`). Of such pods only those are returned that are not
-    ready anyway; or one of them, while all pods of the workload are ready and none is being resized.
+    ready anyway; or one of them, while all pods of the workload are ready and none is being resized. Each turn begins
+    with another pod, so that each of them is first at some time.
     """
     after = [(pod, resized(pod["spec"]["containers"], resizing)) for pod in pods]
     changed = [(pod, containers) for pod, containers in after if containers != pod["spec"]["containers"]]
     if any(_restarts(pod["spec"]["containers"], containers) for pod, containers in changed):
         broken = [each for each in changed if not _has_condition(each[0], "Ready")]
-        changed = broken or (changed[:1] if all(map(_is_settled, pods)) else [])
+        place = turn % max(len(changed), 1)
+        changed = broken or (changed[place : place + 1] if all(map(_is_settled, pods)) else [])
+    begin = turn * _TURN_PODS % max(len(changed), 1)
+    changed = [*changed[begin:], *changed[:begin]]
     return [{**pod, "spec": {**pod["spec"], "containers": containers}} for pod, containers in changed]
 
 

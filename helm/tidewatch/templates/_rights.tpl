@@ -96,7 +96,7 @@
 {{- if .scale }}{{ template "tidewatch.addRight" (list $rights $namespace $group (printf "%s/scale" $plural) $keep .name) }}{{ end -}}
 {{- if .resize -}}
 {{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "get" "update") .name) -}}
-{{- template "tidewatch.addRight" (list $rights $namespace "" "pods" (list "list") "") -}}
+{{- range list "pods" "limitranges" "resourcequotas" }}{{ template "tidewatch.addRight" (list $rights $namespace "" . (list "list") "") }}{{ end -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "" "pods/resize" (list "get" "update") "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "apps" "replicasets" (list "list") "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "autoscaling.k8s.io" "verticalpodautoscalers" (list "list") "") -}}

@@ -104,7 +104,8 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
                 yield RoleRule(namespace, "", "events", "", CREATE)
                 yield RoleRule(namespace, "apps", _plural(each.kind), "", GET)
                 yield RoleRule(namespace, "apps", _plural(each.kind), "", UPDATE)
-            yield RoleRule(namespace, "", "pods", "", LIST)
+            for resource in ("pods", "limitranges", "resourcequotas"):
+                yield RoleRule(namespace, "", resource, "", LIST)
             yield RoleRule(namespace, "", "pods", "resize", UPDATE)
             yield RoleRule(namespace, "apps", "replicasets", "", LIST)
             yield RoleRule(namespace, "autoscaling.k8s.io", "verticalpodautoscalers", "", LIST)

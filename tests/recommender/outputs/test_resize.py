@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 APPS = "/apis/apps/v1/namespaces/shop"
 PODS = "/api/v1/namespaces/shop/pods"
+LIMIT_RANGES = "/api/v1/namespaces/shop/limitranges"
+QUOTAS = "/api/v1/namespaces/shop/resourcequotas"
 HALF = RequestedSize("app", "cpu", 500)
 
 
@@ -65,14 +67,20 @@ def server(kind: str = "StatefulSet", *pods: dict[str, Any], in_place: bool = Tr
     document = {"kind": kind, "metadata": {"name": "web", "uid": "w", "generation": 1}, "spec": spec} | workload
     resources = [{"name": "pods"}, *([{"name": "pods/resize"}] if in_place else [])]
     return Server(
-        {f"{APPS}/{kind.lower()}s/web": document, PODS: {"items": list(pods)}, "/api/v1": {"resources": resources}}
+        {
+            f"{APPS}/{kind.lower()}s/web": document,
+            PODS: {"items": list(pods)},
+            "/api/v1": {"resources": resources},
+            LIMIT_RANGES: {},
+            QUOTAS: {},
+        }
     )
 
 
-def resize(at: Server, kind: str = "StatefulSet", *sizes: RequestedSize) -> ScaleOutcome:
+def resize(at: Server, kind: str = "StatefulSet", *sizes: RequestedSize, wall: float = 0.0) -> ScaleOutcome:
     resizing = Resizing(sizes or (HALF,), 0.1, in_place=True, up=True, down=True, managers=())
     wish = Wish("sizes", TargetReference("apps/v1", kind, "shop", "web"), 0, 60.0, "why", resizing=resizing)
-    attempt = ResizeAttempt(at, at, lambda group, name: find_resource(BUILT_IN, group, name), lambda: 0.0)
+    attempt = ResizeAttempt(at, at, lambda group, name: find_resource(BUILT_IN, group, name), lambda: wall)
     return attempt(wish, SendingTerms(lambda: None, lambda: True, Fence(5.0, lambda _: True)))
 
 
@@ -150,3 +158,49 @@ def test_containers_that_restart_when_resized_do_so_in_one_pod_at_a_time(
     outcome = resize(at)
     assert outcome.result is (ScaleResult.OK if written else ScaleResult.UNCHANGED), outcome.message
     assert at.written.keys() == {f"{PODS}/{name}/resize" for name in written}
+
+
+@pytest.mark.parametrize(
+    ("refused", "good", "changes"),
+    [(60, 60, {}), (250, 70, {}), (3, 4, RESTARTS)],
+    ids=["more than are resized at once", "more than are tried at once", "one at a time"],
+)
+def test_pods_that_are_refused_keep_no_other_waiting_forever(refused: int, good: int, changes: dict[str, Any]) -> None:
+    names = [f"{number:03}" for number in range(refused + good)]
+    at = server("StatefulSet", *(pod(name, **changes) for name in names))
+    at.refusals = {f"{PODS}/{name}/resize": ForbiddenError("no", 403) for name in names[:refused]}
+    wanted = {f"{PODS}/{name}/resize" for name in names[refused:]}
+    turns = iter(range(100))
+    while at.written.keys() != wanted:
+        resize(at, wall=300.0 * next(turns))
+        pods = at.objects[PODS]["items"]
+        at.objects[PODS]["items"] = [at.written.get(f"{PODS}/{each['metadata']['name']}/resize", each) for each in pods]
+    assert resize(at).result is ScaleResult.REFUSED
+
+
+LIMITED = {"metadata": {"name": "most"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "400m"}}]}}
+FULL = {
+    "metadata": {"name": "all"},
+    "spec": {"hard": {"requests.cpu": "3"}},
+    "status": {"used": {"requests.cpu": "3"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "item", "wanted", "message"),
+    [
+        (LIMIT_RANGES, LIMITED, 500, "LimitRange most forbids"),
+        (LIMIT_RANGES, LIMITED, 300, ""),
+        (QUOTAS, FULL, 1500, "ResourceQuota all allows 3"),
+        (QUOTAS, FULL, 500, ""),
+    ],
+)
+def test_no_template_is_written_whose_pods_the_namespace_forbids(
+    path: str, item: dict[str, Any], wanted: int, message: str
+) -> None:
+    at = server("StatefulSet", in_place=False)
+    at.objects[path] = {"items": [item]}
+    outcome = resize(at, "StatefulSet", RequestedSize("app", "cpu", wanted))
+    assert outcome.result is (ScaleResult.REFUSED if message else ScaleResult.OK), outcome.message
+    assert message in outcome.message
+    assert bool(at.written) is not bool(message)

@@ -1,0 +1,116 @@
+"""Whether pods with other requests could be created at all: what LimitRanges and ResourceQuotas forbid (pure).
+
+The API server takes any template. Only the pods of its rollout are refused, and the rollout then stays half done. The
+rules are those of Kubernetes' admission plugins LimitRanger and ResourceQuota, for CPU and memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.objects.quantities import Quantity, parse_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_RESOURCES: Final = ("cpu", "memory")
+_SECTIONS: Final = ("requests", "limits")
+_NONE: Final = Quantity(0)
+
+
+def limit_range_refusal(containers: Sequence[Mapping[str, Any]], ranges: Iterable[Mapping[str, Any]]) -> str:
+    """Return why a LimitRange forbids a pod with these containers; empty if none does. Raises QuantityError."""
+    for each in ranges:
+        for item in (each.get("spec") or {}).get("limits") or ():
+            kind = item.get("type")
+            if kind not in {"Container", "Pod"}:
+                continue
+            named = [(f"container {found.get('name')}", (found,)) for found in containers]
+            for what, members in named if kind == "Container" else [("the pod", tuple(containers))]:
+                for problem in _problems_of_range(members, item):
+                    name = (each.get("metadata") or {}).get("name")
+                    return f"{what} would have {problem}, which LimitRange {name} forbids: change it, or min or max"
+    return ""
+
+
+def _problems_of_range(members: Sequence[Mapping[str, Any]], item: Mapping[str, Any]) -> Iterator[str]:
+    # A maximum is the default limit of a container that states none.
+    defaults = {**(item.get("max") or {}), **(item.get("default") or {})} if item.get("type") == "Container" else {}
+    for resource in _RESOURCES:
+        request = _sum(members, "requests", resource, {})
+        limit = _sum(members, "limits", resource, defaults)
+        most, least = _bound(item, "max", resource), _bound(item, "min", resource)
+        ratio = _bound(item, "maxLimitRequestRatio", resource)
+        for section, amount in (("request", request), ("limit", limit)):
+            if amount is not None and most is not None and most < amount:
+                yield f"a {section} of {amount} {resource}, more than {most}"
+            if amount is not None and least is not None and amount < least:
+                yield f"a {section} of {amount} {resource}, less than {least}"
+        if request is None or limit is None:
+            continue
+        if limit < request:
+            yield f"a request of {request} {resource}, more than its limit of {limit}"
+        if ratio is not None and ratio.nanos * request.nanos < limit.nanos * 10**9:
+            yield f"a limit of {limit} {resource} with a request of {request}, more than {ratio} times as much"
+
+
+def quota_refusal(
+    before: Sequence[Mapping[str, Any]],
+    after: Sequence[Mapping[str, Any]],
+    pods: int,
+    quotas: Iterable[Mapping[str, Any]],
+    *,
+    surges: bool,
+) -> str:
+    """Return why a ResourceQuota forbids so many pods with other containers; empty if none does. Raises QuantityError.
+
+    With `surges`, a pod of a rollout is created before an old one is deleted. Quotas with scopes are left out: whether
+    they count these pods is not known here.
+    """
+    for each in quotas:
+        spec, status = each.get("spec") or {}, each.get("status") or {}
+        if spec.get("scopes") or spec.get("scopeSelector"):
+            continue
+        for key, hard in (spec.get("hard") or {}).items():
+            section, resource = _counted(key)
+            if not resource:
+                continue
+            old, new = (_sum(those, section, resource, {}) or _NONE for those in (before, after))
+            used = parse_quantity(str((status.get("used") or {}).get(key, "0")))
+            added = max((new.nanos - old.nanos) * pods, new.nanos if surges else 0)
+            if new > old and used.nanos + added > parse_quantity(str(hard)).nanos:
+                name = (each.get("metadata") or {}).get("name")
+                needed = Quantity(used.nanos + added, new.format)
+                return (
+                    f"its rollout would need {key} of {needed}, of which ResourceQuota {name} allows {hard}: raise it"
+                )
+    return ""
+
+
+def _counted(key: str) -> tuple[str, str]:
+    """Return section and resource that a key of a quota counts; no resource for any other key."""
+    section, _, resource = key.rpartition(".")
+    if resource not in _RESOURCES or section not in {"", *_SECTIONS}:
+        return "", ""
+    return section or "requests", resource
+
+
+def _bound(item: Mapping[str, Any], name: str, resource: str) -> Quantity | None:
+    found = (item.get(name) or {}).get(resource)
+    return None if found is None else parse_quantity(str(found))
+
+
+def _sum(
+    members: Sequence[Mapping[str, Any]], section: str, resource: str, defaults: Mapping[str, object]
+) -> Quantity | None:
+    """Return what containers state together; None if one of them states nothing. A request defaults to its limit."""
+    total = _NONE
+    for each in members:
+        resources = each.get("resources") or {}
+        found = (resources.get(section) or {}).get(resource)
+        if found is None:
+            found = (resources.get("limits") or {}).get(resource) if section == "requests" else defaults.get(resource)
+        if found is None:
+            return None
+        total += parse_quantity(str(found))
+    return total
