@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetReference
     from recommender.kinds.resources.resources_settings import ResourcesSettings
-    from recommender.kinds.resources.size_record import SizeRecord
+    from recommender.kinds.resources.size_record import ResourceSize, SizeRecord
 
 STALE_USAGE_SECONDS: Final = 900.0
 """Sizes are of days, and usage is read every five minutes: two readings may fail."""
+SURE_HISTORY_SECONDS: Final = 86_400.0
+_FEW_DAYS: Final = "with less than a day of history, no request is lowered below its upper bound"
 _NOT_READ: Final = Unknown("its usage has not been read yet")
 
 
@@ -48,6 +50,7 @@ class UsageCalculation:
         requests = {each.container: _requests_of(each) for each in sized}
         unsized = [f"{each.container}: {each.message}" for each in usage.sizes if each not in sized]
         raised = [f"{each.container}: {each.message}" for each in sized if each.message]
+        raised += [f"{each.container}: {_FEW_DAYS}" for each in sized if _is_kept_high(each)]
         return Calculation(
             ContainerRequests(requests, self.settings, remembered(memory.own), self._held(usage, inputs, now)),
             # Whether the usage is recent enough has been judged here.
@@ -112,10 +115,25 @@ def _stays(resource: str, reason: str) -> str:
 def _requests_of(record: SizeRecord) -> dict[str, RequestSize]:
     found = {CPU: record.cpu, MEMORY: record.memory}
     return {
-        resource: RequestSize(size.target, size.lower, size.upper, size.request)
+        resource: RequestSize(_careful_target(record, size), size.lower, size.upper, size.request)
         for resource, size in found.items()
         if size is not None
     }
+
+
+def _careful_target(record: SizeRecord, size: ResourceSize) -> int:
+    """Return the target; with less than a day of history, a request is lowered to the upper bound at most.
+
+    That bound is wide where little is known: the busy hours of the workload may be still to come.
+    """
+    if size.request is None or record.history_seconds >= SURE_HISTORY_SECONDS:
+        return size.target
+    return max(size.target, min(size.request, size.upper))
+
+
+def _is_kept_high(record: SizeRecord) -> bool:
+    known = (size for size in (record.cpu, record.memory) if size is not None)
+    return any(_careful_target(record, size) != size.target for size in known)
 
 
 def _inputs(sized: list[SizeRecord]) -> dict[str, float]:

@@ -262,6 +262,24 @@ def test_targets_by_name_are_records_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("used", "history_seconds", "expected"),
+    [
+        # A core is requested, and the upper bound is twice the target.
+        (300, 3600.0, "600m"),
+        (300, 86_399.0, "600m"),
+        (300, 86_400.0, "300m"),
+        (700, 3600.0, "1"),
+        # More is given at once.
+        (1200, 3600.0, "1200m"),
+    ],
+)
+def test_what_little_is_known_of_is_lowered_with_care(used: int, history_seconds: float, expected: str) -> None:
+    [record] = decided(plan(), inputs({WEB: usage(used, history_seconds=history_seconds)}))
+    assert requests(record)["cpu"] == expected
+    assert ("less than a day" in record.message) is (history_seconds < 86_400)
+
+
+@pytest.mark.parametrize(
     ("usage_keys", "percentile_ratio", "margin_ratio", "detail"),
     [
         ("{}", 0.9, 0.15, "percentile 90, and 15 %"),
