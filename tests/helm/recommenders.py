@@ -39,6 +39,19 @@ COUNTED: Final[dict[str, Any]] = {
     },
     "targets": [GATEWAY, ROLLOUT, POLICY],
 }
+SIZED_BY_OBJECTS: Final[dict[str, Any]] = {
+    "name": "dns-memory",
+    "proportional": {
+        "resources": {
+            "coredns": {
+                "requests": {"memory": {"base": "59M", "step": "1030k", "podsAndServicesPerStep": 1000}},
+                "limits": {"cpu": {"base": "1"}},
+            }
+        }
+    },
+    "targets": [],
+    "outputs": ["metric"],
+}
 PARAMETERS: Final[dict[str, Any]] = {
     "name": "dns",
     "proportional": {
@@ -177,6 +190,7 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "cluster sizes ahead of predictions": configuration(PREDICTED, AHEAD, prometheus=PROMETHEUS),
     "cluster sizes of all namespaces": SIZES_OF_TWO_NAMESPACES,
     "metrics of nothing": configuration(LINEAR | {"targets": [], "outputs": ["metric"]}),
+    "sizes by objects": configuration(SIZED_BY_OBJECTS),
     "no recommendation yet": configuration(),
     "without a Lease": WITHOUT_LEASE,
     "a Lease elsewhere": configuration(LINEAR, leaderElection={"namespace": "kube-node-lease", "name": "mine"}),
@@ -223,6 +237,7 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
     },
     "metrics of nothing": {"adapter": {"enabled": False}} | SWITCHES,
     "predictions": {},
+    "sizes by objects": {},
     "cluster sizes": {},
     "cluster sizes ahead of predictions": {},
     # As a text, in which a key without a value stays.

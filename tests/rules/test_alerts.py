@@ -124,6 +124,9 @@ def extender_durations(seconds: float) -> dict[str, str]:
 
 UNMAPPED = f'tidewatch_nodes{{{POD},state="unmapped"}}'
 REFUSED = f'tidewatch_nodes{{{POD},state="refused"}}'
+CROWDED = (
+    f'tidewatch_replicas_on_hot_nodes_ratio{{{POD},controller_namespace="kube-system",controller="ReplicaSet/dns"}}'
+)
 STATE_FILE = f"tidewatch_adapter_state_file_failures_total{{{POD}}}"
 
 SIZED = 'recommendation="workers"'
@@ -307,6 +310,16 @@ CASES = (
     case("TidewatchExtenderErrors", {extender_calls("200"): "0+90x60"}, 20, fires=False),
     case("TidewatchExtenderSlow", extender_durations(0.2), 20, fires=True, verb="filter"),
     case("TidewatchExtenderSlow", extender_durations(0.01), 20, fires=False),
+    case(
+        "TidewatchReplicasOnHotNodes",
+        {CROWDED: "0.75x60"},
+        20,
+        fires=True,
+        controller="ReplicaSet/dns",
+        controller_namespace="kube-system",
+    ),
+    case("TidewatchReplicasOnHotNodes", {CROWDED: "0.75x10 _x60"}, 20, fires=False),
+    case("TidewatchReplicasOnHotNodes", {CROWDED: "0.4x60"}, 20, fires=False),
     case("TidewatchStateFileFails", {STATE_FILE: "0+2x60"}, 25, fires=True, instance="a"),
     case("TidewatchStateFileFails", {STATE_FILE: "7x60"}, 25, fires=False),
     case("TidewatchStateFileFails", {STATE_FILE: "0x5 1x60"}, 25, fires=False),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
+    from adapter.nodes.hotspots.crowded import CrowdedReplicas
     from adapter.nodes.model.board import ScoreBasis
     from adapter.nodes.queries.results import RefreshResult
 
@@ -55,7 +56,19 @@ class BoardMetrics:
         self._file_failures.inc()
 
 
-def hot_text(nodes: Iterable[str]) -> bytes:
-    """Return `tidewatch_node_hot` of these nodes, in Prometheus's text format."""
+def hot_text(nodes: Iterable[str], crowded: Iterable[CrowdedReplicas] = ()) -> bytes:
+    """Return what `/hotspots` lists, nodes and controllers, in Prometheus's text format."""
     samples = (sample("tidewatch_node_hot", label("node", name), 1) for name in nodes)
-    return family("tidewatch_node_hot", "1 for each node that /hotspots lists.", samples).encode()
+    shares = (
+        sample(
+            "tidewatch_replicas_on_hot_nodes_ratio",
+            f"{label('controller', each.controller)},{label('controller_namespace', each.namespace)}",
+            round(each.ratio, 4),
+        )
+        for each in crowded
+    )
+    about = "Share of a controller's replicas that are on hot nodes, where it is at least half of them and two."
+    return (
+        family("tidewatch_node_hot", "1 for each node that /hotspots lists.", samples)
+        + family("tidewatch_replicas_on_hot_nodes_ratio", about, shares)
+    ).encode()

@@ -19,6 +19,7 @@ from adapter.nodes.board.day_keeper import DayKeeper
 from adapter.nodes.board.past_keeper import PastKeeper
 from adapter.nodes.board.reports import RefreshReports
 from adapter.nodes.board.week_keeper import WeekKeeper
+from adapter.nodes.hotspots.crowded import crowded_replicas
 from adapter.nodes.hotspots.debounce import HeatState, advance
 from adapter.nodes.hotspots.hot import hot_nodes
 from adapter.nodes.model.board import Board, basis_at_start
@@ -55,7 +56,7 @@ class Published:
     watcher: PreparedWatcher | None = None
     exposition: NodeExposition | None = None
     hot: bytes = b""
-    """`tidewatch_node_hot` of the hot nodes, as text."""
+    """The metrics of what `/hotspots` lists, as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +216,8 @@ class BoardKeeper:
             self._parts.metrics.basis(self._basis.basis)
             facts, hotspots = self._present(asked_with), self._settings.hotspots
             board, heat = self._board(facts, loads), advance(self._published.heat, loads, hotspots)
-            hot = hot_text(node.name for node in hot_nodes(board, heat, hotspots))
+            names = [node.name for node in hot_nodes(board, heat, hotspots)]
+            hot = hot_text(names, crowded_replicas(board, names))
             self._published = Published(board, self._selectors_of(facts), heat, watcher, exposition, hot)
 
     def _present(self, asked_with: NodeFacts) -> NodeFacts:

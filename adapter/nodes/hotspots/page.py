@@ -9,6 +9,7 @@ from adapter.foundation.objects.quantities import Format, milli_quantity, quanti
 from adapter.foundation.web.http import Response, json_line
 from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
+from adapter.nodes.hotspots.crowded import anti_affinity, crowded_replicas
 from adapter.nodes.hotspots.hot import hot_nodes
 from adapter.nodes.hotspots.movable import movable_pods
 from adapter.nodes.model.answers import API_VERSION, rfc3339
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.web.http import Request
+    from adapter.nodes.hotspots.crowded import CrowdedReplicas
     from adapter.nodes.hotspots.debounce import HeatState
     from adapter.nodes.hotspots.hot import HotNode
     from adapter.nodes.hotspots.movable import MovablePod
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 _MOST_PODS: Final = 20
 """Pods of one node in the document, unless more of them would have to leave."""
 _MIB: Final = 2**20
+_REPAIR: Final = (
+    "put this affinity into the pod template, so that replicas avoid each other; where the template must stay, let the "
+    "descheduler evict duplicates (policy-replicas.yaml)"
+)
 
 
 def hotspots_routes(
@@ -43,6 +49,7 @@ def hotspots_routes(
             "window_end": rfc3339(current.loads.window_end) if current.loads else None,
             "limit_ratio": {str(resource): limit for resource, limit in settings.limits.items()},
             "hot": [_hot_document(current, node, uids.get(node.name, "")) for node in hot],
+            "replicas": [_replicas_document(each) for each in crowded_replicas(current, [node.name for node in hot])],
         }
         return rendered(Response(200, json_line(document)), request)
 
@@ -61,6 +68,18 @@ def _hot_document(board: Board, node: HotNode, uid: str) -> dict[str, object]:
         "excess": _amounts(node.excess),
         "movable_pods": len(pods),
         "pods": [_pod_document(pod) for pod in pods[: max(_MOST_PODS, last_match + 1)]],
+    }
+
+
+def _replicas_document(crowded: CrowdedReplicas) -> dict[str, object]:
+    return {
+        "namespace": crowded.namespace,
+        "controller": crowded.controller,
+        "on_hot_nodes": crowded.on_hot_nodes,
+        "replicas": crowded.replicas,
+        "nodes": crowded.nodes,
+        "affinity": anti_affinity(crowded.labels),
+        "repair": _REPAIR,
     }
 
 

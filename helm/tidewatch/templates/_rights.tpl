@@ -68,6 +68,11 @@
 {{- range $kind, $driver := omit ($proportional.drivers | default dict) "query" -}}
 {{- $counts = append $counts (dict "kind" $kind "namespace" ($driver.namespace | default "")) -}}
 {{- end -}}
+{{- range $sections := $proportional.resources }}{{ range $steps := $sections }}{{ range $step := $steps -}}
+{{- if hasKey $step "podsAndServicesPerStep" -}}
+{{- range list "pods" "services" }}{{ $counts = append $counts (dict "kind" . "namespace" "") }}{{ end -}}
+{{- end -}}
+{{- end }}{{ end }}{{ end -}}
 {{- if .clusterSize -}}
 {{- $sizes = append $sizes (include "tidewatch.recommender.sizeNeeds" . | fromYaml) -}}
 {{- with include "tidewatch.recommender.priorities" .clusterSize | fromYaml }}{{ $configMaps = append $configMaps . }}{{ end -}}

@@ -98,6 +98,7 @@ class _Calculator:
         try:
             nodes = facts.nodes(settings.node_filter, self.selector) if needs_nodes else None
             others = [(driver, facts.driver(driver)) for driver in settings.drivers]
+            objects = facts.pods_and_services() if settings.sizes_by_objects else 0
         except InputMissingError as error:
             raise InputMissingError(str(error), limits_of_mode(mode), is_refused=error.is_refused) from error
         drivers = Drivers(mode, nodes, others)
@@ -107,7 +108,9 @@ class _Calculator:
             own=replace(remembered(memory.own), parameters=parameters),
             known=facts.known,
             inputs=facts.seen,
-            details=ContainerSizes(sizes_of(nodes, settings.resources)) if nodes and settings.resources else None,
+            details=ContainerSizes(sizes_of(nodes, settings.resources, objects))
+            if nodes and settings.resources
+            else None,
             note=note,
         )
         if mode is None and not settings.drivers:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.cluster.values.state import CountQuery, Observed, Unknown
 from adapter.foundation.documents.tree import shortened
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.decisions.doubts import believed, known_now
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recommender.kinds.proportional.parameters import Driver, NodeFilter
 
 T = TypeVar("T")
+PODS_AND_SERVICES: Final = (CountQuery("pods"), CountQuery("services"))
 
 
 class Facts:
@@ -67,6 +68,19 @@ class Facts:
             self.known = known_now(driver.name, fact, number, self.known)
         self.seen[driver.name] = value
         return value
+
+    def pods_and_services(self) -> int:
+        """Return how many pods and Services the cluster has together."""
+        total = 0
+        for source in PODS_AND_SERVICES:
+            # A driver of the same kind may count only some of them.
+            name = f"all_{source.kind}"
+            fact = believed(name, self._inputs.cluster.counts.get(source, _NOT_COUNTED), self.known)
+            number = self._known_fact(f"the number of {source.kind}", fact)
+            self.known = known_now(name, fact, number, self.known)
+            self.seen[name] = number
+            total += number
+        return total
 
     def _query(self, expr: str) -> float:
         name = f"the value of the query {shortened(expr)!r}"

@@ -18,6 +18,7 @@ from recommender.kinds.kind import (
     RecommendationKind,
 )
 from recommender.kinds.proportional.calculate import calculate_proportional
+from recommender.kinds.proportional.facts import PODS_AND_SERVICES
 from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.kinds.proportional.parameters import DriverQuery, ProportionalSettings
 from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
@@ -101,6 +102,9 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         if counted:
             message = f"drivers.{counted} is for the administrator's file alone: count with drivers.query"
             raise NotForObjectsError("OnlyInFile", message)
+        if settings.sizes_by_objects:
+            message = "podsAndServicesPerStep is for the administrator's file alone: use nodesPerStep or coresPerStep"
+            raise NotForObjectsError("OnlyInFile", message)
         drivers = tuple(
             replace(each, source=DriverQuery(narrow(each.source.expr)))
             if isinstance(each.source, DriverQuery)
@@ -118,7 +122,8 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
             ClusterNeeds(
                 # What a ConfigMap holds is not known beforehand.
                 nodes=settings.mode is not None or found is not None or bool(settings.resources),
-                counts=frozenset(each.source for each in settings.drivers if isinstance(each.source, CountQuery)),
+                counts=frozenset(each.source for each in settings.drivers if isinstance(each.source, CountQuery))
+                | frozenset(PODS_AND_SERVICES if settings.sizes_by_objects else ()),
             ),
             queries,
             has_queries=bool(queries),

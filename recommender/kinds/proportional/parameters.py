@@ -104,13 +104,17 @@ class ParametersConfigMap:
 
 @dataclass(frozen=True, slots=True)
 class ResourceStep:
-    """The size of one resource of one container, as cluster-proportional-vertical-autoscaler computes it."""
+    """The size of one resource of one container, as cluster-proportional-vertical-autoscaler computes it.
+
+    `pods_and_services_per_step` is not one of its keys.
+    """
 
     base: str
     max: str | None = None
     step: str | None = None
     cores_per_step: float = 0.0
     nodes_per_step: float = 0.0
+    pods_and_services_per_step: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +131,13 @@ class ProportionalSettings:
     """After a change, the size stays for so long."""
     resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]] = field(default_factory=dict)
     """Container to `requests` or `limits` to resource. All nodes count that the filter lets through."""
+
+    @property
+    def sizes_by_objects(self) -> bool:
+        """Whether a size grows with the pods and Services of the cluster."""
+        return any(
+            step.pods_and_services_per_step > 0
+            for sections in self.resources.values()
+            for steps in sections.values()
+            for step in steps.values()
+        )

@@ -32,21 +32,28 @@ class ContainerSizes:
 
 
 def sizes_of(
-    counts: NodeCounts, resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]]
+    counts: NodeCounts, resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]], pods_and_services: int
 ) -> ContainerResources:
     """Return the sizes as quantities; all nodes of the counts count, whether schedulable or not."""
     return {
         container: {
-            section: {resource: str(size_of(counts.nodes, counts.cores, step)) for resource, step in steps.items()}
+            section: {
+                resource: str(size_of(counts.nodes, counts.cores, step, pods_and_services))
+                for resource, step in steps.items()
+            }
             for section, steps in sections.items()
         }
         for container, sections in resources.items()
     }
 
 
-def size_of(nodes: int, cores: int, step: ResourceStep) -> Quantity:
-    """Return base + step x ceil(count / per step), at most max; of nodes and cores, the larger."""
-    return max(_grown_size(nodes, step.nodes_per_step, step), _grown_size(cores, step.cores_per_step, step))
+def size_of(nodes: int, cores: int, step: ResourceStep, pods_and_services: int = 0) -> Quantity:
+    """Return base + step x ceil(count / per step), at most max; of all counts, the largest."""
+    return max(
+        _grown_size(nodes, step.nodes_per_step, step),
+        _grown_size(cores, step.cores_per_step, step),
+        _grown_size(pods_and_services, step.pods_and_services_per_step, step),
+    )
 
 
 def _grown_size(count: int, per_step: float, step: ResourceStep) -> Quantity:

@@ -193,6 +193,47 @@ def test_pods_leave_a_node_that_is_hot_by_memory_alone(cluster: Cluster, namespa
         )
 
 
+def test_replicas_that_share_a_hot_node_are_named_and_the_policy_spreads_them(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    configuration = {
+        **shipped("scheduler/scheduling.yaml"),
+        "schedulerNames": [NAME],
+        "hotspots": {"cpu": "80%", "memory": "90%", "rounds": 1, "clear": 1},
+    }
+    policy = shipped("descheduler/policy-replicas.yaml")
+    (arguments,) = [one["args"] for one in policy["profiles"][0]["pluginConfig"] if one["name"] == "RemoveDuplicates"]
+    arguments["namespaces"]["include"] = [namespace]
+    with ExitStack() as stack:
+        loaded = stack.enter_context(loaded_cluster(cluster, tmp_path, "replicas", POOLS))
+        program = stack.enter_context(loaded.running(configuration, token=TOKEN))
+        stack.enter_context(cluster.start_scheduler({"profiles": [{"schedulerName": NAME}]}))
+        cordon(cluster, is_on=True)
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+        cluster.client.create(path, deployment())
+        cluster.wait_until_ready(namespace, "web")
+        cordon(cluster, is_on=False)
+        crowded = cluster.wait_for("the replicas", lambda: replicas_on_hot_nodes(program, namespace))
+        assert (crowded[0]["on_hot_nodes"], crowded[0]["replicas"], crowded[0]["nodes"]) == (REPLICAS, REPLICAS, [HOT])
+
+        running = stack.enter_context(descheduler(cluster, namespace, policy))
+        cluster.wait_for(
+            "a replica on each node",
+            lambda: places(cluster, namespace) == {HOT, *COLD},
+            why_not=lambda: cluster.pod_log(running),
+        )
+        cluster.wait_for("no replicas named", lambda: not replicas_on_hot_nodes(program, namespace))
+
+        # The affinity as it is named is one that the API server takes.
+        template = {"spec": {"template": {"spec": {"affinity": crowded[0]["affinity"]}}}}
+        assert cluster.client.merge(f"{path}/web", template)["spec"]["template"]["spec"]["affinity"]
+
+
+def replicas_on_hot_nodes(program: NodesProgram, namespace: str) -> list[Document]:
+    """Return what `/hotspots` names of a namespace."""
+    return [one for one in program.document("/hotspots")["replicas"] if one["namespace"] == namespace]
+
+
 def directed(cluster: Cluster, namespace: str, program: NodesProgram, policy: dict[str, Any]) -> dict[str, Any]:
     """Return a policy that asks this program with its token, which is in a Secret of the namespace."""
     prometheus = policy["metricsProviders"][0]["prometheus"]

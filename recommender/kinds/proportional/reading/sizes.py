@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.tree import DocumentProblem
     from adapter.foundation.objects.quantities import Quantity
 
-_PER_STEP: Final = ("coresPerStep", "nodesPerStep")
+_PER_STEP: Final = ("coresPerStep", "nodesPerStep", "podsAndServicesPerStep")
 
 
 def _check_step(given: Given) -> Iterator[DocumentProblem]:
@@ -23,7 +23,7 @@ def _check_step(given: Given) -> Iterator[DocumentProblem]:
     if base is not None and most is not None and most < base:
         yield given.node.problem(f"`max` {most} is less than `base` {base}", "write at least `base`, or no `max`")
     if given.has("step") != any(map(given.has, _PER_STEP)):
-        fix = "write `step` together with `coresPerStep` or `nodesPerStep`"
+        fix = "write `step` together with `coresPerStep`, `nodesPerStep` or `podsAndServicesPerStep`"
         yield given.node.problem("the size never grows, since only a part of how it grows is here", fix)
 
 
@@ -51,6 +51,11 @@ _STEP: Final = Section(
         Key("step", QUANTITY, "By how much it grows."),
         Key("coresPerStep", number(Bounds(0, above=True)), "Cores after which it grows."),
         Key("nodesPerStep", number(Bounds(0, above=True)), "Nodes after which it grows."),
+        Key(
+            "podsAndServicesPerStep",
+            number(Bounds(0, above=True)),
+            "Pods and Services of the cluster, together, after which it grows.",
+        ),
     ),
     _check_step,
 )

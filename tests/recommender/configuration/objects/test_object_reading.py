@@ -73,6 +73,9 @@ def test_the_label_of_namespaces_can_have_another_name() -> None:
     )
 
 
+BY_OBJECTS = {"base": "64Mi", "step": "1Mi", "podsAndServicesPerStep": 100}
+
+
 @pytest.mark.parametrize(
     ("spec", "reason", "words"),
     [
@@ -90,6 +93,11 @@ def test_the_label_of_namespaces_can_have_another_name() -> None:
             {"proportional": {"drivers": {"pods": {"perReplica": 1}}}, "targets": [target()]},
             "OnlyInFile",
             "drivers.pods",
+        ),
+        (
+            {"proportional": {"resources": {"a": {"requests": {"memory": BY_OBJECTS}}}}, "targets": [target()]},
+            "OnlyInFile",
+            "podsAndServicesPerStep",
         ),
         (predictive() | {"predictive": LOAD | {"load": "info(up)"}}, "QueryNotConfined", "info()"),
         (predictive() | {"predictive": LOAD | {"freezeUnless": "up{"}}, "QueryNotConfined", "'up{'"),

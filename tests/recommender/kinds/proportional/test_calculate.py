@@ -255,3 +255,22 @@ def test_resources_alone_have_no_replicas() -> None:
     assert calculation.replicas is None
     assert calculation.details == ContainerSizes({"coredns": {"requests": {"memory": "68Mi"}}})
     assert calculation.inputs["nodes"] == 5
+
+
+# The published coefficients of CoreDNS: 49.1 MB and 0.858 MB for each thousand pods and Services.
+DNS_MEMORY = ResourceStep("49100k", step="858k", pods_and_services_per_step=1000)
+
+
+@pytest.mark.parametrize(("pods", "services", "size"), [(0, 0, "49100k"), (900, 101, "50816k"), (9000, 1000, "57680k")])
+def test_a_size_grows_with_the_pods_and_services_together(pods: int, services: int, size: str) -> None:
+    settings = ProportionalSettings(resources={"coredns": {"requests": {"memory": DNS_MEMORY}}})
+    counts = {CountQuery("pods"): pods, SERVICES: services}
+    calculation = calculated(settings, inputs_of(nodes_of(3, 12), counts=counts))
+    assert calculation.details == ContainerSizes({"coredns": {"requests": {"memory": size}}})
+    assert (calculation.inputs["all_pods"], calculation.inputs["all_services"]) == (pods, services)
+
+
+def test_a_size_by_objects_that_nobody_has_counted_is_missing() -> None:
+    settings = ProportionalSettings(resources={"coredns": {"requests": {"memory": DNS_MEMORY}}})
+    with pytest.raises(InputMissingError, match="the number of services cannot be read"):
+        calculated(settings, inputs_of(nodes_of(3, 12), counts={CountQuery("pods"): 5}))

@@ -118,13 +118,17 @@ GOOD: Final = {
     "resources alone": (
         (
             "resources: {coredns: {requests: {memory: {base: 64Mi, step: 2Mi, nodesPerStep: 4}}, "
-            "limits: {cpu: {base: '0.1', max: 1, step: 10m, coresPerStep: 8}}}}"
+            "limits: {cpu: {base: '0.1', max: 1, step: 10m, coresPerStep: 8}, "
+            "memory: {base: 49100k, step: 858k, podsAndServicesPerStep: 1000}}}}"
         ),
         ProportionalSettings(
             resources={
                 "coredns": {
                     "requests": {"memory": ResourceStep("64Mi", step="2Mi", nodes_per_step=4)},
-                    "limits": {"cpu": ResourceStep("100m", "1", "10m", cores_per_step=8)},
+                    "limits": {
+                        "cpu": ResourceStep("100m", "1", "10m", cores_per_step=8),
+                        "memory": ResourceStep("49100k", step="858k", pods_and_services_per_step=1000),
+                    },
                 }
             }
         ),
@@ -302,12 +306,12 @@ BAD: Final = {
             "4: `resources.base` is missing: write base: 10m",
             (
                 "4: the size never grows, since only a part of how it grows is here: "
-                "write `step` together with `coresPerStep` or `nodesPerStep`"
+                "write `step` together with `coresPerStep`, `nodesPerStep` or `podsAndServicesPerStep`"
             ),
             "5: `max` 1 is less than `base` 2: write at least `base`, or no `max`",
             (
                 "5: the size never grows, since only a part of how it grows is here: "
-                "write `step` together with `coresPerStep` or `nodesPerStep`"
+                "write `step` together with `coresPerStep`, `nodesPerStep` or `podsAndServicesPerStep`"
             ),
             "5: `coresPerStep` is -1: write a number above 0",
         ],

@@ -1,0 +1,113 @@
+"""Determines which workloads have too many of their replicas on hot nodes, and what would spread them (pure)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from adapter.foundation.cluster.values.pod_owners import is_of_daemon_set, is_static_pod
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from adapter.nodes.model.board import Board
+
+_Place: TypeAlias = tuple[str, str]
+"""Namespace and UID of a controller."""
+
+_LEAST_SHARE: Final = 0.5
+_LEAST_REPLICAS: Final = 2
+_MOST_NAMED: Final = 100
+"""Those with the most replicas on hot nodes."""
+_OF_ONE_POD: Final = frozenset(
+    {
+        "pod-template-hash",
+        "controller-revision-hash",
+        "statefulset.kubernetes.io/pod-name",
+        "apps.kubernetes.io/pod-index",
+    }
+)
+"""Labels that controllers give to their pods, which the next version or another pod does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdedReplicas:
+    """A controller with at least half of its replicas, and two of them, on hot nodes."""
+
+    namespace: str
+    controller: str
+    """Kind and name, such as `ReplicaSet/web-5d8f`."""
+    on_hot_nodes: int
+    replicas: int
+    nodes: tuple[str, ...]
+    """The hot nodes with its replicas."""
+    labels: Mapping[str, str]
+    """Of all of its pods, also of later versions."""
+
+    @property
+    def ratio(self) -> float:
+        """The share of its replicas that are on hot nodes."""
+        return self.on_hot_nodes / self.replicas
+
+
+def crowded_replicas(board: Board, hot: Collection[str]) -> tuple[CrowdedReplicas, ...]:
+    """Return the controllers with most of their replicas on hot nodes, those with the most first.
+
+    Without a node that is not hot there is no better place, so there are none.
+    """
+    names = set(hot)
+    if not names or not any(name not in names for name in board.columns.names):
+        return ()
+    on_hot: dict[_Place, Counter[str]] = defaultdict(Counter)
+    samples: dict[_Place, ClusterPod] = {}
+    for node in names:
+        for place, pod in _replicas(board, node):
+            on_hot[place][node] += 1
+            samples[place] = pod
+    crowded = {place for place, nodes in on_hot.items() if nodes.total() >= _LEAST_REPLICAS}
+    totals: Counter[_Place] = Counter()
+    if crowded:
+        totals.update(place for node in board.pods_by_node for place, _ in _replicas(board, node) if place in crowded)
+    found = [
+        _named(samples[place], on_hot[place], totals[place])
+        for place in crowded
+        if on_hot[place].total() >= _LEAST_SHARE * totals[place]
+    ]
+    order = sorted(found, key=lambda each: (-each.on_hot_nodes, each.namespace, each.controller))
+    return tuple(order[:_MOST_NAMED])
+
+
+def _replicas(board: Board, node: str) -> Iterator[tuple[_Place, ClusterPod]]:
+    """Yield the pods of a node that could run elsewhere, with their controllers.
+
+    A pod may name the controller of another namespace, which it does not belong to.
+    """
+    for pod in board.pods_by_node.get(node, ()):
+        controller = pod.controller
+        if controller is None or pod.is_terminating or pod.has_ended:
+            continue
+        if not (is_of_daemon_set(controller, board.daemon_sets) or is_static_pod(pod, "")):
+            yield (pod.namespace, controller.uid), pod
+
+
+def _named(pod: ClusterPod, nodes: Counter[str], replicas: int) -> CrowdedReplicas:
+    assert pod.controller is not None, "replicas have a controller"
+    return CrowdedReplicas(
+        pod.namespace,
+        f"{pod.controller.kind}/{pod.controller.name}",
+        nodes.total(),
+        replicas,
+        tuple(sorted(nodes)),
+        {key: value for key, value in sorted(pod.labels.items()) if key not in _OF_ONE_POD},
+    )
+
+
+def anti_affinity(labels: Mapping[str, str]) -> dict[str, object] | None:
+    """Return the `affinity` of a pod template that keeps pods with these labels apart; None without labels."""
+    if not labels:
+        return None
+    term = {"labelSelector": {"matchLabels": dict(labels)}, "topologyKey": "kubernetes.io/hostname"}
+    preferred = [{"weight": 100, "podAffinityTerm": term}]
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
