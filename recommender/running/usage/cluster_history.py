@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from recommender.kinds.resources.workloads import (
     WorkloadAutoscaler,
 )
 from recommender.running.usage import usage_queries
-from recommender.running.usage.prometheus_vectors import in_turn, refuse_doubles, vector
+from recommender.running.usage.prometheus_vectors import doubled_containers, in_turn, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,6 +72,8 @@ class ClusterReader:
     """How long before the end of each day ReplicaSets are looked for; 0: at that moment."""
     kills_before_seconds: int = 0
     """How long before the window kills are looked for: a restart shows only between two samples."""
+    doubled: set[PodContainer] = field(default_factory=set, compare=False)
+    """Containers with several series, which are left out."""
 
     def refuse_several_clusters(self) -> None:
         """Raise SeveralClustersError if series name more than one cluster."""
@@ -142,8 +144,9 @@ class ClusterReader:
 
     def _each_once(self, query: str, at: float) -> list[Element]:
         found = vector(self.client, query, at, _CONTAINER)
-        refuse_doubles(query, self._containers(found))
-        return found
+        doubled = doubled_containers(query, self._containers(found))
+        self.doubled.update(doubled)
+        return [each for each in found if PodContainer(*each.labels) not in doubled]
 
     def _facts(self) -> ClusterFacts:
         requests, limits, inits, targets, follows = in_turn(

@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.kinds.resources.usage import CollectedCpu, CpuSamples
 from recommender.kinds.resources.workloads import PodContainer, WorkloadContainer
-from recommender.running.usage.prometheus_vectors import in_turn, matrix, refuse_doubles
+from recommender.running.usage.prometheus_vectors import doubled_containers, in_turn, matrix
 
 if TYPE_CHECKING:
     from recommender.kinds.resources.usage import ContainerRows
@@ -55,5 +55,6 @@ def _ask_slice(reader: ClusterReader, query: str, step: int, asked: TimeSlice) -
         )
         for series in answer.series
     ]
-    refuse_doubles(query, (each.pod for each in found))
-    return asked.day, found
+    doubled = doubled_containers(query, (each.pod for each in found))
+    reader.doubled.update(doubled)
+    return asked.day, [each for each in found if each.pod not in doubled]

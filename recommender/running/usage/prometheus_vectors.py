@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -74,17 +74,22 @@ def in_turn(ask: Callable[[T], R], what: Iterable[T]) -> Iterator[R]:
                 each.cancel()
 
 
-def refuse_doubles(query: str, containers: Iterable[PodContainer]) -> None:
-    """Raise UnexpectedAnswerError if a container has several series: which one of them is right is not known."""
-    seen: set[PodContainer] = set()
-    for pod in containers:
-        if pod in seen:
-            raise UnexpectedAnswerError(
-                query,
-                f"several series are of container {pod.container!r} of pod {pod.namespace}/{pod.pod}: "
-                "aggregate, such as with max by (namespace, pod, container)",
-            )
-        seen.add(pod)
+def doubled_containers(query: str, containers: Iterable[PodContainer]) -> frozenset[PodContainer]:
+    """Return the containers that have several series, of which nobody knows which one is right.
+
+    Raises UnexpectedAnswerError if at least half of all have: then the query lacks an aggregation. A few may be the
+    doing of their owners, and must not harm the others.
+    """
+    counts = Counter(containers)
+    found = frozenset(pod for pod, count in counts.items() if count > 1)
+    if 2 * len(found) >= max(len(counts), 1):
+        pod = min(found)
+        raise UnexpectedAnswerError(
+            query,
+            f"several series are of container {pod.container!r} of pod {pod.namespace}/{pod.pod}: "
+            "aggregate, such as with max by (namespace, pod, container)",
+        )
+    return found
 
 
 def _refuse_partial(query: str, warnings: tuple[str, ...]) -> None:

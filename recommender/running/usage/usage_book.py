@@ -54,6 +54,8 @@ class UsagePart:
     """At the end."""
     facts: ClusterFacts
     """At the end."""
+    doubled: Mapping[SizedWorkload, PodContainer] = field(default_factory=dict)
+    """Workloads with a container that has several series, which are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class UsageBook:
     """Containers for which there was no room in the newest part."""
     running: frozenset[PodContainer] = frozenset()
     facts: ClusterFacts = field(default_factory=ClusterFacts)
+    doubled: Mapping[SizedWorkload, PodContainer] = field(default_factory=dict)
+    """As in the newest part."""
     memory_seen: dict[SizedWorkload, float] = field(default_factory=dict)
     """The last moment at which memory of each workload was measured, in Unix seconds; since the start alone."""
 
@@ -105,7 +109,7 @@ class UsageBook:
 
     def note_present(self, part: UsagePart) -> None:
         """Take note of what there is at the end of a part, whose usage may be known already."""
-        self.running, self.facts = part.running, part.facts
+        self.running, self.facts, self.doubled = part.running, part.facts, part.doubled
         rows = part.cpu.rows
         measured = {rows.names[rows.places[pod]].workload for pod in part.running}
         kept = {name.workload for name in self.cpu.rows.names}

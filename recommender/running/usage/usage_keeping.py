@@ -206,6 +206,13 @@ class UsageKeeper:
                 found[target] = Observed(value, last[workload])
             elif target is not None:
                 found[target] = Unknown(f"CPU or memory of {target} is not measured: {_NAMES}")
+        for workload, pod in book.doubled.items():
+            target = need.target_of(workload)
+            if target is not None:
+                found[target] = Unknown(
+                    f"several series are of container {pod.container!r} of pod {pod.namespace}/{pod.pod}: "
+                    "aggregate, such as with max by (namespace, pod, container)"
+                )
         if book.left_out:
             reason = f"usage of {book.left_out} containers is left out: at most {MOST_CONTAINERS} are kept"
             self._states.failed(f"{need.name}/room", reason, level=logging.WARNING, recommendation=need.name)

@@ -18,7 +18,10 @@ from recommender.running.usage.usage_queries import (
 from recommender.running.usage.usage_window import SizeWindow
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from recommender.kinds.resources.workloads import PodContainer, SizedWorkload
     from recommender.running.usage.cluster_history import ClusterHistory
     from recommender.running.usage.usage_needs import UsageNeed
     from recommender.running.usage.usage_queries import Resolution
@@ -82,15 +85,23 @@ def read_part(
     usage = need.settings.from_usage
     query = usage.cpu or cpu_usage(reader.where, resolution.rate_seconds)
     peaks = history.memory.peaks[0]
+    cpu = read_cpu(reader, rows, query, resolution.step_seconds)
     return UsagePart(
         start=start,
         end=end,
-        cpu=read_cpu(reader, rows, query, resolution.step_seconds),
+        cpu=cpu,
         peaks={pod: float(peak) for pod, peak in zip(history.memory.pods, peaks, strict=True) if pod in owned},
         kills=history.kills[0] & owned.keys(),
         running=history.running & owned.keys(),
         facts=history.facts,
+        doubled=_workloads_of(reader.doubled, history),
     )
+
+
+def _workloads_of(pods: AbstractSet[PodContainer], history: ClusterHistory) -> dict[SizedWorkload, PodContainer]:
+    """Return one of these containers for each workload that has some."""
+    found = ((history.facts.owners.workload_of(pod.of_pod), pod) for pod in sorted(pods))
+    return {workload: pod for workload, pod in found if workload is not None}
 
 
 def _refuse_without_owners(history: ClusterHistory) -> None:

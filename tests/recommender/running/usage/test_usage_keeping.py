@@ -195,6 +195,26 @@ def test_queries_that_cannot_be_right_give_no_size(
     assert reason in unknown.reason
 
 
+@pytest.mark.parametrize("resource", ["cpu", "memory"])
+def test_a_container_with_several_series_harms_no_other(
+    client: PrometheusClient, tmp_path: Path, resource: str
+) -> None:
+    usage = "rate(container_cpu_usage_seconds_total{%s}[5m])" if resource == "cpu" else f"{MEMORY}{{%s}}"
+    by = "max by (namespace, pod, container)"
+    copied = usage % 'pod=~"api.*"'
+    query = f'{by} ({usage % ""}) or label_replace({copied}, "copy", "1", "", "")'
+    own: dict[str, Any] = {resource: query}
+    need = replace(EACH, settings=replace(EACH.settings, from_usage=replace(HISTORY, **own)))
+    found = keeper(client, tmp_path)
+    found.read(need)
+    assert sizes(found, need).keys() == {WEB}
+    inputs = found.inputs()["sizes"]
+    assert not isinstance(inputs, Unknown)
+    api = inputs[API]
+    assert isinstance(api, Unknown)
+    assert "several series are of container 'app' of pod shop/api-1-a" in api.reason
+
+
 def test_own_queries_replace_those_of_cadvisor(client: PrometheusClient, tmp_path: Path) -> None:
     by = "max by (namespace, pod, container)"
     own: dict[str, Any] = {
