@@ -124,6 +124,8 @@ class PendingPod:
     scheduler_name: str = "default-scheduler"
     resources: PodResources = field(default_factory=PodResources)
     has_spread_constraints: bool = False
+    has_resource_claims: bool = False
+    """Whether it gets devices by dynamic resource allocation: nothing shows which, and how many are left of them."""
     gpu_count: int = 0
     gpu_milli: int = 0
     """The share that the pod needs of each of its GPUs: 1000 for whole ones; 0 without GPUs."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SERVICE = "Service"
 _DAEMON_SET = "DaemonSet"
+_NO_CLAIMS = frozenset({b"", b"null", b"[]"})
 
 
 class OwnerSelectors:
@@ -112,6 +113,7 @@ def pending_pod(form: PodForm, selectors: OwnerSelectors, gpu: GpuSettings) -> P
         scheduler_name=(spec.scheduler_name if spec else None) or "default-scheduler",
         resources=pod.resources,
         has_spread_constraints=bool(spec and spec.spread_constraints),
+        has_resource_claims=bool(spec and bytes(spec.resource_claims) not in _NO_CLAIMS),
         gpu_count=count,
         gpu_milli=milli,
         owner_selector=selectors.selector_of(pod.namespace, pod.labels, pod.controller),

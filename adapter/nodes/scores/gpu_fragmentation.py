@@ -65,7 +65,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuFragmenta
     if unknown:
         return PolicyScores(
             np.full(len(rows), MIDDLE_SCORE),
-            lambda _: f"the pod requests {unknown}, of which nothing shows which devices are left",
+            lambda _: f"the pod requests {unknown}: nothing shows which of these devices are left",
         )
     nodes = _nodes(pod, columns, rows)
     found = _best_placements(pod, nodes, _workload(tuple(sorted(columns.gpu_workload.items()))))
@@ -87,9 +87,11 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuFragmenta
 
 
 def _unknown_device(pod: PendingPod) -> str:
-    """Return a resource that stands for GPUs, and is not among those that count; empty if the pod requests none."""
+    """Return what the pod requests that may be GPUs, and is not among those that count; empty if that is nothing."""
     if pod.gpu_count:
         return ""
+    if pod.has_resource_claims:
+        return "devices by ResourceClaims"
     return next((name for name in sorted(pod.resources.requests) if "/" in name and "gpu" in name.lower()), "")
 
 

@@ -56,6 +56,7 @@ class PodSpecForm(
         "init_containers": "initContainers",
         "scheduler_name": "schedulerName",
         "spread_constraints": "topologySpreadConstraints",
+        "resource_claims": "resourceClaims",
     },
 ):
     """`core/v1 PodSpec`."""
@@ -68,6 +69,7 @@ class PodSpecForm(
     priority: int | None = None
     scheduler_name: str | None = None
     spread_constraints: list[msgspec.Raw] | None = None
+    resource_claims: msgspec.Raw = msgspec.Raw()
 
 
 class PodConditionForm(msgspec.Struct, gc=False, rename={"changed": "lastTransitionTime"}):

@@ -45,6 +45,11 @@ def test_a_pod_as_the_scheduler_sends_it() -> None:
     assert (spread.scheduler_name, spread.has_spread_constraints) == ("default-scheduler", True)
 
 
+@pytest.mark.parametrize(("claims", "expected"), [([{"name": "gpu"}], True), ([], False), (None, False)])
+def test_a_pod_with_resource_claims_is_known_as_one(claims: list[Json] | None, expected: bool) -> None:  # noqa: FBT001 - a column
+    assert pending(pod_object("web-1", resourceClaims=claims)).has_resource_claims is expected
+
+
 OWNERS = {
     "a Service": (pod_object("p", labels={"app": "web"}), "app=web"),
     "two Services": (pod_object("p", labels={"app": "web", "tier": "a"}), "app=web,tier in (a,b)"),

@@ -217,6 +217,16 @@ def test_a_device_of_which_nothing_is_known_scores_the_same_everywhere_and_says_
     assert "nvidia.com/gpu.shared" in found.reason(0)
 
 
+def test_a_pod_with_resource_claims_is_not_kept_away_from_gpus() -> None:
+    claiming = replace(pod({"cpu": 1000}), has_resource_claims=True)
+    table = columns(node(1000), node(cpu=1000.0))
+    found = gpu_fragmentation.score(claiming, table, rows(2), GpuFragmentationArgs())
+    assert found.values.tolist() == [50, 50]
+    assert (
+        found.reason(0) == "the pod requests devices by ResourceClaims: nothing shows which of these devices are left"
+    )
+
+
 def test_less_left_over_is_less() -> None:
     for axis in itertools.product((0, 4), repeat=2):
         least = left_over(np.array([axis[0]]), np.array([axis[1]]), 8, 8)[0]
