@@ -18,6 +18,7 @@ from recommender.decisions.pauses import ANNOTATION, read_pause
 from recommender.decisions.policy_settings import Direction
 from recommender.outputs.namespace_limits import limit_range_refusal, quota_refusal
 from recommender.outputs.resize_documents import (
+    changes_quality_of_service,
     controlled,
     is_rolling_out,
     is_running,
@@ -46,6 +47,7 @@ MOST_TRIED: Final = 200
 """Pods for which one attempt asks, with those that are refused."""
 _TURN_SECONDS: Final = 300.0
 """How long an attempt begins with the same pod: refused ones must not keep the others waiting forever."""
+_ROLLED_OUT: Final = "templates changed, which the controller rolls out"
 _REFUSALS: Final = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.FORBIDDEN})
 """A LimitRange and a ResourceQuota forbid; what is wrong in itself cannot be processed."""
 _AUTOSCALERS: Final = "/apis/autoscaling.k8s.io/v1/namespaces/{}/verticalpodautoscalers"
@@ -100,12 +102,24 @@ class ResizeAttempt:
         assert wish.resizing is not None, "the wish is one of requests"
         resizing = _without_paused(wish.resizing, workload, self._wall())
         self._refuse_owned(wish)
-        if resizing.in_place and self._can_resize_pods():
-            return self._resized_pods(wish, workload, resizing), "pods resized in place"
+        if not (resizing.in_place and self._can_resize_pods()):
+            return self._changed_template(wish, workload, resizing, path), _ROLLED_OUT
+        pods = self._pods_of(wish, workload)
+        stuck = [pod for pod in pods if changes_quality_of_service(pod, resizing)]
+        documents = self._changed_template(wish, workload, resizing, path) if stuck else {}
+        if documents:
+            return documents, _ROLLED_OUT
+        able = [pod for pod in pods if pod not in stuck]
+        return self._resized_pods(wish.target.namespace, able, resizing), "pods resized in place"
+
+    def _changed_template(
+        self, wish: Wish, workload: dict[str, Any], resizing: Resizing, path: str
+    ) -> dict[str, dict[str, Any]]:
+        """Return the workload with the changed template by its path; raises _RefusedError if its pods are forbidden."""
         documents = _resized_template(workload, resizing, path)
         if documents:
             self._refuse_forbidden(wish.target.namespace, workload, documents[path])
-        return documents, "templates changed, which the controller rolls out"
+        return documents
 
     def _sent(
         self, found: ScaleOutcome, terms: SendingTerms, documents: Mapping[str, dict[str, Any]], message: str
@@ -149,19 +163,25 @@ class ResizeAttempt:
         served = self._reader.get("/api/v1", seconds=READ_SECONDS).document.get("resources") or ()
         return any(each.get("name") == "pods/resize" for each in served)
 
-    def _resized_pods(self, wish: Wish, workload: dict[str, Any], resizing: Resizing) -> dict[str, dict[str, Any]]:
-        """Return the pods of the workload that change, by the path of their subresource."""
+    def _pods_of(self, wish: Wish, workload: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the running pods of the workload."""
         namespace, selector = wish.target.namespace, {"labelSelector": labels_of_selector(workload)}
         owners = frozenset({uid_of(workload)})
         if wish.target.kind == "Deployment":
             path = f"/apis/apps/v1/namespaces/{namespace}/replicasets"
             owners = frozenset(uid_of(each) for each in controlled(self._items(path, selector), owners))
-        pods = filter(is_running, controlled(self._items(f"/api/v1/namespaces/{namespace}/pods", selector), owners))
+        pods = controlled(self._items(f"/api/v1/namespaces/{namespace}/pods", selector), owners)
+        return [pod for pod in pods if is_running(pod)]
+
+    def _resized_pods(
+        self, namespace: str, pods: list[dict[str, Any]], resizing: Resizing
+    ) -> dict[str, dict[str, Any]]:
+        """Return those of the pods that change, by the path of their subresource."""
         return {
             f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/resize": {
                 "apiVersion": "v1", "kind": "Pod", **pod
             }
-            for pod in resized_pods(list(pods), resizing, turn=int(self._wall() // _TURN_SECONDS))[:MOST_TRIED]
+            for pod in resized_pods(pods, resizing, turn=int(self._wall() // _TURN_SECONDS))[:MOST_TRIED]
         }  # fmt: skip
 
     def _items(self, path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:

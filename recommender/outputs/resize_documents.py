@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import TargetReference
     from recommender.outputs.wishes import RequestedSize, Resizing
 
+_CPU: Final = "cpu"
 _MEMORY: Final = "memory"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _OFF: Final = "Off"
@@ -156,6 +157,31 @@ def resized_pods(pods: Sequence[Mapping[str, Any]], resizing: Resizing, turn: in
     begin = turn * _TURN_PODS % max(len(changed), 1)
     changed = [*changed[begin:], *changed[:begin]]
     return [{**pod, "spec": {**pod["spec"], "containers": containers}} for pod, containers in changed]
+
+
+def changes_quality_of_service(pod: Mapping[str, Any], resizing: Resizing) -> bool:
+    """Return whether other requests change the class of a pod, which the API server does not allow in place.
+
+    It is so for pods that state no requests and no limits. Raises QuantityError.
+    """
+    spec = pod["spec"]
+    before, others = spec["containers"], spec.get("initContainers") or ()
+    return _quality_of_service([*before, *others]) != _quality_of_service([*resized(before, resizing), *others])
+
+
+def _quality_of_service(containers: Iterable[Mapping[str, Any]]) -> str:
+    """Return the class of a pod with these containers, by CPU and memory, as Kubernetes defines it."""
+    found = [each.get("resources") or {} for each in containers]
+    amounts = [
+        tuple(_amount(resource, (each.get(part) or {}).get(resource)) for part in ("requests", "limits"))
+        for each in found
+        for resource in (_CPU, _MEMORY)
+    ]
+    if not any(request or limit for request, limit in amounts):
+        return "BestEffort"
+    # A request that is not stated is the limit.
+    is_exact = all(limit and request in {None, limit} for request, limit in amounts)
+    return "Guaranteed" if is_exact else "Burstable"
 
 
 def _restarts(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]) -> bool:

@@ -174,15 +174,31 @@ def test_a_pause_of_the_workload_stops_the_direction(scene: Scene) -> None:
     assert found == [{"cpu": "1", "memory": "384Mi"}] * 2
 
 
-def test_what_the_api_server_does_not_take_is_refused(scene: Scene) -> None:
-    # With requests, the pods would be of another class of service.
+def test_pods_without_requests_get_them_by_a_rollout(scene: Scene) -> None:
+    # With requests, the pods would be of another class of service, which the API server refuses in place.
     document = workload(resources={})
     document["spec"]["template"]["spec"]["containers"].pop()
     scene.create(document)
+    scene.cluster.wait_for("the end of the first rollout", lambda: _rolled_out(scene))
     outcome = scene.resize()
+    assert outcome.result is ScaleResult.OK, outcome.message
+    template = scene.cluster.client.get(f"{scene.path}/web")["spec"]["template"]
+    assert stated(template["spec"])["app"] == {"requests": WANTED["requests"]}
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_what_a_limit_range_forbids_is_refused(scene: Scene, in_place: bool) -> None:  # noqa: FBT001 - a column
+    scene.create(workload())
+    scene.cluster.wait_for("the end of the first rollout", lambda: _rolled_out(scene))
+    limits = {"limits": [{"type": "Container", "max": {"cpu": "3"}}]}
+    path = f"/api/v1/namespaces/{scene.namespace}/limitranges"
+    scene.cluster.client.create(path, {"metadata": {"name": "most"}, "spec": limits})
+    outcome = scene.resize(in_place=in_place, sizes=(RequestedSize("app", "cpu", 4000),))
     assert (outcome.result, outcome.owner) == (ScaleResult.REFUSED, None), outcome.message
-    assert "QOS Class may not change" in outcome.message
-    assert [stated(pod["spec"])["app"] for pod in scene.pods()] == [{}] * 2
+    assert "maximum cpu usage per Container is 3" in outcome.message or "LimitRange most forbids" in outcome.message
+    template = scene.cluster.client.get(f"{scene.path}/web")["spec"]["template"]
+    assert stated(template["spec"])["app"] == STATED
+    assert [stated(pod["spec"])["app"] for pod in scene.pods()] == [STATED] * 2
 
 
 VPA_CRD: Final[Document] = {

@@ -178,6 +178,32 @@ def test_pods_that_are_refused_keep_no_other_waiting_forever(refused: int, good:
     assert resize(at).result is ScaleResult.REFUSED
 
 
+BARE: dict[str, Any] = {"resources": {}}
+EXACT = {"resources": {part: {"cpu": "1", "memory": "1Gi"} for part in ("requests", "limits")}}
+
+
+@pytest.mark.parametrize(
+    ("template", "pods", "written"),
+    [
+        # Without requests, pods cannot get any in place.
+        (BARE, {"a": BARE, "b": BARE}, {f"{APPS}/statefulsets/web"}),
+        # One that was created before the template had requests keeps no other waiting.
+        ({"resources": {"requests": {"cpu": "500m"}}}, {"a": BARE, "b": {}}, {f"{PODS}/b/resize"}),
+        # Limits go with their requests, so that the class stays.
+        (EXACT, {"a": EXACT}, {f"{PODS}/a/resize"}),
+        ({}, {"a": {"resources": {"limits": {"cpu": "1"}}}}, {f"{PODS}/a/resize"}),
+    ],
+    ids=["BestEffort", "one old pod", "Guaranteed", "a limit alone"],
+)
+def test_pods_whose_class_of_service_would_change_get_their_requests_by_the_template(
+    template: dict[str, Any], pods: dict[str, dict[str, Any]], written: set[str]
+) -> None:
+    at = server("StatefulSet", *(pod(name, **changes) for name, changes in pods.items()))
+    at.objects[f"{APPS}/statefulsets/web"]["spec"]["template"]["spec"] = pod("t", **template)["spec"]
+    outcome = resize(at)
+    assert (outcome.result, at.written.keys()) == (ScaleResult.OK, written), outcome.message
+
+
 LIMITED = {"metadata": {"name": "most"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "400m"}}]}}
 FULL = {
     "metadata": {"name": "all"},
