@@ -6,6 +6,7 @@ rules are those of Kubernetes' admission plugins LimitRanger and ResourceQuota, 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.objects.quantities import Quantity, parse_quantity
@@ -60,12 +61,12 @@ def quota_refusal(
     pods: int,
     quotas: Iterable[Mapping[str, Any]],
     *,
-    surges: bool,
+    needs_room_first: bool,
 ) -> str:
     """Return why a ResourceQuota forbids so many pods with other containers; empty if none does. Raises QuantityError.
 
-    With `surges`, a pod of a rollout is created before an old one is deleted. Quotas with scopes are left out: whether
-    they count these pods is not known here.
+    `needs_room_first` is of the rollout (`needs_room_first`). Quotas with scopes are left out: whether they count these
+    pods is not known here.
     """
     for each in quotas:
         spec, status = each.get("spec") or {}, each.get("status") or {}
@@ -77,14 +78,35 @@ def quota_refusal(
                 continue
             old, new = (_sum(those, section, resource, {}) or _NONE for those in (before, after))
             used = parse_quantity(str((status.get("used") or {}).get(key, "0")))
-            added = max((new.nanos - old.nanos) * pods, new.nanos if surges else 0)
-            if new > old and used.nanos + added > parse_quantity(str(hard)).nanos:
+            added = max((new.nanos - old.nanos) * pods, new.nanos if needs_room_first and pods else 0)
+            if added > 0 and used.nanos + added > parse_quantity(str(hard)).nanos:
                 name = (each.get("metadata") or {}).get("name")
                 needed = Quantity(used.nanos + added, new.format)
                 return (
                     f"its rollout would need {key} of {needed}, of which ResourceQuota {name} allows {hard}: raise it"
                 )
     return ""
+
+
+def needs_room_first(workload: Mapping[str, Any], pods: int) -> bool:
+    """Return whether a rollout creates a new pod before it deletes an old one.
+
+    It does where none may be unavailable, as with a Deployment of up to three replicas and the defaults of 25 %.
+    """
+    spec, kind = workload.get("spec") or {}, workload.get("kind")
+    strategy = spec.get("strategy" if kind == "Deployment" else "updateStrategy") or {}
+    if kind not in {"Deployment", "DaemonSet"} or strategy.get("type") in {"Recreate", "OnDelete"}:
+        return False
+    update = strategy.get("rollingUpdate") or {}
+    default_surge, default_unavailable = ("25%", "25%") if kind == "Deployment" else (0, 1)
+    surge = _share(update.get("maxSurge", default_surge), pods)
+    return surge > 0 and math.floor(_share(update.get("maxUnavailable", default_unavailable), pods)) == 0
+
+
+def _share(amount: object, pods: int) -> float:
+    """Return a number of pods that is stated as such or in percent."""
+    text = str(amount)
+    return pods * float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
 def _counted(key: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from recommender.decisions.pauses import ANNOTATION, read_pause
 from recommender.decisions.policy_settings import Direction
-from recommender.outputs.namespace_limits import limit_range_refusal, quota_refusal
+from recommender.outputs.namespace_limits import limit_range_refusal, needs_room_first, quota_refusal
 from recommender.outputs.resize_documents import (
     changes_quality_of_service,
     controlled,
@@ -105,11 +105,10 @@ class ResizeAttempt:
         if not (resizing.in_place and self._can_resize_pods()):
             return self._changed_template(wish, workload, resizing, path), _ROLLED_OUT
         pods = self._pods_of(wish, workload)
-        stuck = [pod for pod in pods if changes_quality_of_service(pod, resizing)]
-        documents = self._changed_template(wish, workload, resizing, path) if stuck else {}
+        able = [pod for pod in pods if not changes_quality_of_service(pod, resizing)]
+        documents = self._changed_template(wish, workload, resizing, path) if len(able) < len(pods) else {}
         if documents:
             return documents, _ROLLED_OUT
-        able = [pod for pod in pods if pod not in stuck]
         return self._resized_pods(wish.target.namespace, able, resizing), "pods resized in place"
 
     def _changed_template(
@@ -151,11 +150,10 @@ class ResizeAttempt:
         old, new = (each["spec"]["template"]["spec"]["containers"] for each in (before, after))
         reason = limit_range_refusal(new, self._items(f"{core}/limitranges", {}))
         if not reason:
-            kind, strategy = before.get("kind"), (spec.get("strategy") or {}).get("type")
-            status = before.get("status") or {}
-            pods = status.get("desiredNumberScheduled") if kind == "DaemonSet" else spec.get("replicas", 1)
-            surges = kind == "Deployment" and strategy != "Recreate"
-            reason = quota_refusal(old, new, int(pods or 0), self._items(f"{core}/resourcequotas", {}), surges=surges)
+            scheduled = (before.get("status") or {}).get("desiredNumberScheduled")
+            pods = int((scheduled if before.get("kind") == "DaemonSet" else spec.get("replicas", 1)) or 0)
+            quotas = self._items(f"{core}/resourcequotas", {})
+            reason = quota_refusal(old, new, pods, quotas, needs_room_first=needs_room_first(before, pods))
         if reason:
             raise _RefusedError(reason)
 

@@ -67,9 +67,7 @@ def crowded_replicas(board: Board, hot: Collection[str]) -> tuple[CrowdedReplica
             on_hot[place][node] += 1
             samples[place] = pod
     crowded = {place for place, nodes in on_hot.items() if nodes.total() >= _LEAST_REPLICAS}
-    totals: Counter[_Place] = Counter()
-    if crowded:
-        totals.update(place for node in board.pods_by_node for place, _ in _replicas(board, node) if place in crowded)
+    totals = Counter(_places(board, crowded)) if crowded else Counter()
     found = [
         _named(samples[place], on_hot[place], totals[place])
         for place in crowded
@@ -90,6 +88,18 @@ def _replicas(board: Board, node: str) -> Iterator[tuple[_Place, ClusterPod]]:
             continue
         if not (is_of_daemon_set(controller, board.daemon_sets) or is_static_pod(pod, "")):
             yield (pod.namespace, controller.uid), pod
+
+
+def _places(board: Board, crowded: Collection[_Place]) -> Iterator[_Place]:
+    """Yield the controller of each of all pods, if it is one of these: first what rules out most pods."""
+    for pods in board.pods_by_node.values():
+        for pod in pods:
+            if (place := _place_of(pod)) in crowded and not (pod.is_terminating or pod.has_ended):
+                yield place
+
+
+def _place_of(pod: ClusterPod) -> _Place:
+    return pod.namespace, "" if pod.controller is None else pod.controller.uid
 
 
 def _named(pod: ClusterPod, nodes: Counter[str], replicas: int) -> CrowdedReplicas:

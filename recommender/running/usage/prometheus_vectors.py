@@ -77,12 +77,12 @@ def in_turn(ask: Callable[[T], R], what: Iterable[T]) -> Iterator[R]:
 def doubled_containers(query: str, containers: Iterable[PodContainer]) -> frozenset[PodContainer]:
     """Return the containers that have several series, of which nobody knows which one is right.
 
-    Raises UnexpectedAnswerError if at least half of all have: then the query lacks an aggregation. A few may be the
-    doing of their owners, and must not harm the others.
+    Raises UnexpectedAnswerError if all have: then the query lacks an aggregation. Some may be the doing of their
+    owners, and must not harm the others.
     """
     counts = Counter(containers)
     found = frozenset(pod for pod, count in counts.items() if count > 1)
-    if 2 * len(found) >= max(len(counts), 1):
+    if found and len(found) == len(counts):
         pod = min(found)
         raise UnexpectedAnswerError(
             query,

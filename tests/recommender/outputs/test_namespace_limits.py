@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from recommender.outputs.namespace_limits import limit_range_refusal, quota_refusal
+from recommender.outputs.namespace_limits import limit_range_refusal, needs_room_first, quota_refusal
 
 
 def container(requests: dict[str, str], limits: dict[str, str] | None = None) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_a_limit_range_forbids_what_admission_would(
 
 
 @pytest.mark.parametrize(
-    ("hard", "used", "surges", "is_refused"),
+    ("hard", "used", "needs_room", "is_refused"),
     [
         # From 1 to 2 cores of 3 pods: 3 more in the end.
         ({"requests.cpu": "6"}, {"requests.cpu": "3"}, False, False),
@@ -56,29 +56,57 @@ def test_a_limit_range_forbids_what_admission_would(
         ({"cpu": "5900m"}, {"cpu": "3"}, True, True),
         ({"limits.cpu": "1"}, {}, False, False),
         ({"pods": "3", "requests.storage": "1"}, {"pods": "3"}, False, False),
-        ({"requests.cpu": "5"}, {}, False, False),
+        ({"requests.cpu": "2"}, {}, False, True),
     ],
 )
 def test_a_quota_forbids_what_its_pods_would_need_together(
     hard: dict[str, str],
     used: dict[str, str],
-    surges: bool,  # noqa: FBT001 - a column of the table
+    needs_room: bool,  # noqa: FBT001 - a column of the table
     is_refused: bool,  # noqa: FBT001 - likewise
 ) -> None:
     quota = {"metadata": {"name": "q"}, "spec": {"hard": hard}, "status": {"used": used}}
     before, after = [container({"cpu": "1"})], [container({"cpu": "2"})]
-    assert bool(quota_refusal(before, after, 3, [quota], surges=surges)) is is_refused
+    assert bool(quota_refusal(before, after, 3, [quota], needs_room_first=needs_room)) is is_refused
     scoped = quota | {"spec": {"hard": hard, "scopes": ["BestEffort"]}}
-    assert not quota_refusal(before, after, 3, [scoped], surges=surges)
+    assert not quota_refusal(before, after, 3, [scoped], needs_room_first=needs_room)
 
 
-def test_a_first_pod_of_a_rollout_needs_room_beside_the_old_ones() -> None:
-    quota = {"spec": {"hard": {"cpu": "4"}}, "status": {"used": {"cpu": "3"}}}
-    before, after = [container({"cpu": "1"})], [container({"cpu": "1100m"})]
-    assert not quota_refusal(before, after, 3, [quota], surges=False)
-    assert quota_refusal(before, after, 3, [quota], surges=True)
+@pytest.mark.parametrize(
+    ("cores", "needs_room", "is_refused"),
+    [("1100m", False, False), ("1100m", True, True), ("500m", False, False), ("500m", True, True)],
+)
+def test_a_rollout_that_creates_before_it_deletes_needs_room_beside_the_old_pods(
+    cores: str,
+    needs_room: bool,  # noqa: FBT001 - a column of the table
+    is_refused: bool,  # noqa: FBT001 - likewise
+) -> None:
+    quota = {"spec": {"hard": {"cpu": "3400m"}}, "status": {"used": {"cpu": "3"}}}
+    found = quota_refusal(
+        [container({"cpu": "1"})], [container({"cpu": cores})], 3, [quota], needs_room_first=needs_room
+    )
+    assert bool(found) is is_refused
 
 
-def test_smaller_requests_need_no_room_in_a_quota_that_is_full() -> None:
-    quota = {"spec": {"hard": {"cpu": "3"}}, "status": {"used": {"cpu": "3"}}}
-    assert not quota_refusal([container({"cpu": "1"})], [container({"cpu": "500m"})], 3, [quota], surges=True)
+@pytest.mark.parametrize(
+    ("kind", "strategy", "pods", "expected"),
+    [
+        ("Deployment", {}, 3, True),
+        ("Deployment", {}, 4, False),
+        ("Deployment", {"type": "Recreate"}, 1, False),
+        ("Deployment", {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}, 1, False),
+        ("Deployment", {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0}}, 9, True),
+        ("Deployment", {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "10%"}}, 3, False),
+        ("DaemonSet", {}, 3, False),
+        ("DaemonSet", {"rollingUpdate": {"maxSurge": "10%", "maxUnavailable": 0}}, 3, True),
+        ("StatefulSet", {}, 3, False),
+    ],
+)
+def test_a_rollout_creates_first_where_no_pod_may_be_unavailable(
+    kind: str,
+    strategy: dict[str, Any],
+    pods: int,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    key = "strategy" if kind == "Deployment" else "updateStrategy"
+    assert needs_room_first({"kind": kind, "spec": {key: strategy}}, pods) is expected

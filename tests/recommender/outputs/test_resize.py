@@ -201,7 +201,7 @@ def test_pods_whose_class_of_service_would_change_get_their_requests_by_the_temp
     at = server("StatefulSet", *(pod(name, **changes) for name, changes in pods.items()))
     at.objects[f"{APPS}/statefulsets/web"]["spec"]["template"]["spec"] = pod("t", **template)["spec"]
     outcome = resize(at)
-    assert (outcome.result, at.written.keys()) == (ScaleResult.OK, written), outcome.message
+    assert (outcome.result, set(at.written)) == (ScaleResult.OK, written), outcome.message
 
 
 LIMITED = {"metadata": {"name": "most"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "400m"}}]}}
