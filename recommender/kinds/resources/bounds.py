@@ -76,8 +76,8 @@ def bounds_of(
 ) -> RequestBounds:
     """Return the bounds of each row; `minimum` is the least of all three, by row.
 
-    `swings` are for memory: how much a row's peaks differ from day to day, as a ratio. Without a percentile, the target
-    of memory is the largest peak, or the usual peak and more room the more peaks swing, as a container that exceeds its
+    `swings` are for memory without a percentile: how much a row's peaks differ from day to day, as a ratio. The target
+    is then the largest peak, or the usual peak and more room the more peaks swing, as a container that exceeds its
     memory may be killed.
     """
     scale, margin = histograms.scale, 1.0 + settings.margin_ratio

@@ -92,7 +92,11 @@ def size_records(
     bounds = {
         CPU: bounds_of(cpu.histograms, confidence, settings, minimum_of(POD_MINIMUM_CORES, counts)),
         MEMORY: bounds_of(
-            memory.histograms(rows), confidence, settings, minimum_of(POD_MINIMUM_BYTES, counts), memory.swings(rows)
+            memory.histograms(rows),
+            confidence,
+            settings,
+            minimum_of(POD_MINIMUM_BYTES, counts),
+            memory.swings(rows) if settings.percentile is None else None,
         ),
     }
     return [
