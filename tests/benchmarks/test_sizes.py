@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import math
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from benchmarks.peer_sizes import vpa_bytes, vpa_cores
+from benchmarks.recorded_traces import RECORDINGS
+from benchmarks.recorded_usage import GPU_PODS, recorded_usage
 from benchmarks.sized_workloads import STEPS_PER_DAY
 from benchmarks.sizes import measured
 from benchmarks.sizes_backtest import main
@@ -37,6 +41,23 @@ def test_missing_traces_are_named_and_nothing_is_judged(tmp_path: Path, capsys: 
     found = capsys.readouterr()
     assert "openb_pod_list_default.csv cannot be read" in found.err
     assert not found.out
+
+
+def test_recorded_load_becomes_usage_of_containers_as_large_as_recorded_pods(tmp_path: Path) -> None:
+    (tmp_path / "gpu").mkdir()
+    (tmp_path / GPU_PODS).write_text("name,cpu_milli,memory_mib\na,4000,1024\nb,4000,1024\n")
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    for each in RECORDINGS:
+        values = [100 + 50 * math.sin(2 * math.pi * half_hour / 48) for half_hour in range(48 * 16)]
+        rows = [f"{begin + timedelta(minutes=30 * number):%Y-%m-%dT%H:%M:%SZ},{v}" for number, v in enumerate(values)]
+        (tmp_path / each.file).write_text("\n".join(["timestamp,value", *rows]))
+    found = recorded_usage(tmp_path, 4, 15, 1)
+    assert found.cores.shape == found.memory.shape == (4, 15 * STEPS_PER_DAY)
+    # 0.3 of the request, as the mean, and twice as much at the height of a day as in its depth.
+    assert found.cores.mean(axis=1) == pytest.approx([1.2] * 4, rel=0.05)
+    days = found.cores.reshape(4, 15, STEPS_PER_DAY).mean(axis=1)
+    assert (days.max(axis=1) > 2 * days.min(axis=1)).all()
+    assert found.memory.mean(axis=1) == pytest.approx([512 * 2**20] * 4, rel=0.05)
 
 
 def test_the_vertical_pod_autoscaler_of_the_benchmark_is_that_of_the_reference() -> None:
