@@ -18,14 +18,14 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.foundation.time.rate_limit import RateLimit
-from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, VERSION
-from adapter.metrics.rulebook.objects.status import apply_document, seconds_until_due, status_of
-from adapter.metrics.rulebook.objects.verdict import verdict_of
+from adapter.metrics.rulebook.objects.status import apply_document, collection_path, seconds_until_due, status_of
+from adapter.metrics.rulebook.objects.verdict import verdict_of, verdict_on_too_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.commands.serve.rule_object_store import RuleObjectStore
+    from adapter.foundation.cluster.stores.oldest import Identity
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from adapter.foundation.time.pace import Pace
@@ -73,6 +73,7 @@ class RuleObjectStatuses:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
+        self._too_many = verdict_on_too_many(store.most)
         self._client = client
         self._store = store
         self._readings = readings
@@ -103,6 +104,9 @@ class RuleObjectStatuses:
             if files is not self._files or self._seen.get(namespace) is not found or namespace in changed:
                 self._due.set(namespace, now)
         self._files, self._seen = files, dict(objects)
+        untold = self._store.untold()
+        for namespace in untold & objects.keys():
+            self._due.set(namespace, now)
         if now < self._resumes_at:
             return
         self._written_at = {name: at for name, at in self._written_at.items() if name in objects}
@@ -122,6 +126,8 @@ class RuleObjectStatuses:
             if wait == _RETRY_SECONDS:
                 written += 1
             again = min(again, wait)
+        while written < most and self._tell_one(namespace):
+            written += 1
         now = self._clock()
         if written:
             self._written_at[namespace] = now
@@ -148,20 +154,34 @@ class RuleObjectStatuses:
         # The watch brings the new status. Until then, or if it was not written, it must not be forgotten.
         return _RETRY_SECONDS
 
-    def _write(self, content: ObjectContent, status: Mapping[str, Any]) -> None:
-        path = f"/apis/{GROUP}/{VERSION}/namespaces/{content.namespace}/{PLURAL}/{content.name}/status"
+    def _tell_one(self, namespace: str) -> bool:
+        """Write the status of an object beyond the quota of its namespace, once; return whether there was one."""
+        if self._clock() < self._resumes_at or not self._limit.take(0.0):
+            return False
+        identity = self._store.take_untold(namespace)
+        if identity is None:
+            return False
+        status = status_of(self._too_many, (), identity.generation, {}, _rfc3339(self._wall()))
+        if not self._write(identity, status):
+            self._store.tell_again(identity.key)
+        return True
+
+    def _write(self, content: ObjectContent | Identity, status: Mapping[str, Any]) -> bool:
+        """Write a status; return whether that need not be tried again."""
+        path = f"{collection_path(content.namespace)}/{content.name}/status"
         try:
             self._client.apply(path, apply_document(content, status), FIELD_MANAGER)
         except (NotFoundError, ConflictError):
             # It is gone, or another object has its name now: the watch brings that.
-            return
+            return True
         except KubernetesError as error:
             if is_of_the_server(error) or isinstance(error, ForbiddenError):
                 # What is wrong with one object keeps no other from its status.
                 self._resumes_at = self._clock() + _RETRY_SECONDS
             self._log.failed("write", f"statuses of MetricRules cannot be written, and are tried again: {error}")
-        else:
-            self._log.recovered("write", "statuses of MetricRules are written again")
+            return False
+        self._log.recovered("write", "statuses of MetricRules are written again")
+        return True
 
 
 def _rfc3339(wall: float) -> str:

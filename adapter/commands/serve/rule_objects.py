@@ -15,6 +15,7 @@ from adapter.commands.serve.rule_object_statuses import RuleObjectStatuses
 from adapter.commands.serve.rule_object_store import RuleObjectForm, RuleObjectStore
 from adapter.foundation.cluster.values.state import ObjectKind
 from adapter.foundation.cluster.watch.doubts import when_empty
+from adapter.foundation.cluster.watch.whole_objects.absent import fetch_absent, list_one
 from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds, ServedReflector
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.promql.quoting import is_label_name
@@ -29,6 +30,7 @@ from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL
 from adapter.metrics.rulebook.objects.rule_object import read_rule_object
+from adapter.metrics.rulebook.objects.status import collection_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +98,8 @@ class RuleObjectSettings:
     """How MetricRule objects are served."""
 
     namespace_label: str
+    max_per_namespace: int
+    """Objects of a namespace that are read; of the others, their identity alone is kept."""
     objects: ObjectSettings
     """Where the cluster is."""
 
@@ -109,7 +113,8 @@ def rule_object_settings(values: FlagValues, objects: ObjectSettings) -> RuleObj
         return None
     if objects.files is not None:
         raise UsageError("--metric-rules needs a cluster: leave out --objects, or --metric-rules")
-    return RuleObjectSettings(namespace_label=label, objects=objects)
+    most = values.integer("max-metric-rules-per-namespace")
+    return RuleObjectSettings(namespace_label=label, max_per_namespace=most, objects=objects)
 
 
 class RuleObjectLoader:
@@ -147,7 +152,7 @@ class RuleObjectLoader:
         while not stop.requested:
             if is_removed() and len(self._store):
                 # The definition went with its objects while no watch stood.
-                self._store.replace_all({})
+                self._store.replacement().commit()
             if has_more or self._store.changed.wait(_LOOK_SECONDS) or self._may_resolve():
                 has_more = self.load()
 
@@ -202,7 +207,7 @@ def serve_rule_objects(
     except KubernetesError as error:
         raise StartError(f"{error}; or leave out --metric-rules") from error
     watches = WatchSettings(pace=pace, telemetry=telemetry)
-    store = RuleObjectStore()
+    store = RuleObjectStore(most=settings.max_per_namespace)
 
     def reflector(resource: Resource, failed: Callable[[KubernetesError], None]) -> Reflector[RuleObjectForm]:
         which = ListWatch(resource, WHOLE_OBJECTS)
@@ -211,11 +216,13 @@ def serve_rule_objects(
     watch = ServedReflector(KIND, ServedKinds(client, pace), reflector, watches)
     loader = RuleObjectLoader(store, resolve, readings, settings.namespace_label, pace)
     statuses = RuleObjectStatuses(writing, store, readings, pace)
-    readings.expect_rule_objects()
+    readings.expect_rule_objects(lambda: store.number_beyond)
     run = context.tasks.running
     run("watch MetricRules", lambda stop: watch.run(stop.event), reads_only=True)
     is_removed = partial(_is_removed, watch)
     run("MetricRules", lambda stop: loader.run(stop, watch.tried.wait, is_removed), reads_only=True)
+    fetch = partial(fetch_absent, partial(list_one, client, collection_path), RuleObjectForm, store)
+    run("MetricRules within quotas", lambda stop: fetch(stop.event), reads_only=True)
     # A status that is not written at the end of a process is written by the next one.
     run("statuses of MetricRules", statuses.run, reads_only=True)
 

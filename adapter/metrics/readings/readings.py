@@ -105,6 +105,7 @@ class Readings:
         self._rule_objects = object_cataloguer(
             prometheus, self._objects.resource, self._settings, self._clock, self._pace
         )
+        self._number_of_unread_objects: Callable[[], int] = lambda: 0
         self._scheduler = self._new_scheduler(submit)
         self._current_readings = CurrentReadings(self._scheduler, self._settings, self._clock)
         self._answering = self._new_answering()
@@ -141,8 +142,12 @@ class Readings:
         """Return the MetricRule objects by namespace, each an immutable value."""
         return self._rule_objects.namespaces
 
-    def expect_rule_objects(self) -> None:
-        """Let requests wait for MetricRule objects until `replace_rule_objects` is called for the first time."""
+    def expect_rule_objects(self, number_unread: Callable[[], int] = lambda: 0) -> None:
+        """Let requests wait for MetricRule objects until `replace_rule_objects` is called for the first time.
+
+        `number_unread` returns how many objects are beyond the quota of their namespace, and are not passed in.
+        """
+        self._number_of_unread_objects = number_unread
         self._rule_objects.expect()
 
     def complete_catalogue(self, namespace: str | None) -> Catalogue:
@@ -344,7 +349,8 @@ class Readings:
         return reading, tuple(notices(metric.rule, retained, failure, self._current_readings.age(reading)))
 
     def _overview(self) -> Overview:
-        states = states_of_objects(self._rule_objects.namespaces, self.catalogue, self._pace)
+        unread = self._number_of_unread_objects()
+        states = states_of_objects(self._rule_objects.namespaces, unread, self.catalogue, self._pace)
         of_files = overview(
             self._cataloguer.rulebook,
             self._cataloguer.states(),

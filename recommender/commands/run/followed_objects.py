@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from adapter.foundation.cluster.watch.whole_objects.absent import fetch_absent, list_one
+from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectForm
+from recommender.configuration.objects.admission import most_read
+from recommender.configuration.objects.object_settings import collection_path
 from recommender.running.objects.object_watch import object_watch
 from recommender.running.objects.status_writer import StatusWriter
 
@@ -50,15 +55,17 @@ def follow_objects(
     source: ObjectConfigurations,
 ) -> FollowedObjects:
     """Return what follows objects and writes their statuses; without `status` none is written."""
-    watch = object_watch(client, watches, source.changed)
-    source.connect(watch.known)
+    watch, store = object_watch(client, watches, most_read(source.current.objects), source.changed)
+    source.connect(watch.known, store.limit)
+    fetch = partial(fetch_absent, partial(list_one, client, collection_path), AnyObjectForm, store)
     writer = None
     if status is not None:
-        writer = StatusWriter(status.objects, status.fence, lambda: source.admission, watch.known)
+        writer = StatusWriter(status.objects, status.fence, lambda: source.admission, watch.known, store)
         source.on_admission(writer.reconfigured)
 
     def start() -> None:
         tasks.running("watch recommendations", lambda stop: watch.run(stop.event), reads_only=True)
+        tasks.running("recommendations within quotas", lambda stop: fetch(stop.event), reads_only=True)
         tasks.running("recommendation objects", lambda stop: source.run(stop.event))
         if writer is not None:
             tasks.running("statuses of objects", lambda stop: writer.run(stop.event))

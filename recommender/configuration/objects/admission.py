@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from recommender.configuration.configured_targets import identity_of
 from recommender.configuration.needs import needs_of_one
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from recommender.configuration.objects.object_reading import RecommendationObject
     from recommender.configuration.objects.object_settings import RecommendationObjectSettings
     from recommender.configuration.recommender_configuration import Configuration
+
+QUOTA_EXCEEDED: Final = "QuotaExceeded"
+_READ_RATIO: Final = 2
+_MAX_OBJECTS: Final = "recommendationObjects.maxPerNamespace"
+_MAX_TARGETS: Final = "recommendationObjects.maxTargetsPerNamespace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +106,27 @@ def _taken_target(read: Recommendation, owners: Mapping[TargetIdentity, ObjectRe
 def _over_quota(read: Recommendation, used: _Quota, settings: RecommendationObjectSettings) -> ObjectRefusal | None:
     namespace = read.policy.namespace
     if used.objects >= settings.max_per_namespace:
-        message = f"namespace {namespace} has {used.objects} older objects, and no more are allowed"
-        return ObjectRefusal("QuotaExceeded", f"{message}: delete one, or ask the administrator for more")
+        message = f"namespace {namespace} has {used.objects} older objects, as many as {_MAX_OBJECTS} allows"
+        return ObjectRefusal(QUOTA_EXCEEDED, f"{message}: delete one, or ask the administrator for more")
     most, wanted = settings.max_targets_per_namespace, _targets(read)
     if used.targets + wanted > most:
-        message = f"with its {wanted} targets, namespace {namespace} has more than {most}"
-        return ObjectRefusal("QuotaExceeded", f"{message}: lower forEach.max, or list fewer targets")
+        message = f"with its {wanted} targets, namespace {namespace} has more than the {most} of {_MAX_TARGETS}"
+        return ObjectRefusal(QUOTA_EXCEEDED, f"{message}: lower forEach.max, or list fewer targets")
     return None
+
+
+def most_read(settings: RecommendationObjectSettings) -> int:
+    """Return how many objects of a namespace are read: refused ones take no quota, but each costs work."""
+    return _READ_RATIO * settings.max_per_namespace
+
+
+def unread(namespace: str, settings: RecommendationObjectSettings) -> ObjectRefusal:
+    """Return why an object does not count that has as many older ones as are read."""
+    message = (
+        f"namespace {namespace} has at least {most_read(settings)} older objects, and {_MAX_OBJECTS} lets "
+        f"{settings.max_per_namespace} count, so this one is not read"
+    )
+    return ObjectRefusal(QUOTA_EXCEEDED, f"{message}: delete some, or ask the administrator for more")
 
 
 def _targets(read: Recommendation) -> int:

@@ -56,6 +56,11 @@ class RecommendationObjectSettings:
     """Targets that the objects of a namespace may size: those that they list, and `forEach.max` of each `forEach`."""
 
 
+def collection_path(namespace: str) -> str:
+    """Return the path of the objects of a namespace at the API server."""
+    return f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{PLURAL}"
+
+
 def _target_kind(*, api_version: str, kind: str) -> TargetKind:
     return TargetKind(api_version, manifest_kind(api_version.rpartition("/")[0], kind))
 

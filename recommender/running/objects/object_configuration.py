@@ -19,7 +19,7 @@ from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.configuration.entry import Shared
-from recommender.configuration.objects.admission import Admission, ReadObject, admitted
+from recommender.configuration.objects.admission import Admission, ReadObject, admitted, most_read
 from recommender.configuration.objects.object_reading import read_object
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class ObjectConfigurations:
         self._file = file
         self._clock = clock
         self._known: Callable[[], Mapping[str, RecommendationObject] | None] = lambda: None
+        self._limit: Callable[[int], None] = lambda _: None
         self._on_change: Callable[[Configuration], None] = lambda _: None
         self._on_admission: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
@@ -87,9 +88,17 @@ class ObjectConfigurations:
         """Look whether the file has changed; the body of a periodic task."""
         self._file.check()
 
-    def connect(self, known: Callable[[], Mapping[str, RecommendationObject] | None]) -> None:
-        """Take objects from this function: all that exist, by `NAMESPACE/NAME`; None while they are not known."""
+    def connect(
+        self,
+        known: Callable[[], Mapping[str, RecommendationObject] | None],
+        limit: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Take objects from `known`: those to be read, by `NAMESPACE/NAME`; None while they are not known.
+
+        `limit` is told how many objects of each namespace are to be read.
+        """
         self._known = known
+        self._limit = limit
 
     def changed(self) -> None:
         """Note that objects have changed; `run` looks at once. For any thread."""
@@ -105,6 +114,7 @@ class ObjectConfigurations:
 
     def follow(self) -> None:
         """Take in the objects that have changed."""
+        self._limit(most_read(self._file.current.objects))
         known = self._known()
         if known is None or not self._file.current.objects.enabled:
             return

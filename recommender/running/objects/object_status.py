@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from recommender.configuration.objects.admission import QUOTA_EXCEEDED
 from recommender.configuration.objects.definition import REFUSED
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Status, TargetAction
@@ -74,6 +75,13 @@ def refused_status(about: RecommendationObject, refusal: ObjectRefusal, now: flo
         ("Refused", True, refusal.reason, refusal.message),
     )
     return _whole(about, content, conditions, now)
+
+
+def says_over_quota(status: Mapping[str, Any], generation: int) -> bool:
+    """Return whether a status says of this generation of an object that a quota refuses it."""
+    refused = next((each for each in _conditions(status) if each.get("type") == "Refused"), {})
+    is_current = status.get("observedGeneration") == generation
+    return is_current and (refused.get("status"), refused.get("reason")) == ("True", QUOTA_EXCEEDED)
 
 
 def is_urgent(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

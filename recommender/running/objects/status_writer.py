@@ -12,9 +12,11 @@ program's own view changes, so there is no fight.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections import Counter
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -28,7 +30,9 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
-from recommender.configuration.objects.object_settings import GROUP, KIND, PLURAL, VERSION
+from recommender.configuration.objects.admission import unread
+from recommender.configuration.objects.object_reading import RecommendationObject
+from recommender.configuration.objects.object_settings import GROUP, KIND, VERSION, collection_path
 from recommender.decisions.publication import Publication
 from recommender.decisions.summary import grouped
 from recommender.running.objects.object_status import decided_status, is_urgent, refused_status
@@ -36,9 +40,10 @@ from recommender.running.objects.object_status import decided_status, is_urgent,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from adapter.foundation.cluster.stores.oldest import Identity
     from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.configuration.objects.admission import Admission
-    from recommender.configuration.objects.object_reading import RecommendationObject
+    from recommender.configuration.objects.object_reading import ObjectRefusal
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +59,15 @@ _LOOP_SECONDS: Final = 1.0
 
 _Due: TypeAlias = "tuple[bool, float, str, RecommendationObject, dict[str, Any]]"
 """Whether it can wait, less the seconds since the last write, the key, the object and its status."""
+
+
+class _Outcome(Enum):
+    """What became of a write."""
+
+    WRITTEN = auto()
+    LOST = auto()
+    """There is no such object any more, or another leader."""
+    FAILED = auto()
 
 
 class StatusClient(Protocol):
@@ -75,6 +89,22 @@ class _Written:
     failed: bool = False
 
 
+class UnreadObjects(Protocol):
+    """The objects beyond what is read of their namespace (`RecommendationStore`)."""
+
+    def untold(self) -> frozenset[str]:
+        """Return the namespaces with objects whose statuses do not say so yet."""
+        ...
+
+    def take_untold(self, namespace: str) -> Identity | None:
+        """Return one of these objects, whose status is written now; None if there is none."""
+        ...
+
+    def tell_again(self, key: tuple[str, str]) -> None:
+        """Note that the status of such an object could not be written."""
+        ...
+
+
 class StatusWriter:
     """Writes statuses. `publish` is for one thread, `run` for another."""
 
@@ -84,14 +114,18 @@ class StatusWriter:
         fence: Fence,
         admission: Callable[[], Admission],
         known: Callable[[], Mapping[str, RecommendationObject] | None],
+        unread: UnreadObjects,
         *,
         clock: Clock = Clock(),  # noqa: B008 - immutable
     ) -> None:
-        """`known` returns the objects with the statuses that they have now."""
+        """`known` returns the objects that are read, with the statuses that they have now."""
         self._client = client
         self._fence = fence
         self._admission = admission
         self._known = known
+        self._unread = unread
+        self._resumes_at = -math.inf
+        """When objects that are not read are told so again, after a write of one has failed."""
         self._clock = clock
         self._publication = Publication()
         self._wake = threading.Event()
@@ -149,6 +183,27 @@ class StatusWriter:
             self._write(about, status)
             if not self._written[key].failed:
                 del self._waiting[key]
+        self._tell_unread()
+
+    def _tell_unread(self) -> None:
+        """Write once to objects that are not read that a quota refuses them, of each namespace in turn."""
+        settings = self._admission().configuration.objects
+        while self._clock.monotonic() >= self._resumes_at and (namespaces := self._unread.untold()):
+            for namespace in sorted(namespaces):
+                if not self._rate.take(0.0):
+                    return
+                identity = self._unread.take_untold(namespace)
+                if identity is not None and not self._tell(identity, unread(namespace, settings)):
+                    self._unread.tell_again(identity.key)
+                    self._resumes_at = self._clock.monotonic() + _RETRY_SECONDS
+                    return
+
+    def _tell(self, identity: Identity, refusal: ObjectRefusal) -> bool:
+        """Write the status of an object that is not read; return whether that need not be tried again."""
+        about = RecommendationObject(
+            identity.namespace, identity.name, identity.uid, identity.generation, identity.created, None, {}
+        )
+        return self._apply(about, refused_status(about, refusal, self._clock.wall())) is not _Outcome.FAILED
 
     def _wanted(
         self, publication: Publication, known: Mapping[str, RecommendationObject]
@@ -177,15 +232,19 @@ class StatusWriter:
         return found
 
     def _write(self, about: RecommendationObject, status: dict[str, Any]) -> None:
-        collection = f"/apis/{GROUP}/{VERSION}/namespaces/{about.namespace}/{PLURAL}"
+        failed = self._apply(about, status) is not _Outcome.WRITTEN
+        self._written[about.key] = _Written(about.uid, status, self._clock.monotonic(), failed)
+
+    def _apply(self, about: RecommendationObject, status: dict[str, Any]) -> _Outcome:
         metadata = {"name": about.name, "namespace": about.namespace, "uid": about.uid}
         document = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": metadata, "status": status}
-        failed = True
         try:
-            self._client.apply(f"{collection}/{about.name}/status", document, MANAGER, self._fence)
+            self._client.apply(
+                f"{collection_path(about.namespace)}/{about.name}/status", document, MANAGER, self._fence
+            )
         except (NotFoundError, ConflictError, FencedError):
             # It is gone, or another object of the same name; or this process no longer leads.
-            pass
+            return _Outcome.LOST
         except ForbiddenError as error:
             message = "statuses of objects cannot be written: allow patch of recommendations/status"
             self._states.failed("forbidden", message, level=logging.WARNING, error=str(error))
@@ -193,10 +252,10 @@ class StatusWriter:
             message = f"the status of {KIND} {about.key} cannot be written, will retry"
             self._states.failed(about.key, message, level=logging.WARNING, error=str(error))
         else:
-            failed = False
             self._states.recovered("forbidden", "statuses of objects can be written now")
             self._states.recovered(about.key, f"the status of {KIND} {about.key} is written again")
-        self._written[about.key] = _Written(about.uid, status, self._clock.monotonic(), failed)
+            return _Outcome.WRITTEN
+        return _Outcome.FAILED
 
 
 def _in_turns(due: Iterable[_Due]) -> list[_Due]:

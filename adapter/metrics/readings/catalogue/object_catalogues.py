@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 
 from adapter.metrics.readings.catalogue.catalogue import Catalogue, narrowed
 from adapter.metrics.readings.catalogue.look_ups import LookUp
-from adapter.metrics.rulebook.objects.verdict import STATES, KnownObject, Reason, RuleRefusal, TakenName, verdict_of
+from adapter.metrics.rulebook.objects.verdict import (
+    STATES,
+    KnownObject,
+    Reason,
+    RuleRefusal,
+    TakenName,
+    too_many_rules,
+    verdict_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -85,9 +93,11 @@ def namespace_objects(states: Sequence[ObjectState], settings: ReadingSettings, 
     return NamespaceObjects(tuple(known), catalogue, look_ups)
 
 
-def states_of_objects(namespaces: Mapping[str, NamespaceObjects], files: Catalogue, pace: Pace) -> dict[str, int]:
-    """Return how many objects of all namespaces are in each state."""
-    states: Counter[str] = Counter()
+def states_of_objects(
+    namespaces: Mapping[str, NamespaceObjects], unread: int, files: Catalogue, pace: Pace
+) -> dict[str, int]:
+    """Return how many objects of all namespaces are in each state; those that a quota leaves unread are refused."""
+    states: Counter[str] = Counter({"refused": unread})
     for part in pace.slices(namespaces.values(), _NAMESPACES_A_SLICE):
         states.update(verdict_of(known).state for objects in part for known in objects.judged(files))
     return {state: states[state] for state in STATES}
@@ -119,8 +129,7 @@ def _over_quota(
     """Return why a quota of the namespace refuses the object; `number` and `series` are those of the older ones."""
     most = settings.max_rule_objects_per_namespace
     if number >= most:
-        message = f"at most {most} MetricRules of a namespace are served, and so many are older: delete some of them"
-        return RuleRefusal(Reason.TOO_MANY_RULES, message)
+        return too_many_rules(most)
     names = len({metric.name for metric in metrics})
     if names > MOST_METRICS:
         message = f"it would serve {names} metrics, but at most {MOST_METRICS} are allowed: narrow `seriesQuery`"

@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.metrics.rulebook.model import METRIC_RULE, Severity
-from adapter.metrics.rulebook.objects.metric_rule import GROUP, VERSION
+from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, VERSION
 from adapter.metrics.rulebook.objects.verdict import Ready, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from adapter.foundation.cluster.stores.oldest import Identity
     from adapter.metrics.rulebook.model import Finding
     from adapter.metrics.rulebook.objects.rule_object import ObjectContent
     from adapter.metrics.rulebook.objects.verdict import Verdict
@@ -70,7 +71,19 @@ def seconds_until_due(wanted: Mapping[str, Any], former: Mapping[str, Any], unch
     return max(0.0, (SERIES_SECONDS if is_rare else LEAST_SECONDS) - unchanged_seconds)
 
 
-def apply_document(content: ObjectContent, status: Mapping[str, Any]) -> dict[str, Any]:
+def collection_path(namespace: str) -> str:
+    """Return the path of the objects of a namespace at the API server."""
+    return f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{PLURAL}"
+
+
+def says_too_many(status: Mapping[str, Any], generation: int) -> bool:
+    """Return whether a status says of this generation of an object that its namespace has too many."""
+    refused = _conditions(status).get(REFUSED, {})
+    is_current = status.get("observedGeneration") == generation
+    return is_current and (refused.get("status"), refused.get("reason")) == ("True", Reason.TOO_MANY_RULES)
+
+
+def apply_document(content: ObjectContent | Identity, status: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document of a server-side apply of a status, to this very object and no other of its name."""
     return {
         "apiVersion": f"{GROUP}/{VERSION}",

@@ -95,6 +95,18 @@ class Verdict:
         return "waiting" if self.refusal is None else "refused"
 
 
+def too_many_rules(most: int) -> RuleRefusal:
+    """Return why an object is not served that has as many older ones as its namespace may have."""
+    message = f"at most {most} MetricRules of a namespace are served, and so many are older: delete some of them"
+    return RuleRefusal(Reason.TOO_MANY_RULES, message)
+
+
+def verdict_on_too_many(most: int) -> Verdict:
+    """Return what to tell the owner of such an object, which is not read."""
+    refusal = too_many_rules(most)
+    return Verdict(Ready.NO, refusal.reason, refusal.message, refusal, (), None)
+
+
 def verdict_of(known: KnownObject) -> Verdict:
     """Return what to tell the owner of an object."""
     refusal = _invalid(known.found) or known.refusal or _taken(known.taken, served=bool(known.metrics))

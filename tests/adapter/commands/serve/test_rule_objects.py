@@ -19,7 +19,7 @@ from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.runtime.tasks import Stop
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 from adapter.foundation.time.pace import UNPACED
-from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject
+from adapter.metrics.rulebook.objects.rule_object import ObjectContent, RuleObject, read_rule_object
 from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
 from tests.support.rule_objects import QUEUE, spec_with
 
@@ -73,14 +73,14 @@ class Server:
 class Replica:
     """One process, on stand-ins."""
 
-    def __init__(self, server: Server, series: int = 1) -> None:
+    def __init__(self, server: Server, series: int = 1, most: int = 50) -> None:
         self.clock = FakeClock()
         self.series = series
         self.prometheus = ScriptedPrometheus(
             series_answer=lambda _: [self._one(number) for number in range(self.series)]
         )
         self.house = make_house(self.prometheus, rules="rules: []", clock=self.clock)
-        self.store = RuleObjectStore(lambda: self.clock.now)
+        self.store = RuleObjectStore(lambda: self.clock.now, most)
         server.stores.append(self.store)
         resolve = partial(find_resource, BUILT_IN)
         readings = self.house.readings
@@ -298,3 +298,66 @@ def test_objects_need_a_cluster(tmp_path: Path) -> None:
 def test_the_label_of_the_namespace_must_be_a_label() -> None:
     with pytest.raises(UsageError, match="cannot be a label"):
         settings_of("--metric-rules", '--metric-rules-namespace-label=a"b')
+
+
+def test_objects_beyond_the_quota_of_their_namespace_are_told_so_and_never_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+
+    def noted(content: ObjectContent, *others: Any) -> RuleObject:  # noqa: ANN401 - passed on
+        read.append(content.name)
+        return read_rule_object(content, *others)
+
+    monkeypatch.setattr("adapter.commands.serve.rule_objects.read_rule_object", noted)
+    server = Server()
+    replica = Replica(server, most=2)
+    for name in "abcdefgh":
+        server.put(form(f"shop/{name}", spec_with(QUEUE, name={"as": name})))
+    replica.pass_time(10)
+    assert read == ["a", "b"]
+    told = {name: ready(server.statuses[f"shop/{name}"])[1] for name in "abch"}
+    assert told == {"a": "Served", "b": "Served", "c": "TooManyRules", "h": "TooManyRules"}
+    assert replica.house.readings.catalogue_of("shop").find_external("c") is None
+    written = len(server.written)
+    replica.pass_time(30)
+    assert len(server.written) == written
+
+
+def test_an_object_that_comes_within_the_quota_is_served() -> None:
+    server = Server()
+    replica = Replica(server, most=1)
+    for name in "abc":
+        server.put(form(f"shop/{name}", spec_with(QUEUE, name={"as": name})))
+    replica.pass_time(10)
+    replica.store.remove("shop", "a")
+    assert replica.store.absent() == {("shop", "b")}
+    replica.store.restore(server.forms["shop/b"])
+    replica.pass_time(20)
+    assert ready(server.statuses["shop/b"]) == ("True", "Served")
+    assert ready(server.statuses["shop/c"]) == ("False", "TooManyRules")
+
+
+def test_many_objects_beyond_a_quota_keep_nobody_from_his_status() -> None:
+    server = Server()
+    replica = Replica(server, most=1)
+    for number in range(2000):
+        server.put(form(f"flood/{number:04}", spec_with(QUEUE, name={"as": f"f{number}"})))
+    server.put(form("shop/queue"))
+    replica.pass_time(5)
+    assert ready(server.statuses["shop/queue"]) == ("True", "Served")
+    assert len(server.written) < 2000
+
+
+def test_an_object_beyond_the_quota_whose_status_was_refused_is_told_later() -> None:
+    server = Server()
+    replica = Replica(server, most=1)
+    server.put(form("shop/a"))
+    replica.pass_time(5)
+    server.failure = StatusError("the server is down", 500)
+    server.put(form("shop/b"))
+    replica.pass_time(5)
+    assert "shop/b" not in server.statuses
+    server.failure = None
+    replica.pass_time(30)
+    assert ready(server.statuses["shop/b"]) == ("False", "TooManyRules")

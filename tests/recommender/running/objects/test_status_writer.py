@@ -14,9 +14,11 @@ from recommender.configuration.objects.admission import Admission
 from recommender.configuration.objects.object_reading import ObjectRefusal, RecommendationObject
 from recommender.configuration.recommender_configuration import Configuration
 from recommender.decisions.publication import Publication
+from recommender.running.objects.object_store import RecommendationStore
 from recommender.running.objects.status_writer import CALM_SECONDS, MANAGER, StatusWriter
 from tests.recommender.configuration.objects.objects import accepted, linear, made
 from tests.recommender.running.objects.test_object_status import NOW, RECORD
+from tests.recommender.running.objects.test_object_store import RESOURCE, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +39,9 @@ class World:
     def __post_init__(self) -> None:
         self.known: dict[str, RecommendationObject] | None = dict(self.objects)
         clock = Clock(monotonic=lambda: self.seconds, wall=lambda: NOW + self.seconds - 1000.0)
-        self.writer = StatusWriter(self, Fence(1.0, lambda _: True), self._admission, lambda: self.known, clock=clock)
+        self.store = RecommendationStore(lambda: RESOURCE, 1, lambda: None)
+        fence = Fence(1.0, lambda _: True)
+        self.writer = StatusWriter(self, fence, self._admission, lambda: self.known, self.store, clock=clock)
 
     def apply(self, path: str, document: Mapping[str, Any], manager: str, fence: Fence) -> dict[str, Any]:
         assert manager == MANAGER
@@ -147,3 +151,41 @@ def test_after_a_change_the_records_of_before_say_nothing_but_refusals_do() -> N
     world.writer.reconfigured()
     world.writer.write_due()
     assert [document["metadata"]["name"] for _, document in world.calls] == ["a"]
+
+
+def test_objects_beyond_the_quota_are_told_so_once_after_all_others_and_in_turns() -> None:
+    world = World()
+    for place in range(50):
+        world.store.put(form(f"flood/{place:02}"))
+        world.store.put(form(f"team/{place:02}" if place < 2 else "team/00"))
+    world.poll(RECORD)
+    paths = [path.split("/namespaces/")[1] for path, _ in world.calls]
+    assert paths[:3] == [f"{each}/status" for each in _PATHS]
+    assert len(paths) == 40
+    for _ in range(5):
+        world.seconds += 1.0
+        world.writer.write_due()
+    told = {document["metadata"]["name"]: document["status"] for _, document in world.calls[3:]}
+    assert len(world.calls) == 1 + 49 + 1
+    refused = told["49"]["conditions"][-1]
+    assert (refused["type"], refused["status"], refused["reason"]) == ("Refused", "True", "QuotaExceeded")
+    assert "recommendationObjects.maxPerNamespace" in refused["message"]
+
+
+_PATHS = ("shop/recommendations/web", "flood/recommendations/01", "team/recommendations/01")
+
+
+def test_an_object_beyond_the_quota_whose_status_cannot_be_written_is_tried_again_later() -> None:
+    world = World(objects={}, fails=error(ServerError, 500))
+    world.store.put(form("flood/a"))
+    world.store.put(form("flood/b"))
+    assert [world.poll(), world.poll(after=1.0)] == [1, 0]
+    world.fails = None
+    assert [world.poll(after=30.0), world.poll(after=30.0)] == [1, 0]
+
+
+def test_who_does_not_lead_tells_nobody() -> None:
+    world = World(objects={})
+    world.store.put(form("flood/a"))
+    world.store.put(form("flood/b"))
+    assert world.poll(leads=False) == 0

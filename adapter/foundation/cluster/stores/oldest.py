@@ -1,0 +1,192 @@
+"""Values of the oldest objects of each namespace, and of the younger ones only what identifies them.
+
+A namespace may have far more objects than its quota lets count. Those beyond it take a few hundred bytes each, whatever
+they contain, and a change of one costs the same whether the namespace has ten objects or 20,000. Of each, it is known
+whether its status still has to say that it is beyond the quota.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+V = TypeVar("V")
+
+Key: TypeAlias = "tuple[str, str]"
+"""Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What identifies an object, one version of its spec, and its age."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    created: str
+    """RFC 3339 in UTC, which sorts as text."""
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+        return self.namespace, self.name
+
+    @property
+    def age(self) -> tuple[str, str]:
+        """A key that sorts the objects of a namespace, the oldest first."""
+        return self.created, self.name
+
+
+class OldestObjects(Generic[V]):
+    """The objects of all namespaces. Not for several threads at once."""
+
+    def __init__(self, most: int) -> None:
+        """Keep the values of so many objects of each namespace."""
+        self.most = most
+        self._identities: dict[Key, Identity] = {}
+        self._ages: dict[str, list[tuple[str, str]]] = {}
+        """The ages of all objects of a namespace, the oldest first."""
+        self._values: dict[Key, V] = {}
+        self._absent: set[Key] = set()
+        self._untold: dict[str, dict[str, None]] = {}
+        """Names, by namespace, in the order in which they came."""
+
+    def __len__(self) -> int:
+        """Return the number of all objects."""
+        return len(self._identities)
+
+    @property
+    def values(self) -> Mapping[Key, V]:
+        """The values of the objects within the limit, as far as they are known; not to be kept."""
+        return self._values
+
+    @property
+    def absent(self) -> frozenset[Key]:
+        """Objects that have come within the limit since they were seen: their values are to be fetched."""
+        return frozenset(self._absent)
+
+    @property
+    def number_beyond(self) -> int:
+        """The number of objects beyond the limit."""
+        return len(self._identities) - len(self._values) - len(self._absent)
+
+    @property
+    def untold(self) -> frozenset[str]:
+        """Namespaces with objects beyond the limit whose statuses do not say so yet."""
+        return frozenset(self._untold)
+
+    def put(self, identity: Identity, value: V, *, is_told: bool) -> None:
+        """Add an object, or update it. `is_told` says whether its status says that it is beyond the limit.
+
+        A status that somebody changes afterwards is left alone until the spec changes.
+        """
+        key, before = identity.key, self._identities.get(identity.key)
+        if before is not None and before.age != identity.age:
+            self.remove(key)
+            before = None
+        self._identities[key] = identity
+        if before is None:
+            self._enter(identity)
+        if self._is_within(identity):
+            self._absent.discard(key)
+            self._values[key] = value
+            return
+        if is_told:
+            self.told(key)
+        elif before is None or (before.uid, before.generation) != (identity.uid, identity.generation):
+            self._tell(key)
+
+    def restore(self, identity: Identity, value: V) -> None:
+        """Put the value of an object that was absent, unless it has gone or came meanwhile."""
+        known = self._identities.get(identity.key)
+        if identity.key in self._absent and known is not None and known.uid == identity.uid:
+            self.put(identity, value, is_told=False)
+
+    def remove(self, key: Key) -> bool:
+        """Forget an object; return whether it was known."""
+        identity = self._identities.pop(key, None)
+        if identity is None:
+            return False
+        ages = self._ages[identity.namespace]
+        place = bisect_left(ages, identity.age)
+        del ages[place]
+        if not ages:
+            del self._ages[identity.namespace]
+        self._values.pop(key, None)
+        self._absent.discard(key)
+        self.told(key)
+        if place < self.most <= len(ages):
+            self._come_within((identity.namespace, ages[self.most - 1][1]))
+        return True
+
+    def limit(self, most: int) -> None:
+        """Change the limit of each namespace."""
+        if most == self.most:
+            return
+        self.most = most
+        for namespace, ages in self._ages.items():
+            for place, (_, name) in enumerate(ages):
+                key = namespace, name
+                is_known = key in self._values or key in self._absent
+                if place < most and not is_known:
+                    self._come_within(key)
+                elif place >= most and is_known:
+                    self._fall_beyond(key)
+
+    def take_untold(self, namespace: str, most: int) -> list[Identity]:
+        """Return objects of a namespace beyond the limit that have not been told so, and count them as told."""
+        names = [*islice(self._untold.get(namespace, ()), most)]
+        for name in names:
+            self.told((namespace, name))
+        return [self._identities[namespace, name] for name in names]
+
+    def told(self, key: Key) -> None:
+        """Note that the status of an object need not be written."""
+        names = self._untold.get(key[0])
+        if names is not None:
+            names.pop(key[1], None)
+            if not names:
+                del self._untold[key[0]]
+
+    def tell_again(self, key: Key) -> None:
+        """Note that the status of an object could not be written."""
+        identity = self._identities.get(key)
+        if identity is not None and not self._is_within(identity):
+            self._tell(key)
+
+    def _is_within(self, identity: Identity) -> bool:
+        return bisect_left(self._ages[identity.namespace], identity.age) < self.most
+
+    def _enter(self, identity: Identity) -> None:
+        ages = self._ages.setdefault(identity.namespace, [])
+        insort(ages, identity.age)
+        if len(ages) > self.most and bisect_left(ages, identity.age) < self.most:
+            self._fall_beyond((identity.namespace, ages[self.most][1]))
+
+    def _come_within(self, key: Key) -> None:
+        self.told(key)
+        self._absent.add(key)
+
+    def _fall_beyond(self, key: Key) -> None:
+        self._absent.discard(key)
+        self._values.pop(key, None)
+        self._tell(key)
+
+    def _tell(self, key: Key) -> None:
+        self._untold.setdefault(key[0], {})[key[1]] = None
+
+
+def in_turns(keys: Iterable[Key]) -> list[Key]:
+    """Return keys so that each namespace has its first before any has its second."""
+    numbers: dict[str, int] = {}
+    turns = []
+    for key in sorted(keys):
+        numbers[key[0]] = number = numbers.get(key[0], -1) + 1
+        turns.append((number, key))
+    return [key for _, key in sorted(turns)]

@@ -1,0 +1,91 @@
+"""Fetches objects that have come within a quota after the watch told of them.
+
+tasks.running("objects within quotas", lambda stop: fetch_absent(client, resource, Form, store, stop.event))
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+import msgspec
+
+from adapter.foundation.cluster.stores.oldest import in_turns
+from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.time.rate_limit import RateLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from threading import Event
+
+    from adapter.foundation.cluster.stores.oldest import Key
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
+
+F_contra = TypeVar("F_contra", contravariant=True)
+F = TypeVar("F")
+
+_log = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 0.5
+_RETRY_RATIO: Final = 20.0
+_PER_SECOND: Final = 10.0
+_BURST: Final = 50
+"""A namespace that deletes 20,000 objects one after the other lets as many others come within its quota."""
+
+
+class _ShortList(msgspec.Struct):
+    """A list whose objects are decoded one by one."""
+
+    items: list[msgspec.Raw]
+
+
+class StoreWithQuota(Protocol[F_contra]):
+    """A store that keeps the oldest objects of each namespace whole (`OldestObjects`)."""
+
+    def absent(self) -> Collection[Key]:
+        """Return the objects within the limit whose content is not known."""
+        ...
+
+    def restore(self, item: F_contra) -> None:
+        """Add the content of such an object, unless it has gone or came meanwhile."""
+        ...
+
+
+def list_one(client: KubernetesClient, collection: Callable[[str], str], namespace: str, name: str) -> bytes:
+    """Return the list with the one object of this name. It needs the right to list, which whoever watches has.
+
+    Raises KubernetesError.
+    """
+    return client.get(collection(namespace), {"fieldSelector": f"metadata.name={name}"})
+
+
+def fetch_absent(
+    listing: Callable[[str, str], bytes],
+    form: type[F],
+    store: StoreWithQuota[F],
+    stop: Event,
+    limit: RateLimit | None = None,
+    wait_seconds: float = _LOOK_SECONDS,
+) -> None:
+    """Fetch them until the stop, of each namespace in turn.
+
+    `listing` returns a list with one object, or with none (`list_one`), and raises KubernetesError. After a failure,
+    the wait is twenty times as long.
+    """
+    lists, decoder = decoder_of(_ShortList), decoder_of(form)
+    limit = limit or RateLimit(_PER_SECOND, _BURST)
+    wait = wait_seconds
+    while not stop.wait(wait):
+        wait = wait_seconds
+        for key in in_turns(store.absent()):
+            if stop.is_set() or not limit.take(0.0):
+                break
+            try:
+                # Of one that has gone, the watch brings the deletion.
+                for item in lists.decode(listing(*key)).items[:1]:
+                    store.restore(decoder.decode(item))
+            except (KubernetesError, msgspec.DecodeError, RecursionError) as error:
+                _log.warning("%s/%s cannot be fetched, will retry: %s", *key, error)
+                wait = _RETRY_RATIO * wait_seconds
+                break

@@ -1,0 +1,129 @@
+"""The oldest objects of each namespace, whatever comes, changes and goes, and the fetching of what comes within."""
+
+from __future__ import annotations
+
+import threading
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.cluster.stores.oldest import Identity, OldestObjects, in_turns
+from adapter.foundation.cluster.watch.whole_objects.absent import fetch_absent
+from adapter.foundation.sources.kubernetes.errors import ServerError
+from adapter.foundation.time.rate_limit import RateLimit
+
+MOST = 3
+KEYS = st.tuples(st.sampled_from("ab"), st.sampled_from("stuvwxyz"))
+CHANGES = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), KEYS, st.integers(0, 3), st.integers(1, 2)),
+        st.tuples(st.just("remove"), KEYS, st.just(0), st.just(0)),
+        st.tuples(st.just("restore"), KEYS, st.integers(0, 3), st.just(1)),
+        st.tuples(st.just("limit"), KEYS, st.integers(1, 5), st.just(0)),
+    ),
+    max_size=60,
+)
+
+
+def identity(key: tuple[str, str], age: int = 0, generation: int = 1) -> Identity:
+    return Identity(*key, f"{key}{age}", generation, f"2026-01-0{age + 1}T00:00:00Z")
+
+
+@given(CHANGES)
+def test_exactly_the_oldest_are_kept_or_absent_and_only_others_are_untold(
+    changes: list[tuple[str, tuple[str, str], int, int]],
+) -> None:
+    objects: OldestObjects[str] = OldestObjects(MOST)
+    all_of_them: dict[tuple[str, str], Identity] = {}
+    for what, key, number, generation in changes:
+        found = identity(key, number, generation)
+        if what == "put":
+            objects.put(found, found.uid, is_told=False)
+            all_of_them[key] = found
+        elif what == "remove":
+            assert objects.remove(key) == (all_of_them.pop(key, None) is not None)
+        elif what == "restore":
+            known = all_of_them.get(key)
+            objects.restore(found if known is None else known, found.uid if known is None else known.uid)
+        else:
+            objects.limit(number)
+        within: set[tuple[str, str]] = set()
+        for namespace in "ab":
+            ages = sorted(each.age for each in all_of_them.values() if each.namespace == namespace)
+            within |= {(namespace, name) for _, name in ages[: objects.most]}
+        assert set(objects.values) | objects.absent == within
+        assert not set(objects.values) & objects.absent
+        assert all(value == all_of_them[place].uid for place, value in objects.values.items())
+        assert objects.number_beyond == len(all_of_them) - len(within)
+        beyond = all_of_them.keys() - within
+        assert objects.untold == {namespace for namespace, _ in beyond}
+
+
+def test_each_is_told_once_for_each_version_of_its_spec() -> None:
+    objects: OldestObjects[str] = OldestObjects(1)
+    for name in "stu":
+        objects.put(identity(("a", name)), "", is_told=False)
+    assert [each.name for each in objects.take_untold("a", 5)] == ["t", "u"]
+    objects.put(identity(("a", "t")), "", is_told=False)
+    assert objects.untold == frozenset()
+    objects.put(identity(("a", "t"), generation=2), "", is_told=False)
+    objects.tell_again(("a", "u"))
+    objects.tell_again(("a", "s"))
+    objects.tell_again(("a", "gone"))
+    assert [each.name for each in objects.take_untold("a", 5)] == ["t", "u"]
+
+
+def test_namespaces_take_turns() -> None:
+    assert in_turns([("a", "x"), ("a", "y"), ("b", "z")]) == [("a", "x"), ("b", "z"), ("a", "y")]
+
+
+class Named(msgspec.Struct):
+    """An object as it is fetched."""
+
+    name: str
+
+
+class Store:
+    """Lacks some objects, and ends the fetching when it was asked often enough."""
+
+    def __init__(self, *missing: str, looks: int) -> None:
+        self.missing = {("a", name) for name in missing}
+        self.looks = looks
+        self.stop = threading.Event()
+        self.fetched: list[str] = []
+
+    def absent(self) -> frozenset[tuple[str, str]]:
+        self.looks -= 1
+        if self.looks == 0:
+            self.stop.set()
+            return frozenset()
+        return frozenset(self.missing)
+
+    def restore(self, item: Named) -> None:
+        self.fetched.append(item.name)
+        self.missing.discard(("a", item.name))
+
+
+def test_what_is_absent_is_fetched_and_what_has_gone_is_left_to_the_watch() -> None:
+    store = Store("s", "gone", "t", looks=2)
+
+    def listing(_namespace: str, name: str) -> bytes:
+        return msgspec.json.encode({"items": [] if name == "gone" else [{"name": name}]})
+
+    fetch_absent(listing, Named, store, store.stop, wait_seconds=0.0)
+    assert store.fetched == ["s", "t"]
+
+
+def test_fetching_keeps_to_its_rate_and_goes_on_after_a_failure() -> None:
+    store = Store("s", "t", "u", looks=4)
+    failures = [ServerError("down", 500)]
+
+    def listing(_namespace: str, name: str) -> bytes:
+        if failures:
+            raise failures.pop()
+        return msgspec.json.encode({"items": [{"name": name}]})
+
+    limit = RateLimit(1e-9, 3)
+    fetch_absent(listing, Named, store, store.stop, limit, wait_seconds=0.0)
+    assert store.fetched == ["s", "t"]

@@ -1,0 +1,101 @@
+"""Objects beyond what is read of their namespace are known by name alone, and come back whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.cluster.watch.whole_objects.watching import AnyMeta, AnyObjectForm
+from adapter.foundation.objects.resources import Resource
+from recommender.configuration.objects.admission import unread
+from recommender.running.objects.object_status import refused_status
+from recommender.running.objects.object_store import RecommendationStore
+from tests.recommender.configuration.objects.objects import SETTINGS, linear, made
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RESOURCE: Final = Resource(
+    "tidewatch.io", "v1alpha1", "recommendations", "recommendation", "Recommendation", namespaced=True
+)
+
+
+C: Final = frozenset({("shop", "c")})
+
+
+def form(
+    key: str, *, created: str = "2026-01-01T00:00:00Z", generation: int = 1, status: Mapping[str, Any] | None = None
+) -> AnyObjectForm:
+    namespace, _, name = key.partition("/")
+    metadata = AnyMeta(name, namespace, uid=f"uid-{key}", generation=generation, created=created)
+    return AnyObjectForm(metadata, linear(), status)
+
+
+def stored(*keys: str, most: int = 2) -> tuple[RecommendationStore, list[int]]:
+    changes: list[int] = []
+    store = RecommendationStore(lambda: RESOURCE, most, lambda: changes.append(1))
+    for key in keys:
+        store.put(form(key))
+    return store, changes
+
+
+def names(store: RecommendationStore) -> list[str]:
+    return [f"{namespace}/{name}" for namespace, name in sorted(store.known)]
+
+
+def test_the_oldest_objects_of_each_namespace_are_kept() -> None:
+    store, changes = stored("shop/c", "shop/b", "shop/a", "team/z")
+    assert names(store) == ["shop/a", "shop/b", "team/z"]
+    assert (len(store), len(changes), store.untold()) == (4, 4, frozenset({"shop"}))
+
+
+def test_what_is_beyond_the_limit_changes_nothing() -> None:
+    store, changes = stored("shop/a", "shop/b")
+    before = len(changes)
+    for place in range(100):
+        store.put(form(f"shop/more-{place}"))
+        store.put(form(f"shop/more-{place}", generation=2))
+        store.remove("shop", f"more-{place}")
+    assert len(changes) == before
+
+
+def test_a_status_that_names_the_quota_is_not_written_again() -> None:
+    told = refused_status(made("shop/c"), unread("shop", SETTINGS), 0.0)
+    store, _ = stored("shop/a", "shop/b")
+    store.put(form("shop/c", status=told))
+    assert store.untold() == frozenset()
+    store.put(form("shop/c", status=told, generation=2))
+    assert store.untold() == {"shop"}
+
+
+def test_an_object_that_comes_within_the_limit_is_fetched_and_then_counts() -> None:
+    store, changes = stored("shop/a", "shop/b", "shop/c")
+    store.remove("shop", "a")
+    assert (names(store), store.absent(), store.untold()) == (["shop/b"], C, frozenset())
+    store.restore(form("shop/c", generation=7))
+    assert (names(store), store.absent()) == (["shop/b", "shop/c"], frozenset())
+    assert store.known["shop", "c"].generation == 7
+    before = len(changes)
+    store.remove("shop", "c")
+    store.restore(form("shop/c"))
+    assert (names(store), len(changes)) == (["shop/b"], before + 2)
+
+
+def test_another_limit_and_another_list_count_at_once() -> None:
+    store, _ = stored("shop/a", "shop/b", "shop/c")
+    store.limit(1)
+    assert (names(store), store.absent()) == (["shop/a"], frozenset())
+    store.limit(2)
+    assert store.absent() == {("shop", "b")}
+    fresh = store.replacement()
+    for key in ("shop/b", "shop/c", "shop/d"):
+        fresh.put(form(key))
+    fresh.commit()
+    assert (names(store), len(store), store.absent()) == (["shop/b", "shop/c"], 3, frozenset())
+
+
+def test_an_object_that_is_being_deleted_counts_as_gone() -> None:
+    store, _ = stored("shop/a", "shop/b", "shop/c")
+    leaving = form("shop/a")
+    leaving.metadata.deleted = "2026-01-02T00:00:00Z"
+    store.put(leaving)
+    assert (names(store), store.absent()) == (["shop/b"], C)
