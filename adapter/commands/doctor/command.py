@@ -26,16 +26,19 @@ from adapter.commands.doctor.removal import remove_if_left_behind
 from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, judge_resource_api
 from adapter.commands.doctor.rights import (
     HPA_CONTROLLER,
+    METRIC_RULES,
     look_at_front_proxy,
     look_at_right,
     needs_of_adapter,
     needs_of_hpa_controller,
+    needs_of_rule_objects,
 )
 from adapter.commands.doctor.tls import look_at_certificate
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import apiservice_name
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
+from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
 from adapter.foundation.options.version import program_version
@@ -62,6 +65,16 @@ EXPECTED = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io")
 """APIServices that are checked if no flag names any."""
 _REGISTERED_BY_THE_CHART = (*EXPECTED, "v1beta2.custom.metrics.k8s.io", RESOURCE_API)
 CALL_SECONDS = 6.0
+
+METRIC_RULES_FLAG = Flag(
+    name="metric-rules",
+    kind=BOOLEAN,
+    default=False,
+    help=(
+        "Also check what `serve --metric-rules` needs: the CustomResourceDefinition of MetricRules and the rights "
+        "on them."
+    ),
+)
 
 DOCTOR = CommandFlags(
     program=f"{PROGRAM} doctor",
@@ -106,6 +119,7 @@ DOCTOR = CommandFlags(
                 f"also serve {RESOURCE_API}."
             ),
         ),
+        METRIC_RULES_FLAG,
         Flag(
             name="serving-secret",
             kind=TEXT,
@@ -146,6 +160,8 @@ class DoctorSettings:
     """How to reach Prometheus; None if no flag says where it is."""
     nodes: PrometheusSettings | None = None
     """How to reach `tidewatch-adapter nodes`; None if it is not to be checked."""
+    serves_rule_objects: bool = False
+    """Whether MetricRule objects are to be served."""
     serves_resources: bool | None
     """Whether the rules hold `resourceRules`; None if no flag names rule files."""
 
@@ -178,6 +194,7 @@ def doctor_settings(values: FlagValues) -> DoctorSettings:
         endpoint=values.address("endpoint"),
         prometheus=prometheus_settings(values) if "prometheus-url" in values.given else None,
         nodes=nodes_server(values),
+        serves_rule_objects=values.boolean("metric-rules"),
         serves_resources=holds_resource_rules(values.paths("config")),
     )
 
@@ -260,6 +277,10 @@ def _checks(client: ObjectClient, settings: DoctorSettings, registered: _Registe
         yield Check("nodes", partial(look_at_nodes, client, settings.nodes))
     for need in needs_of_adapter(settings.serving_secret, list(dict.fromkeys((*settings.apiservices, *found)))):
         yield Check(need.name, partial(look_at_right, client, need, settings.subject))
+    if settings.serves_rule_objects:
+        yield Check(METRIC_RULES.line, partial(look_at_definition, client, METRIC_RULES))
+        for need in needs_of_rule_objects():
+            yield Check(need.name, partial(look_at_right, client, need, settings.subject))
     for need in needs_of_hpa_controller():
         yield Check(need.name, partial(look_at_right, client, need, Subject(HPA_CONTROLLER)))
     yield Check("hpas", partial(look_at_hpas, client))

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.objects.names import ObjectName
 from adapter.foundation.reports.cluster import unread, unreviewed
+from adapter.foundation.reports.definitions import DefinedKind
 from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
 from adapter.metrics.identity.authorities import parse_bundle
 from adapter.metrics.identity.callers import IdentitySettingsError
 from adapter.metrics.identity.config_map import CLIENT_CA, NAME, NAMESPACE, WHERE, front_proxy_of
+from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, RULE_OF_OBJECT, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +25,14 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
 
 
+METRIC_RULES = DefinedKind(
+    GROUP,
+    VERSION,
+    PLURAL,
+    frozenset({"spec.api", "spec.rule"} | {f"spec.rule.{key.key}" for key in RULE_OF_OBJECT.keys}),
+    lost="MetricRules: none of them is served",
+)
+"""What the installed definition of MetricRules must have."""
 HPA_CONTROLLER = ObjectName("kube-system", "horizontal-pod-autoscaler")
 
 
@@ -67,6 +77,16 @@ def needs_of_adapter(secret: ObjectName | None, apiservices: Sequence[str]) -> I
         yield _own(right, "authentication of kube-apiserver's front proxy: all its requests are refused", reader)
     if secret is not None:
         yield from _needs_of_certificate(secret, apiservices)
+
+
+def needs_of_rule_objects() -> Iterator[Need]:
+    """Yield the rights that `--metric-rules` needs."""
+    for verb in ("list", "watch"):
+        right = AccessRight(verb, PLURAL, GROUP)
+        yield _own(right, METRIC_RULES.lost, f"a ClusterRole with get, list and watch on {PLURAL}")
+    right = AccessRight("patch", PLURAL, GROUP, subresource="status")
+    lost = "the statuses of MetricRules: nobody sees what became of his"
+    yield _own(right, lost, f"a ClusterRole with patch on {PLURAL}/status")
 
 
 def _needs_of_certificate(secret: ObjectName, apiservices: Sequence[str]) -> Iterator[Need]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
+from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
 from adapter.foundation.options.version import program_version
@@ -31,7 +32,7 @@ from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.doctor.config_maps import look_at_memory, look_at_parameters
 from recommender.commands.doctor.leader import look_at_apiserver, look_at_leader
 from recommender.commands.doctor.prometheus import look_at_clusters, look_at_queries
-from recommender.commands.doctor.rights import look_at_right
+from recommender.commands.doctor.rights import look_at_right, recommendations_kind
 from recommender.commands.doctor.scale_targets import judge_owners, judge_tolerances, look_at_target
 from recommender.commands.doctor.series import REPLICAS, look_at_metric, look_at_series, metrics_of
 from recommender.commands.program import PROGRAM
@@ -174,6 +175,9 @@ class _Installation:
         """Yield the checks. Those of one recommendation run one after the other, since there may be many."""
         yield Check("kube-apiserver", partial(look_at_apiserver, self._objects))
         yield Check("permissions", self._look_at_rights)
+        if self._configuration.objects.enabled:
+            kind = recommendations_kind()
+            yield Check(kind.line, partial(look_at_definition, self._objects, kind))
         yield Check("leader", self._look_at_leader)
         yield Check("owners", self._look_at_owners)
         for each in self._configuration.recommendations:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLOADS
 from adapter.foundation.reports.lines import CheckStatus
+from recommender.configuration.objects.object_settings import GROUP
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
 from recommender.kinds.role_rules import WATCH
 
@@ -23,6 +24,8 @@ _LOST: Final = {
     "nodes": ("the number of nodes and cores, and the nodes of node groups", _ERROR),
     "horizontalpodautoscalers": ("HPAs that own a target: the output scale is refused", _ERROR),
 }
+OBJECTS_LOST: Final = "objects of the kind Recommendation: none of them counts"
+_STATUSES: Final = ("the statuses of objects of the kind Recommendation: nobody sees what became of his", _ERROR)
 _SCALE: Final = ("scale calls: the targets keep their sizes", _ERROR)
 _TARGET: Final = ("field managers, rollouts and the annotation of a pause", _WARNING)
 _COUNTED: Final = ("what is counted or sized by this kind", _ERROR)
@@ -69,6 +72,8 @@ _WRITTEN: Final[Mapping[str, tuple[str, CheckStatus]]] = {
 
 def lost_without(right: RoleRule) -> tuple[str, CheckStatus]:
     """Return what fails without a right, and how bad that is."""
+    if right.api_group == GROUP:
+        return _STATUSES if right.subresource else (OBJECTS_LOST, _ERROR)
     if right.subresource == "scale":
         return _SCALE
     if right.verbs != WATCH:

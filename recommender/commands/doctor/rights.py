@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.cluster import unreviewed
+from adapter.foundation.reports.definitions import DefinedKind, keys_of_schema
 from adapter.foundation.reports.lines import Line, ok
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight, is_allowed
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
-from recommender.commands.doctor.lost import lost_without
+from recommender.commands.doctor.lost import OBJECTS_LOST, lost_without
+from recommender.configuration.objects.definition import schema
+from recommender.configuration.objects.object_settings import GROUP, PLURAL, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +21,13 @@ if TYPE_CHECKING:
     from recommender.kinds.role_rules import RoleRule
 
 _NEVER_SENT: Final = frozenset({"patch"})
-"""Granted beside `update` by convention; nothing is lost without it."""
+"""Granted beside `update` by convention; nothing is lost without it. Alone, it is server-side apply."""
 _SHOWN_NAMES: Final = 5
+
+
+def recommendations_kind() -> DefinedKind:
+    """Return what the installed definition of recommendations must have."""
+    return DefinedKind(GROUP, VERSION, PLURAL, keys_of_schema(schema()), OBJECTS_LOST)
 
 
 def look_at_right(client: ObjectClient, right: RoleRule, subject: Subject) -> tuple[Line]:
@@ -61,7 +69,7 @@ def _single(right: RoleRule) -> Iterator[AccessRight]:
 
 
 def _sent_verbs(right: RoleRule) -> tuple[str, ...]:
-    return tuple(verb for verb in right.verbs if verb not in _NEVER_SENT)
+    return tuple(verb for verb in right.verbs if verb not in _NEVER_SENT) or right.verbs
 
 
 def _name(right: RoleRule) -> str:

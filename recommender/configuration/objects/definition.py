@@ -69,7 +69,7 @@ def definition() -> dict[str, Any]:
                         _column("Decided By", "string", ".status.decidedBy", "The step that decided the value."),
                         _column("Age", "date", ".metadata.creationTimestamp", "Age of the object."),
                     ],
-                    "schema": {"openAPIV3Schema": _schema()},
+                    "schema": {"openAPIV3Schema": schema()},
                 }
             ],
         },
@@ -80,7 +80,8 @@ def _column(name: str, kind: str, path: str, description: str) -> dict[str, str]
     return {"name": name, "type": kind, "jsonPath": path, "description": description}
 
 
-def _schema() -> dict[str, Any]:
+def schema() -> dict[str, Any]:
+    """Return the schema of an object."""
     return {
         "description": "A recommendation for targets of the namespace, as an entry of the recommender's file.",
         "type": "object",

@@ -7,7 +7,7 @@ import pytest
 from adapter.foundation.reports.lines import CheckStatus
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight, Subject
 from recommender.commands.doctor.rights import judge_right
-from recommender.kinds.role_rules import GET, KEEP, WATCH, RoleRule
+from recommender.kinds.role_rules import APPLY, GET, KEEP, WATCH, RoleRule
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,8 @@ from recommender.kinds.role_rules import GET, KEEP, WATCH, RoleRule
             "which of them Cluster Autoscaler manages",
         ),
         (RoleRule("kube-system", "", "configmaps", "", GET, ("order",)), "parameters and memories"),
+        (RoleRule("", "tidewatch.io", "recommendations", "", WATCH), "none of them counts"),
+        (RoleRule("", "tidewatch.io", "recommendations", "status", APPLY), "nobody sees"),
         (RoleRule("capi", "cluster.x-k8s.io", "machinesets", "scale", KEEP), "scale calls"),
     ],
 )

@@ -37,6 +37,17 @@ def test_without_a_configuration_the_adapter_alone_is_checked(plugin: Plugin) ->
     assert {check["name"].partition("/")[0] for check in checks} == {"adapter"}
 
 
+def test_both_kinds_of_objects_are_checked_where_they_are_on(plugin: Plugin, tmp_path: Path) -> None:
+    path = configuration(tmp_path)
+    path.write_text(path.read_text() + "recommendationObjects: {enabled: true}\n")
+    checks = plugin.run("doctor", "-o", "json", "--metric-rules", f"--config={path}").document["checks"]
+    found = {check["name"]: check for check in checks if "tidewatch.io" in check["name"]}
+    assert found["adapter/definition/metricrules.tidewatch.io"]["status"] == "error"
+    assert found["recommender/definition/recommendations.tidewatch.io"]["status"] == "error"
+    assert "recommender/permission/list+watch recommendations.tidewatch.io" in found
+    assert "recommender/permission/patch recommendations.tidewatch.io/status" in found
+
+
 def test_what_if_calculates_with_the_live_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with cluster_server() as server:
         put_nodes(server, 3)

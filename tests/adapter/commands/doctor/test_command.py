@@ -33,6 +33,38 @@ def test_where_all_is_well_every_line_is_ok(installation: Installation, promethe
     } <= set(lines)
 
 
+class TestMetricRules:
+    GROUP = "/apis/tidewatch.io/v1alpha1"
+    SERVED = (200, {"resources": [{"name": "metricrules"}, {"name": "metricrules/status"}]})
+    NAME = "definition/metricrules.tidewatch.io"
+
+    def test_they_are_checked_only_where_they_are_to_be_served(self, installation: Installation) -> None:
+        assert not any("metricrules" in name for name in installation.lines())
+
+    def test_what_is_not_installed_is_an_error_that_names_the_repair(self, installation: Installation) -> None:
+        lines = installation.lines("--metric-rules")
+        assert lines[self.NAME].status is CheckStatus.ERROR
+        assert "crds.yaml" in lines[self.NAME].fix
+        rights = {name.partition("permission/")[2] for name in lines if name.startswith("permission/")}
+        wanted = {f"{verb} metricrules.tidewatch.io" for verb in ("list", "watch")}
+        assert wanted | {"patch metricrules.tidewatch.io/status"} <= rights
+
+    def test_a_definition_that_may_not_be_read_is_known_from_what_is_served(self, installation: Installation) -> None:
+        installation.cluster.answers[self.GROUP] = self.SERVED
+        assert installation.lines("--metric-rules")[self.NAME].status is CheckStatus.OK
+
+    def test_a_definition_of_an_earlier_version_is_a_warning(self, installation: Installation) -> None:
+        installation.cluster.answers[self.GROUP] = self.SERVED
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/metricrules.tidewatch.io"
+        installation.cluster.answers[path] = (200, {"spec": {"versions": []}})
+        line = installation.lines("--metric-rules")[self.NAME]
+        assert (line.status, "spec.api" in line.message) == (CheckStatus.WARNING, True)
+
+    def test_an_api_server_that_does_not_tell_leaves_it_open(self, installation: Installation) -> None:
+        installation.cluster.answers[self.GROUP] = (500, {"message": "out of order", "code": 500})
+        assert installation.lines("--metric-rules")[self.NAME].status is CheckStatus.UNKNOWN
+
+
 class TestRequestsThroughTheApiServer:
     @pytest.mark.parametrize(
         ("answer", "status", "said"),

@@ -1,0 +1,38 @@
+"""Reads whether the cluster has the CustomResourceDefinition of a kind of this program, for doctors.
+
+Whether a kind is served, everybody may ask. Only whoever may read the definition learns which keys it lacks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adapter.foundation.reports.definitions import judge_definition, not_installed
+from adapter.foundation.reports.lines import unknown
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+
+if TYPE_CHECKING:
+    from adapter.foundation.reports.definitions import DefinedKind
+    from adapter.foundation.reports.lines import Line
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def look_at_definition(client: ObjectClient, kind: DefinedKind) -> tuple[Line]:
+    """Ask which resources are served, and read the definition where that is allowed; return the line about it."""
+    try:
+        served = client.get(f"/apis/{kind.group}/{kind.version}").document
+        return (judge_definition(kind, served, _definition(client, kind)),)
+    except NotFoundError:
+        return (not_installed(kind),)
+    except KubernetesError as failure:
+        return (unknown(kind.line, f"it could not be looked up: {failure}", "see the line about kube-apiserver"),)
+
+
+def _definition(client: ObjectClient, kind: DefinedKind) -> dict[str, Any] | None:
+    """Return the definition; None without the right to read it. Raises KubernetesError."""
+    try:
+        return client.get(f"{_DEFINITIONS}/{kind.name}").document
+    except (ForbiddenError, NotFoundError):
+        return None

@@ -1,0 +1,93 @@
+"""Lines about the CustomResourceDefinition of a kind of this program: is it installed, and of which version (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adapter.foundation.reports.lines import error, ok, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from adapter.foundation.reports.lines import Line
+
+_SHOWN_KEYS = 3
+_INSTALL = "apply crds.yaml of this version with `kubectl apply --server-side`, or set crds.enabled in the chart"
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedKind:
+    """A kind as this version of the program knows it."""
+
+    group: str
+    version: str
+    plural: str
+    keys: frozenset[str]
+    """Paths of keys that the schema must have, such as `spec.rule.refresh`."""
+    lost: str
+    """What fails without the kind."""
+
+    @property
+    def name(self) -> str:
+        """The name of the definition: `metricrules.tidewatch.io`."""
+        return f"{self.plural}.{self.group}"
+
+    @property
+    def line(self) -> str:
+        """The name of the line about it."""
+        return f"definition/{self.name}"
+
+
+def not_installed(kind: DefinedKind) -> Line:
+    """Return the line about a kind that the cluster does not serve in this version."""
+    message = f"it is not installed in {kind.version}; lost without it: {kind.lost}"
+    return error(kind.line, message, _INSTALL)
+
+
+def judge_definition(kind: DefinedKind, served: Mapping[str, Any], definition: Mapping[str, Any] | None) -> Line:
+    """Return the line about a kind: `served` are the resources of its version, `definition` is None if unreadable."""
+    found = {each.get("name") for each in served.get("resources") or () if isinstance(each, dict)}
+    if kind.plural not in found:
+        return not_installed(kind)
+    if f"{kind.plural}/status" not in found:
+        message = "its definition has no subresource status, so no status can be written"
+        return error(kind.line, message, _INSTALL)
+    if definition is None:
+        return ok(kind.line, f"it is served in {kind.version}; its keys were not compared: this caller may not read it")
+    missing = sorted(kind.keys - set(_keys_of(_schema_of(definition, kind.version))))
+    if missing:
+        shown = ", ".join(missing[:_SHOWN_KEYS])
+        more = f" and {len(missing) - _SHOWN_KEYS} more" if len(missing) > _SHOWN_KEYS else ""
+        message = f"its definition belongs to another version of this program: {shown}{more} cannot be written"
+        return warning(kind.line, message, _INSTALL)
+    return ok(kind.line, f"it is served in {kind.version}, with all keys of this version")
+
+
+def keys_of_schema(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Return the paths of the keys of `spec` in the schema of an object."""
+    return frozenset(key for key in _keys_of(schema) if key.startswith("spec."))
+
+
+def _schema_of(definition: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    """Return the schema of a version; empty where there is none."""
+    spec = definition.get("spec")
+    versions = spec.get("versions") if isinstance(spec, dict) else None
+    for each in versions if isinstance(versions, list) else ():
+        if isinstance(each, dict) and each.get("name") == version:
+            schema = each.get("schema")
+            found = schema.get("openAPIV3Schema") if isinstance(schema, dict) else None
+            return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _keys_of(schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Yield the paths of all keys below a schema; those of the items of a list as if they were its own."""
+    items = schema.get("items")
+    if isinstance(items, dict):
+        yield from _keys_of(items, path)
+    properties = schema.get("properties")
+    for name, child in properties.items() if isinstance(properties, dict) else ():
+        yield f"{path}{name}"
+        if isinstance(child, dict):
+            yield from _keys_of(child, f"{path}{name}.")
