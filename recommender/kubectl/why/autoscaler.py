@@ -131,7 +131,7 @@ def _target(reader: Reader, resolve: ResolveResource, namespace: str, hpa: Mappi
         path, AccessRight("get", kind.plural, kind.group, namespace, reference["name"], subresource="scale")
     )
     if isinstance(scale, NotRead):
-        return scale
+        return _absent(reference, namespace) if scale.is_absent else scale
     status = scale.get("status") or {}
     selector = status.get("selector", "")
     if not selector:
@@ -143,6 +143,11 @@ def _target(reader: Reader, resolve: ResolveResource, namespace: str, hpa: Mappi
         return pods
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     return _Target(HpaWorkload(replicas, status.get("replicas", 0), tuple(map(pod_of, pods))), selector)
+
+
+def _absent(reference: Mapping[str, Any], namespace: str) -> NotRead:
+    named = f"{reference['kind']} {reference['name']}"
+    return NotRead(f"its target {named} does not exist in {namespace}, or has no scale: check spec.scaleTargetRef")
 
 
 def _metric_section(

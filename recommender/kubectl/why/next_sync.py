@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.hpa import HpaHistory, PastRecommendation, ScaleEvent, evaluate
+from adapter.foundation.hpa.behaviour import LimitReason
+from adapter.foundation.hpa.rules import SelectPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.foundation.hpa import HpaDecision, HPASpec, HpaWorkload, Observation
+    from adapter.foundation.hpa.rules import ScalingRules
 
 _LONG_AGO: Final = -1e12
 """Before every window, on any clock."""
@@ -25,6 +28,7 @@ _LONG_AGO: Final = -1e12
 class NextSync:
     """The decision of the next sync."""
 
+    spec: HPASpec
     free: HpaDecision
     """If nothing of the last minutes holds it back."""
     held: HpaDecision
@@ -42,9 +46,9 @@ class NextSync:
         """The next change, in one sentence."""
         current, desired = self.free.current, self.free.desired
         if desired == current:
-            return f"It stays at {_replicas(current)}: {_why_unchanged(self.free)}"
+            return f"It stays at {_replicas(current)}: {_why_unchanged(self.spec, self.free)}"
         if self.is_certain:
-            return f"The next sync scales from {current} to {_replicas(desired)}{_limit_of(self.free)}"
+            return f"The next sync scales from {current} to {_replicas(desired)}{_limit_of(self.spec, self.free)}"
         return (
             f"It stays at {_replicas(current)} for now: the metrics ask for {desired}, but the stabilization window or "
             f"a policy may hold that back for up to {self.wait_seconds:g} s"
@@ -69,7 +73,7 @@ def next_sync(
     recent = HpaHistory((PastRecommendation(workload.spec_replicas, now),), ups, downs)
     held = evaluate(spec, workload, observations, recent, now=now)
     waits = 0.0 if free.desired == held.desired else max(window, period if changes else 0.0)
-    return NextSync(free, held, waits)
+    return NextSync(spec, free, held, waits)
 
 
 def _largest_change(spec: HPASpec, workload: HpaWorkload, at: float, *, rising: bool) -> ScaleEvent:
@@ -85,25 +89,58 @@ def _period(spec: HPASpec, *, rising: bool) -> float:
     return float((spec.behaviour.scale_up if rising else spec.behaviour.scale_down).longest_period_seconds)
 
 
-def _why_unchanged(decision: HpaDecision) -> str:
+def _why_unchanged(spec: HPASpec, decision: HpaDecision) -> str:
     """Return why nothing changes, from the last step that decided it."""
-    if "largest" not in {step.step for step in decision.steps}:
-        return decision.message
     steps = {step.step: step for step in decision.steps}
+    if "largest" not in steps:
+        return _why_nothing_is_done(decision)
     wanted = steps["largest"].value
     if wanted == decision.current:
         return "the metrics ask for this size"
-    return f"the metrics ask for {wanted}, and the limit is {decision.reason}"
+    return f"the metrics ask for {wanted}, and {_limit(spec, decision)}"
 
 
-def _limit_of(decision: HpaDecision) -> str:
+def _why_nothing_is_done(decision: HpaDecision) -> str:
+    """Return why the metrics are not followed: some have failed, or autoscaling is off."""
+    wanted = [each.replicas for each in decision.proposals if each.replicas is not None]
+    if not wanted:
+        return decision.message
+    return f"the others ask for {max(wanted)}, but nothing is made smaller while {decision.message}"
+
+
+def _limit_of(spec: HPASpec, decision: HpaDecision) -> str:
     steps = {step.step: step for step in decision.steps}
     largest = steps.get("largest")
     if largest is None:
         return f": {decision.message}"
     if largest.value == decision.desired:
         return ""
-    return f"; the metrics ask for {largest.value}, and the limit is {decision.reason}"
+    return f"; the metrics ask for {largest.value}, and {_limit(spec, decision)}"
+
+
+def _limit(spec: HPASpec, decision: HpaDecision) -> str:
+    """Return what keeps the size from what the metrics ask for, in the words of the HPA's spec."""
+    behaviour = spec.behaviour
+    match decision.reason:
+        case LimitReason.TOO_MANY_REPLICAS:
+            words = f"maxReplicas is {spec.max_replicas}"
+        case LimitReason.TOO_FEW_REPLICAS:
+            words = f"minReplicas is {spec.min_replicas}"
+        case LimitReason.SCALE_UP_LIMIT if behaviour is not None:
+            words = _of_policies("scaleUp", behaviour.scale_up)
+        case LimitReason.SCALE_UP_LIMIT:
+            words = "without behavior one sync doubles the size at most, or makes it 4"
+        case LimitReason.SCALE_DOWN_LIMIT if behaviour is not None:
+            words = _of_policies("scaleDown", behaviour.scale_down)
+        case _:
+            return f"the limit is {decision.reason}"
+    return f"{words} ({decision.reason})"
+
+
+def _of_policies(key: str, rules: ScalingRules) -> str:
+    if rules.select is SelectPolicy.DISABLED:
+        return f"behavior.{key} has selectPolicy Disabled"
+    return f"the policies of behavior.{key} allow no more now"
 
 
 def _replicas(count: int) -> str:

@@ -28,6 +28,8 @@ CUSTOM: Final = "custom.metrics.k8s.io"
 EXTERNAL: Final = "external.metrics.k8s.io"
 RESOURCE: Final = "metrics.k8s.io"
 _API_OF: Final = {"External": EXTERNAL, "Resource": RESOURCE, "ContainerResource": RESOURCE}
+_NO_SUCH_PATH: Final = "404 page not found"
+"""What kube-apiserver answers where no API is registered; an adapter that lacks a metric says more."""
 _VERSIONS: Final = ("v1beta2", "v1beta1")
 """Versions of custom.metrics.k8s.io, the newest first."""
 
@@ -122,7 +124,7 @@ class MetricsApis:
         path, query = namespaced(f"{RESOURCE}/v1beta1", self._namespace, "pods"), {"labelSelector": self._pods}
         found = self._reader.items(path, AccessRight("list", "pods", RESOURCE, self._namespace), query)
         if isinstance(found, NotRead):
-            return AskedMetric(RESOURCE, name, path, query, "", "", Unavailable(found.reason), {}, None)
+            return AskedMetric(RESOURCE, name, path, query, "", "", _unread(RESOURCE, found), {}, None)
         samples = {one["metadata"]["name"]: sample for one in found if (sample := _usage(one, name, container))}
         if not samples:
             nothing = Unavailable(f"{RESOURCE} has no {name} of any of these pods")
@@ -144,13 +146,19 @@ class MetricsApis:
     ) -> AskedMetric:
         found = self._reader.items(path, right, query)
         if isinstance(found, NotRead):
-            return AskedMetric(api, metric, path, query, described, selector, Unavailable(found.reason), {}, None)
+            return AskedMetric(api, metric, path, query, described, selector, _unread(api, found), {}, None)
         if not found:
             nothing = Unavailable("the API returned no value")
             return AskedMetric(api, metric, path, query, described, selector, nothing, {}, None)
         newest = max(_moment(item["timestamp"]) for item in found)
         observation = _by_pod(found) if metric.startswith("pods/") and not described else _totals(found)
         return AskedMetric(api, metric, path, query, described, selector, observation, _values(found), newest)
+
+
+def _unread(api: str, found: NotRead) -> Unavailable:
+    if found.is_absent and found.reason.endswith(_NO_SUCH_PATH):
+        return Unavailable(f"{api} is not served in this cluster: see `kubectl get apiservices`")
+    return Unavailable(found.reason)
 
 
 def _by_pod(items: Sequence[Mapping[str, Any]]) -> PodSamples:

@@ -66,7 +66,7 @@ def test_the_metric_is_asked_for_with_the_selectors_of_the_controller(web: Plugi
     ("values", "sentence"),
     [
         (("105", "100"), "It stays at 2 replicas: the metrics ask for this size"),
-        (("900", "900"), "the metrics ask for 18, and the limit is TooManyReplicas"),
+        (("900", "900"), "the metrics ask for 18, and maxReplicas is 10 (TooManyReplicas)"),
         (("10", "10"), "The next sync scales from 2 to 1 replica."),
     ],
     ids=["tolerance", "maximum", "down"],
@@ -75,6 +75,69 @@ def test_the_reason_of_the_size_is_said(web: Plugin, values: tuple[str, ...], se
     shop.put_hpa(web, shop.pods_metric(), behavior=QUICK)
     shop.put_connections(web, *values)
     assert sentence in " ".join(web.why("hpa/web").out.split())
+
+
+@pytest.mark.parametrize(
+    ("behavior", "values", "sentence"),
+    [
+        (
+            {**QUICK, "scaleUp": {"selectPolicy": "Disabled"}},
+            ("150", "150"),
+            "It stays at 2 replicas: the metrics ask for 3, and behavior.scaleUp has selectPolicy Disabled",
+        ),
+        (
+            {**QUICK, "scaleDown": {"stabilizationWindowSeconds": 0, "selectPolicy": "Disabled"}},
+            ("10", "10"),
+            "It stays at 2 replicas: the metrics ask for 1, and behavior.scaleDown has selectPolicy Disabled",
+        ),
+        (
+            {**QUICK, "scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 15}]}},
+            ("500", "500"),
+            "from 2 to 3 replicas; the metrics ask for 10, and the policies of behavior.scaleUp allow no more now",
+        ),
+        (None, ("900", "900"), "from 2 to 4 replicas; the metrics ask for 18, and without behavior one sync doubles"),
+    ],
+    ids=["up disabled", "down disabled", "one pod", "defaults"],
+)
+def test_the_limit_of_a_behaviour_is_named_as_the_hpa_writes_it(
+    web: Plugin, behavior: object, values: tuple[str, ...], sentence: str
+) -> None:
+    shop.put_hpa(web, shop.pods_metric(), **({} if behavior is None else {"behavior": behavior}))
+    shop.put_connections(web, *values)
+    assert sentence in " ".join(web.why("hpa/web").out.split())
+
+
+def test_a_failed_metric_that_keeps_the_size_from_falling_is_named(web: Plugin) -> None:
+    shop.put_hpa(web, shop.pods_metric(), shop.queue_metric())
+    shop.put_connections(web, "10", "10")
+    said = " ".join(web.why("hpa/web").out.split())
+    assert "It stays at 2 replicas: the others ask for 1, but nothing is made smaller while 1 of 2 metrics" in said
+
+
+def test_a_failed_metric_does_not_keep_the_size_from_growing(web: Plugin) -> None:
+    shop.put_hpa(web, shop.pods_metric(), shop.queue_metric(), behavior=QUICK)
+    shop.put_connections(web, "150", "150")
+    answered = web.why("hpa/web")
+    assert "The next sync scales from 2 to 3 replicas." in " ".join(answered.out.split())
+    assert answered.status == 1
+
+
+def test_a_target_that_does_not_exist_is_named_with_the_repair(web: Plugin) -> None:
+    gone = {"kind": "Status", "reason": "NotFound", "message": 'deployments.apps "web" not found', "code": 404}
+    web.answer(shop.SCALE, gone, 404)
+    answered = web.why("hpa/web")
+    assert answered.status == 1
+    sentence = "its target Deployment web does not exist in shop, or has no scale: check spec.scaleTargetRef"
+    assert sentence in " ".join(answered.out.split())
+
+
+def test_an_api_that_nobody_serves_is_said_to_be_missing(web: Plugin) -> None:
+    shop.put_hpa(web, shop.queue_metric(), shop.cpu_metric())
+    missing = web.why("hpa/web", "-o", "json").document["missing"]
+    assert [each.partition(": ")[2].partition(":")[0] for each in missing] == [
+        "external.metrics.k8s.io is not served in this cluster",
+        "metrics.k8s.io is not served in this cluster",
+    ]
 
 
 def test_what_only_the_controller_remembers_is_not_claimed_to_be_known(web: Plugin) -> None:
