@@ -22,6 +22,8 @@ class KnownAddon:
     """Keys of `linear`, without `min`."""
     source: str
     """Where the ratios come from, as the end of a sentence."""
+    most: int | None = None
+    """Most replicas that its makers recommend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,14 @@ class SizedAddon:
 ADDONS: Final = (
     KnownAddon(
         re.compile(r"(?:.+-)?coredns|kube-dns"),
-        "coresPerReplica: 256, nodesPerReplica: 16, preventSinglePointFailure: true",
+        "coresPerReplica: 256, nodesPerReplica: 16, preventSinglePointFailure: true, includeUnschedulableNodes: true",
         "the defaults of Kubernetes's own dns-horizontal-autoscaler",
     ),
     KnownAddon(
         re.compile(r"calico-typha"),
         "nodesPerReplica: 200, preventSinglePointFailure: true",
-        "the documentation of Calico, which asks for one Typha for each 200 nodes",
+        "the documentation of Calico: one Typha for each 200 nodes, in production at least three, and at most 20",
+        most=20,
     ),
 )
 NODE_GROUP_LABELS: Final = (

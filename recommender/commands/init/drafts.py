@@ -105,10 +105,12 @@ def addon_draft(found: SizedAddon, name: str) -> Draft:
         f"{workload.kind} {workload.namespace}/{workload.name} has {size} now, which is the least size here.",
         f"The ratios are from {found.addon.source}.",
     )
+    most = found.addon.most
+    limits = f"min: {found.replicas}" + (f", max: {most}" if most is not None and most >= found.replicas else "")
     lines = (
         f"- name: {name}",
         "  proportional:",
-        f"    linear: {{{found.addon.ratios}, min: {found.replicas}}}",
+        f"    linear: {{{found.addon.ratios}, {limits}}}",
         _target(workload),
         "  outputs: [metric]",
     )

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from adapter.foundation.exporters.pod_names import LikelyWorkload
 from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-from recommender.commands.init.addons import addons_of, node_group_label
+from recommender.commands.init.addons import ADDONS, SizedAddon, addons_of, node_group_label
 from recommender.commands.init.answering import answered
 from recommender.commands.init.configuration_text import prometheus_lines
-from recommender.commands.init.drafts import Draft, MissingFact, entry_name, horizon
+from recommender.commands.init.drafts import Draft, MissingFact, addon_draft, entry_name, horizon
 from recommender.commands.init.seen_cluster import SeenCluster
 
 if TYPE_CHECKING:
@@ -80,6 +80,14 @@ def test_an_answer_that_the_reader_refuses_is_not_taken(text: str) -> None:
     answered(DRAFT, ask)
 
     assert all(problems)
+
+
+@pytest.mark.parametrize(("replicas", "limits"), [(3, "min: 3, max: 20"), (25, "min: 25")])
+def test_an_addon_keeps_to_what_its_makers_recommend_unless_it_is_larger_already(replicas: int, limits: str) -> None:
+    (typha,) = ADDONS[1:]
+    workload = LikelyWorkload("kube-system", "Deployment", "calico-typha")
+    lines = addon_draft(SizedAddon(typha, workload, replicas), "typha").lines
+    assert f"    linear: {{nodesPerReplica: 200, preventSinglePointFailure: true, {limits}}}" in lines
 
 
 def test_only_addons_that_run_are_sized() -> None:
