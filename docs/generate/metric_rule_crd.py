@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from adapter.foundation.documents.structural import StructuralLimits, structural
+from adapter.foundation.documents.structural import UNOBSERVED, StructuralLimits, structural
 from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.objects.metric_rule import GROUP, PLURAL, SPEC, VERSION
 
@@ -89,6 +89,7 @@ def _status() -> dict[str, Any]:
     return {
         "type": "object",
         "description": "What the adapter finds of the rule.",
+        "default": UNOBSERVED,
         "properties": {
             "observedGeneration": {"type": "integer", "format": "int64"},
             "conditions": {

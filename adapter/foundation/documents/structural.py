@@ -24,6 +24,11 @@ _SCALAR: Final[Schema] = {
     "maxProperties": 0,
 }
 """A text or a boolean, which no type allows both: whatever is there, it must be neither large nor nested."""
+UNOBSERVED: Final[Schema] = {"observedGeneration": -1}
+"""The default of a status: until a controller has written one, it is about no generation.
+
+Without it, an object without a status is finished for kstatus, by whose rules Flux waits.
+"""
 
 
 @dataclass(frozen=True, slots=True)

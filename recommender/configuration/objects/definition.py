@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Final
 
-from adapter.foundation.documents.structural import StructuralLimits, structural
+from adapter.foundation.documents.structural import UNOBSERVED, StructuralLimits, structural
 from recommender.configuration.entry import entry_section
 from recommender.configuration.objects.object_reading import FILE_ONLY, FILE_ONLY_MESSAGE
 from recommender.configuration.objects.object_settings import GROUP, KIND, OBJECT_OUTPUTS, PLURAL, VERSION
@@ -157,7 +157,7 @@ def _status() -> dict[str, Any]:
         "name",
         "action",
     )
-    return _object(
+    found = _object(
         {
             "observedGeneration": {**_WHOLE, "description": "The generation that the status is about."},
             "status": {**_TEXT, "enum": [*map(str, Status), REFUSED]},
@@ -181,6 +181,7 @@ def _status() -> dict[str, Any]:
             },
         }
     )
+    return found | {"default": UNOBSERVED}
 
 
 def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
