@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pytest
@@ -117,6 +117,28 @@ def test_any_query_is_answered_as_by_the_cluster_s_own_prometheus(stores: Stores
     found = outcome(stores.narrowed, query.written())
     assume(found != UnreadableForMatchersError.__name__)
     assert found == outcome(stores.own, query.written(str(OURS)))
+
+
+FORGED: Final = (
+    'label_replace(load, "cluster", "us-1", "", "") and on (cluster) load{cluster="us-1"}',
+    'label_replace(load, "cluster", "us-1", "", "") * on (pod, cluster) group_left load{cluster=~".*"}',
+    'label_join(load, "cluster", "-", "us", "pod")',
+    'group by (cluster) ({__name__=~".+"})',
+    'count_values("cluster", load)',
+    "max_over_time(sum by (cluster) (load)[5m:1m] @ end() offset 1m)",
+    'sum(max_over_time((load unless load{cluster="eu-1"})[2m:30s]))',
+    'histogram_quantile(0.9, label_replace(rate(requests_total[2m]), "le", "+Inf", "", ""))',
+    'topk by (cluster) (1, {__name__="load",cluster!="eu-1"} or load)',
+    'scalar(sum(load)) + scalar(absent(load{cluster="us-1"}))',
+    "sum without (pod) (load) # } or load{",
+    """load{pod=~'.*} or load{cluster="us-1"'} or queue_depth""",
+    "sort_desc(last_over_time(load[1m] @ start())) > bool on () group_right load",
+)
+
+
+@pytest.mark.parametrize("query", FORGED)
+def test_no_trick_brings_what_our_own_prometheus_does_not_hold(stores: Stores, query: str) -> None:
+    assert outcome(stores.narrowed, query) == outcome(stores.own, query)
 
 
 def test_a_query_for_another_cluster_finds_nothing(stores: Stores) -> None:
