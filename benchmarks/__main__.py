@@ -52,6 +52,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "start_cost": ("--starts", "5"),
     "image_sizes": (),
     "starts": ("--starts", "100"),
+    "tenant_objects": ("--objects", "2000", "--beyond", "20000"),
     "tenants": (),
 }
 """Names, and the options with which the README's figures are made."""

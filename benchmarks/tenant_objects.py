@@ -1,0 +1,251 @@
+"""What many objects of teams cost a process: `python -m benchmarks.tenant_objects --objects 2000 --beyond 20000`.
+
+Objects of the kinds Recommendation and MetricRule in 200 namespaces are put where their watch puts them, then changed,
+one at a time. Rows: each kind alone, and beside one namespace with objects far beyond its quota that all change while
+the others are measured. `change_s` is from the watch's event to the object in force, which no API server or Prometheus
+delays; `cpu_share` is what a quarter of a minute without changes takes of a core. Each row is a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import multiprocessing
+import os
+import statistics
+import sys
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from adapter.commands.serve.rule_object_store import RuleObjectForm, RuleObjectMeta, RuleObjectStore
+from adapter.commands.serve.rule_objects import RuleObjectLoader
+from adapter.foundation.cluster.watch.whole_objects.watching import AnyMeta, AnyObjectForm
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.foundation.service.runtime.tasks import Stop
+from adapter.foundation.time.pace import Pace
+from benchmarks.adapter_load import between
+from benchmarks.report import report
+from benchmarks.running import run
+from benchmarks.usage import usage
+from recommender.configuration.objects.admission import most_read
+from recommender.configuration.objects.object_settings import RecommendationObjectSettings
+from recommender.configuration.recommender_configuration import Configuration
+from recommender.running.objects.object_configuration import ObjectConfigurations
+from recommender.running.objects.object_store import RecommendationStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from adapter.metrics.readings.readings import Readings
+    from adapter.metrics.rulebook.objects.rule_object import RuleObject
+    from benchmarks.progress import Progress
+    from benchmarks.report import Report, Row
+
+NAME = "tenant_objects"
+NAMESPACES: Final = 200
+CHANGES: Final = 30
+"""Of one object each, in as many namespaces."""
+IDLE_SECONDS: Final = 15.0
+LONGEST_SECONDS: Final = 120.0
+LARGE: Final = "x" * 10_000
+"""What a flooding tenant writes into each object."""
+FLOOD_A_SECOND: Final = 200.0
+
+
+class World(Protocol):
+    """The objects of one kind in a process."""
+
+    def put(self, namespace: str, name: str, generation: int, text: str = "") -> None:
+        """Tell of an object, as its watch does."""
+        ...
+
+    def generation(self, namespace: str, name: str) -> int:
+        """Return the generation that is in force, 0 for none."""
+        ...
+
+    def number(self) -> int:
+        """Return the number of objects that are in force."""
+        ...
+
+
+class File:
+    """A file that says nothing but that objects count, and never changes."""
+
+    current = Configuration(recommendations=(), objects=RecommendationObjectSettings(enabled=True))
+
+    def on_change(self, on_change: Callable[[Configuration], None]) -> None:
+        """Keep nothing: there are no changes."""
+
+    def check(self) -> None:
+        """Find no change."""
+
+
+class Recommendations:
+    """A recommender's objects."""
+
+    def __init__(self) -> None:
+        kind = find_kind()
+        self._source = ObjectConfigurations(File())
+        self._store = RecommendationStore(lambda: kind, most_read(File.current.objects), self._source.changed)
+        self._source.connect(lambda: {each.key: each for each in self._store.known.values()})
+        threading.Thread(target=self._source.run, args=(threading.Event(),), daemon=True).start()
+
+    def put(self, namespace: str, name: str, generation: int, text: str = "") -> None:
+        """Tell of an object."""
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+        linear = {"nodesPerReplica": 4, "min": generation}
+        spec = {"proportional": {"linear": linear}, "targets": [target], **({"text": text} if text else {})}
+        metadata = AnyMeta(name, namespace, uid=name, generation=generation, created=created(name))
+        self._store.put(AnyObjectForm(metadata, spec))
+
+    def generation(self, namespace: str, name: str) -> int:
+        """Return the generation that is in force."""
+        found = self._source.admission.objects.get(f"{namespace}/{name}")
+        return 0 if found is None else found.generation
+
+    def number(self) -> int:
+        """Return the number of objects that are in force."""
+        return len(self._source.admission.configuration.recommendations)
+
+
+class InForce:
+    """Takes rules in the place of `Readings`."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], RuleObject] = {}
+
+    def replace_rule_objects(self, objects: Sequence[RuleObject], *, are_all: bool = True) -> None:  # noqa: ARG002 - as `Readings`
+        """Put rules in force."""
+        self.objects = {(each.content.namespace, each.content.name): each for each in objects}
+
+
+class Rules:
+    """An adapter's objects."""
+
+    def __init__(self) -> None:
+        self._store = RuleObjectStore()
+        self._readings = InForce()
+        resolve = partial(find_resource, BUILT_IN)
+        loader = RuleObjectLoader(self._store, resolve, cast("Readings", self._readings), "namespace", Pace())
+        threading.Thread(target=loader.run, args=(Stop(), lambda _seconds: True, lambda: False), daemon=True).start()
+
+    def put(self, namespace: str, name: str, generation: int, text: str = "") -> None:
+        """Tell of an object."""
+        rule = {
+            "seriesQuery": "jobs_waiting",
+            "name": {"as": name},
+            "metricsQuery": f"{generation} * sum(<<.Series>>{{<<.LabelMatchers>>}})" + (f" # {text}" if text else ""),
+        }
+        metadata = RuleObjectMeta(name, namespace, uid=name, generation=generation, created=created(name))
+        self._store.put(RuleObjectForm(metadata, {"api": "external", "rule": rule}))
+
+    def generation(self, namespace: str, name: str) -> int:
+        """Return the generation that is in force."""
+        found = self._readings.objects.get((namespace, name))
+        return 0 if found is None else found.content.generation
+
+    def number(self) -> int:
+        """Return the number of objects that are in force."""
+        return len(self._readings.objects)
+
+
+KINDS: Final[dict[str, Callable[[], World]]] = {"Recommendation": Recommendations, "MetricRule": Rules}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and print its report; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tenant_objects", description=__doc__)
+    parser.add_argument("--objects", type=between(NAMESPACES, 20_000), default=2_000, help="of all namespaces")
+    parser.add_argument("--beyond", type=between(0, 100_000), default=20_000, help="of the namespace beyond its quota")
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    options = parser.parse_args(arguments)
+    return run(NAME, options.output, partial(measure, options.objects, options.beyond))
+
+
+def measure(objects: int, beyond: int, progress: Progress) -> Report:
+    """Measure each row in a process of its own, and return the report."""
+    rows: list[Row] = []
+    for kind in KINDS:
+        for number in dict.fromkeys((0, beyond)):
+            progress.say(f"{objects} {kind} objects, {number} beyond a quota")
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                rows.append(pool.apply(measured, (kind, objects, number)))
+    return report(NAME, rows)
+
+
+def measured(kind: str, objects: int, beyond: int) -> dict[str, Any]:
+    """Return a row. Its processor time includes what tells of the changes."""
+    # The flood is refused, and says so.
+    logging.disable(logging.WARNING)
+    world = KINDS[kind]()
+    before = usage(os.getpid()).rss_mib
+    began = time.monotonic()
+    for number in range(beyond):
+        world.put("flood", f"flood-{number}", 1, f"{number} {LARGE}")
+    for number in range(objects):
+        world.put(f"team-{number % NAMESPACES}", f"web-{number}", 1)
+    wrong = int(not waited(lambda: world.number() >= objects, LONGEST_SECONDS))
+    read_seconds = time.monotonic() - began
+    used = time.process_time()
+    time.sleep(IDLE_SECONDS)
+    idle = (time.process_time() - used) / IDLE_SECONDS
+    ended = threading.Event()
+    if beyond:
+        threading.Thread(target=flood, args=(world, beyond, ended), daemon=True).start()
+    seconds = []
+    for number in range(CHANGES):
+        place = f"team-{number % NAMESPACES}", f"web-{number}"
+        changed = time.monotonic()
+        world.put(*place, 2)
+        wrong += not waited(partial(_is_changed, world, place), LONGEST_SECONDS)
+        seconds.append(time.monotonic() - changed)
+    ended.set()
+    return {
+        "kind": kind,
+        "objects": objects,
+        "beyond": beyond,
+        "read_s": round(read_seconds, 1),
+        "change_s": round(statistics.median(seconds), 2),
+        "change_max_s": round(max(seconds), 2),
+        "cpu_share": round(idle, 3),
+        "memory_mib": round(usage(os.getpid()).rss_mib - before, 1),
+        "errors": wrong,
+    }
+
+
+def flood(world: World, number: int, ended: threading.Event) -> None:
+    """Change the youngest objects of the namespace with too many, all the time."""
+    generation = 1
+    while not ended.wait(1 / FLOOD_A_SECOND):
+        generation += 1
+        world.put("flood", f"flood-{number - 1 - generation % (number // 2)}", generation, f"{generation} {LARGE}")
+
+
+def waited(condition: Callable[[], bool], seconds: float) -> bool:
+    """Wait for a condition; return whether it came true in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def created(name: str) -> str:
+    """Return a time of creation that grows with the number at the end of the name."""
+    return f"2026-01-01T00:00:00.{int(name.rpartition('-')[2]):06}Z"
+
+
+def find_kind() -> Resource:
+    """Return the kind Recommendation."""
+    return Resource("tidewatch.io", "v1alpha1", "recommendations", "recommendation", "Recommendation", namespaced=True)
+
+
+def _is_changed(world: World, place: tuple[str, str]) -> bool:
+    return world.generation(*place) == 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
