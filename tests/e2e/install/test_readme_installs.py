@@ -1,42 +1,37 @@
-"""README's own commands, as a stranger runs them: copied out of the page, with Prometheus where they say it is.
-
-The stand-in for the kubelet resolves names of headless Services, so the Service `prometheus` in `monitoring` is one.
-"""
+"""README's own commands, as a stranger runs them: copied out of the page, with Prometheus where they say it is."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
-from demo.machine.prometheus import Access, PrometheusProcess
 from tests.e2e.controlplane.cluster import KubectlError
 from tests.e2e.controlplane.pod_metrics import each
 from tests.e2e.support.figures import state
 from tests.e2e.support.installed import APIS, REGISTERED
+from tests.e2e.support.strangers import namespaces, prometheus_at, shell, small_deployment
 from tests.helm.chart import helm
 from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
+    from demo.machine.prometheus import PrometheusProcess
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
     from tests.e2e.controlplane.pod_metrics import PodMetrics
-    from tests.e2e.controlplane.programs import Programs
 
-__all__ = ["state"]
+__all__ = ["shell", "state"]
 
 pytestmark = [pytest.mark.needs_pods, pytest.mark.timeout(300)]
 
@@ -72,97 +67,12 @@ def autoscaler() -> Document:
     return dict(found)
 
 
-@pytest.fixture
-def shell(
-    cluster: Cluster, kubernetes_programs: Programs, tmp_path: Path
-) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """Run a command line in the checkout as its owner would, with an administrator's ~/.kube/config."""
-    kubectl = Path(kubernetes_programs["kubectl"])
-    (tmp_path / ".kube").mkdir()
-    (tmp_path / ".kube" / "config").symlink_to(cluster.kubeconfig)
-    path = f"{kubectl.parent}:{sys.prefix}/bin:{os.environ['PATH']}"
-    environment = {"PATH": path, "HOME": str(tmp_path), "no_proxy": "*"}
-
-    def run(command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["sh", "-c", command],
-            cwd=CHECKOUT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
-
-
-@contextmanager
-def namespaces(cluster: Cluster, *names: str) -> Iterator[None]:
-    """Make namespaces of these names; the block ends when they are gone."""
-    paths = [f"/api/v1/namespaces/{name}" for name in names]
-    for name, path in zip(names, paths, strict=True):
-        cluster.client.create("/api/v1/namespaces", {"metadata": {"name": name}})
-        account = partial(cluster.client.find, f"{path}/serviceaccounts/default")
-        cluster.wait_for(f"the service account of {name}", account)
-    try:
-        yield
-    finally:
-        for path in paths:
-            cluster.client.delete(path)
-        cluster.wait_for("the end of the namespaces", lambda: not any(map(cluster.client.find, paths)))
-
-
-@contextmanager
-def prometheus_of_the_command(cluster: Cluster, pod_metrics: PodMetrics, folder: Path) -> Iterator[None]:
+def prometheus_of_the_command(
+    cluster: Cluster, pod_metrics: PodMetrics, folder: Path
+) -> AbstractContextManager[PrometheusProcess]:
     """Run a Prometheus at the address that README's command names."""
     url = urlsplit(re.findall(r"prometheus\.url=(\S+)", install_command())[0])
-    name, namespace = str(url.hostname).split(".")
-    folder.mkdir()
-    prometheus = PrometheusProcess(folder, [], Access(host=cluster.network.host))
-    prometheus.port = url.port or 80
-    scrape = {"scrape_interval": "1s", "scrape_timeout": "1s"}
-    prometheus.configure({"global": scrape, "scrape_configs": [pod_metrics.scrape_config()]})
-    prometheus.start_again()
-    labels = {"kubernetes.io/service-name": name}
-    try:
-        cluster.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "Service",
-                "metadata": {"name": name, "namespace": namespace},
-                "spec": {"clusterIP": "None", "ports": [{"port": url.port}]},
-            },
-            {
-                "apiVersion": "discovery.k8s.io/v1",
-                "kind": "EndpointSlice",
-                "metadata": {"name": name, "namespace": namespace, "labels": labels},
-                "addressType": "IPv4",
-                "endpoints": [{"addresses": [cluster.network.host]}],
-                "ports": [{"port": url.port}],
-            },
-        )
-        yield
-    finally:
-        prometheus.stop()
-
-
-def gateway() -> Document:
-    """Return the Deployment that README's HPA scales."""
-    labels = {"app": "gateway"}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "gateway", "namespace": CHAT},
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "gateway", "image": "gateway"}]},
-            },
-        },
-    }
+    return prometheus_at(cluster, pod_metrics, folder, str(url.hostname), url.port or 80)
 
 
 def commands_of(notes: str) -> list[str]:
@@ -188,7 +98,7 @@ def test_readme_s_commands_give_readme_s_hpa_its_metric_and_the_notes_say_what_w
     tmp_path: Path,
 ) -> None:
     with namespaces(cluster, NAMESPACE, CHAT), prometheus_of_the_command(cluster, pod_metrics, tmp_path / "prometheus"):
-        cluster.apply(gateway())
+        cluster.apply(small_deployment(CHAT, "gateway"))
         cluster.wait_until_ready(CHAT, "gateway")
         pod_metrics.of_pods("websocket_connections", CHAT, "app=gateway", each(CONNECTIONS))
         began = time.monotonic()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.hpa import (
@@ -46,7 +46,6 @@ recommendations = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(behaviours, st.integers(1, MOST), st.integers(0, 40), recommendations, st.integers(0, MOST), st.floats(0, 700))
 def test_what_is_certain_does_not_depend_on_the_controllers_memory(
     behaviour: Behaviour, current: int, load: int, past: list[PastRecommendation], change: int, changed_ago: float
