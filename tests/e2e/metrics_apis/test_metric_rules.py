@@ -27,6 +27,8 @@ API: Final = "/apis/tidewatch.io/v1alpha1"
 CRD: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/metricrules.tidewatch.io"
 SUM: Final = "sum(<<.Series>>{<<.LabelMatchers>>})"
 REPLICAS: Final = 2
+MOST: Final = 12
+"""Objects of a namespace; the tests of one namespace make fewer."""
 
 
 def metric_rule(namespace: str, called: str, api: str = "external", /, **rule: object) -> Document:
@@ -91,7 +93,9 @@ def teams(cluster: Cluster, pod_metrics: PodMetrics, prometheus: ScrapedPromethe
                 stack.callback(pod_metrics.set, metric, None, **labels)
         cluster.wait_for("the series", lambda: len(prometheus.query("orders_waiting")) == 2)
         stack.callback(cluster.client.delete, CRD)
-        values = values_for(prometheus, REPLICAS, "--metrics-relist-interval=5s") | {"crds": {"enabled": True}}
+        values = values_for(
+            prometheus, REPLICAS, "--metrics-relist-interval=5s", f"--max-metric-rules-per-namespace={MOST}"
+        ) | {"crds": {"enabled": True}}
         yield Teams(cluster, stack.enter_context(installed_adapter(cluster, values)), shop, bank)
 
 
@@ -157,6 +161,18 @@ def test_replicas_agree_on_a_status(teams: Teams) -> None:
     assert found["metadata"]["resourceVersion"] == version
     managers = {each["manager"] for each in found["metadata"]["managedFields"] if each.get("subresource") == "status"}
     assert managers == {"tidewatch-adapter"}
+
+
+def test_a_third_object_is_beyond_the_quota_until_an_older_one_goes(teams: Teams) -> None:
+    with namespace_of_its_own(teams.cluster, "full") as full:
+        names = [f"rule-{number}" for number in range(MOST + 1)]
+        for name in names:
+            # The last one is the youngest: ages are in seconds, and names decide between equal ones.
+            teams.cluster.apply(metric_rule(full, name))
+        refused = ("False", "TooManyRules"), ("True", "TooManyRules")
+        teams.wait_until(full, names[-1], *refused)
+        teams.cluster.client.delete(f"{API}/namespaces/{full}/metricrules/{names[0]}")
+        teams.wait_until(full, names[-1], ("False", "NoSeries"), ("False", "Accepted"))
 
 
 WRONG: Final[dict[str, tuple[dict[str, Any], str]]] = {

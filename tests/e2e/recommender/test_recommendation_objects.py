@@ -89,14 +89,32 @@ class Scene:
         found = next((each for each in conditions if each["type"] == kind), {})
         return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
+    def write_condition(self, name: str, kind: str) -> None:
+        """Apply a condition as another field manager does, such as a tool of deployment."""
+        condition = {
+            "type": kind,
+            "status": "True",
+            "reason": "OutOfHere",
+            "message": "what another manager says",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        document = {
+            "apiVersion": API_VERSION,
+            "kind": "Recommendation",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "status": {"conditions": [condition]},
+        }
+        options = ("--server-side", "--subresource=status", "--field-manager=deployer", "-f", "-")
+        self.cluster.kubectl("apply", *options, stdin=json.dumps(document))
+
     def is_refused(self, name: str, reason: str) -> bool:
         """Return whether an object is refused for this reason."""
         return self.condition(name, "Refused")[:2] == ("True", reason)
 
-    def start(self, *entries: str, poll_interval: str = "1s") -> Recommender:
+    def start(self, *entries: str, poll_interval: str = "1s", objects: str = OBJECTS) -> Recommender:
         """Start a recommender with the rights of its configuration."""
         election = f"leaderElection: {{namespace: {self.namespace}}}\n"
-        text = whole(*entries, top=f"pollInterval: {poll_interval}\nstate: {self.folder}/state\n{election}{OBJECTS}")
+        text = whole(*entries, top=f"pollInterval: {poll_interval}\nstate: {self.folder}/state\n{election}{objects}")
         (self.folder / "recommender.yaml").write_text(text)
         wanted = rights_of(
             read_configuration(text, "r.yaml"),
@@ -202,6 +220,39 @@ def test_the_file_wins_and_what_belongs_to_others_is_refused(scene: Scene) -> No
     other.wait_for(2)
     assert "info()" in scene.condition("query", "Refused")[2]
     assert web.replicas == 1
+
+
+def test_objects_beyond_a_quota_are_told_so_until_there_is_room_and_nothing_hangs_when_the_kind_goes(
+    scene: Scene,
+) -> None:
+    scene.pool.add(2)
+    scene.install()
+    for name in "abc":
+        scene.workload(name)
+        scene.create(name, scene.spec(name))
+    unwritten = scene.cluster.client.get(f"{scene.path}/a")
+    assert unwritten["status"] == {"observedGeneration": -1}
+    assert "finalizers" not in unwritten["metadata"]
+    program = scene.start(objects=OBJECTS.replace("enabled: true", "enabled: true, maxPerNamespace: 1"))
+    scene.cluster.kubectl("wait", "-n", scene.namespace, "recommendation/a", "--for=condition=Ready", "--timeout=90s")
+    for name, words in (("b", "1 older objects"), ("c", "is not read")):
+        scene.cluster.wait_for(
+            f"the quota in the status of {name}",
+            lambda name=name, words=words: words in scene.condition(name, "Refused")[2],  # type: ignore[misc]
+            why_not=lambda name=name: scene.condition(name, "Refused"),  # type: ignore[misc]
+        )
+    scene.write_condition("b", "Synced")
+
+    scene.cluster.client.delete(f"{scene.path}/a")
+    scene.cluster.kubectl("wait", "-n", scene.namespace, "recommendation/b", "--for=condition=Ready", "--timeout=90s")
+    scene.cluster.wait_for(
+        "an object that is read now", lambda: "1 older objects" in scene.condition("c", "Refused")[2]
+    )
+    assert scene.condition("b", "Synced") == ("True", "OutOfHere", "what another manager says")
+    assert scene.forbidden() == set()
+
+    scene.cluster.kubectl("delete", "crd/recommendations.tidewatch.io", "--timeout=60s")
+    scene.cluster.wait_for("an end of the metrics", lambda: program.items() == {})
 
 
 REFUSED: Final[dict[str, tuple[Document, str]]] = {
