@@ -9,7 +9,7 @@ _shtab_kubectl_tidewatch_subparsers=(why what-if doctor)
 
 _shtab_kubectl_tidewatch_why_option_strings=(-h --help --version -n --namespace -o --output --recommender --server --server-ca-file --server-name --server-token-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_kubectl_tidewatch_what_if_option_strings=(-h --help --version --config --recommendation -o --output --explain --assume --without-node --add-pods --shapes --max-shapes --recording --last --end --step --kubeconfig --context --log-format --log-level -v --v)
-_shtab_kubectl_tidewatch_doctor_option_strings=(-h --help --version --config -o --output --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
+_shtab_kubectl_tidewatch_doctor_option_strings=(-h --help --version --config --metric-rules -o --output --prometheus-url --prometheus-verb --prometheus-auth-incluster --prometheus-auth-config --prometheus-ca-file --prometheus-client-tls-cert-file --prometheus-client-tls-key-file --prometheus-token-file --prometheus-header --prometheus-matchers --prometheus-username --prometheus-password-file --kubeconfig --context --log-format --log-level -v --v)
 _shtab_kubectl_tidewatch_option_strings=(-h --help --version)
 
 _shtab_kubectl_tidewatch_why___server_ca_file_COMPGEN=_shtab_compgen_files
@@ -54,6 +54,7 @@ _shtab_kubectl_tidewatch_what_if___explain_nargs=0
 _shtab_kubectl_tidewatch_doctor__h_nargs=0
 _shtab_kubectl_tidewatch_doctor___help_nargs=0
 _shtab_kubectl_tidewatch_doctor___version_nargs=0
+_shtab_kubectl_tidewatch_doctor___metric_rules_nargs=0
 _shtab_kubectl_tidewatch_doctor___prometheus_auth_incluster_nargs=0
 _shtab_kubectl_tidewatch_pos_0_nargs=A...
 _shtab_kubectl_tidewatch__h_nargs=0

@@ -98,6 +98,7 @@ complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using; and test $_sht
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -s h -l help -d 'show this help message and exit'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l version -d 'show the program'"'"'s version and exit'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'The recommender'"'"'s configuration file; without it, only the adapter'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l metric-rules -d 'Also check what `serve --metric-rules` needs: the CustomResourceDefinition of MetricRules and the rights on them'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -s o -l output -xka "text json yaml" -d 'Format of the answer'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-verb -xka "GET POST" -d 'HTTP method of queries (default: POST, and GET if the server refuses POST)'

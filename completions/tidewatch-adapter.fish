@@ -216,6 +216,7 @@ complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using doctor' -l remo
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using doctor' -l service -x -d 'NAMESPACE/NAME of the adapter'"'"'s Service (default: the one that the first APIService points to)'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using doctor' -l apiservice -x -d 'APIService that the adapter should serve; may be repeated (default v1beta1.custom.metrics.k8s.io, v1beta1.external.metrics.k8s.io)'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using doctor' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'Rule file, or a folder of *.yaml, as for `serve`; may be repeated'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using doctor' -l metric-rules -d 'Also check what `serve --metric-rules` needs: the CustomResourceDefinition of MetricRules and the rights on them'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using doctor' -l serving-secret -x -d 'NAMESPACE/NAME of the Secret that holds the adapter'"'"'s certificate, to check the rights on it as well'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using doctor' -l service-account -x -d 'NAMESPACE/NAME of the service account to check the rights of (default: the caller'"'"'s own rights)'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using doctor' -l endpoint -x -d 'Address of the adapter'"'"'s HTTPS port as seen from here (default: the Service'"'"'s name in the cluster)'
