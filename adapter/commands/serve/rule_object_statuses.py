@@ -18,6 +18,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.foundation.time.rate_limit import RateLimit
+from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
 from adapter.metrics.rulebook.objects.status import apply_document, collection_path, seconds_until_due, status_of
 from adapter.metrics.rulebook.objects.verdict import verdict_of, verdict_on_too_many
 
@@ -25,12 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.commands.serve.rule_object_store import RuleObjectStore
-    from adapter.foundation.cluster.stores.oldest import Identity
+    from adapter.foundation.cluster.stores.oldest import ObjectIdentity
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
-    from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
     from adapter.metrics.rulebook.objects.rule_object import ObjectContent
     from adapter.metrics.rulebook.objects.verdict import KnownObject
 
@@ -44,6 +44,7 @@ _RETRY_SECONDS: Final = 10.0
 """How long nothing is written after the API server failed, and how long an object waits after a write."""
 _SHARE: Final = 2
 """Statuses of a namespace that are written in a look in which others may wait, too."""
+_NOTHING: Final = NamespaceObjects()
 _PAUSE_RATIO: Final = 4.0
 """Pause of a namespace after a look at it, in proportion to the duration of the look."""
 
@@ -105,15 +106,18 @@ class RuleObjectStatuses:
                 self._due.set(namespace, now)
         self._files, self._seen = files, dict(objects)
         untold = self._store.untold()
-        for namespace in untold & objects.keys():
+        for namespace in untold:
             self._due.set(namespace, now)
         if now < self._resumes_at:
             return
-        self._written_at = {name: at for name, at in self._written_at.items() if name in objects}
-        due = [namespace for namespace in self._due.pop_due(now, len(objects)) if namespace in objects]
+        known = objects.keys() | untold
+        self._written_at = {name: at for name, at in self._written_at.items() if name in known}
+        due = [namespace for namespace in self._due.pop_due(now, len(known)) if namespace in known]
         # Those first that have waited longest: a namespace whose objects change all the time must not take every turn.
         for namespace in sorted(due, key=lambda name: self._written_at.get(name, -math.inf)):
-            self._look_at(namespace, objects[namespace], files, _SHARE if len(due) > 1 else _MOST_WRITES_AT_ONCE)
+            self._look_at(
+                namespace, objects.get(namespace, _NOTHING), files, _SHARE if len(due) > 1 else _MOST_WRITES_AT_ONCE
+            )
 
     def _look_at(self, namespace: str, objects: NamespaceObjects, files: Catalogue, most: int) -> None:
         """Write the statuses that are due in a namespace, at most so many."""
@@ -156,7 +160,7 @@ class RuleObjectStatuses:
 
     def _tell_one(self, namespace: str) -> bool:
         """Write the status of an object beyond the quota of its namespace, once; return whether there was one."""
-        if self._clock() < self._resumes_at or not self._limit.take(0.0):
+        if namespace not in self._store.untold() or self._clock() < self._resumes_at or not self._limit.take(0.0):
             return False
         identity = self._store.take_untold(namespace)
         if identity is None:
@@ -166,7 +170,7 @@ class RuleObjectStatuses:
             self._store.tell_again(identity.key)
         return True
 
-    def _write(self, content: ObjectContent | Identity, status: Mapping[str, Any]) -> bool:
+    def _write(self, content: ObjectContent | ObjectIdentity, status: Mapping[str, Any]) -> bool:
         """Write a status; return whether that need not be tried again."""
         path = f"{collection_path(content.namespace)}/{content.name}/status"
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adapter.foundation.cluster.stores.oldest import Identity, OldestObjects
+from adapter.foundation.cluster.stores.oldest import ObjectIdentity, OldestObjects
 from adapter.foundation.objects.metadata import ObjectMeta
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.objects.rule_object import ObjectContent
@@ -87,7 +87,8 @@ class RuleObjectStore:
     @property
     def number_beyond(self) -> int:
         """The number of objects beyond the limits of their namespaces."""
-        return self._objects.number_beyond
+        with self._lock:
+            return self._objects.number_beyond
 
     def contents(self) -> dict[Key, ObjectContent]:
         """Return all objects within the limits, by namespace and name."""
@@ -112,7 +113,7 @@ class RuleObjectStore:
         with self._lock:
             return self._objects.untold
 
-    def take_untold(self, namespace: str) -> Identity | None:
+    def take_untold(self, namespace: str) -> ObjectIdentity | None:
         """Return one of these objects, whose status is written now; None if there is none."""
         with self._lock:
             return next(iter(self._objects.take_untold(namespace, 1)), None)
@@ -151,9 +152,11 @@ class RuleObjectStore:
 
     def remove(self, namespace: str | None, name: str) -> None:
         """Delete an object; one that is not known is no error."""
+        key = namespace or "", name
         with self._lock:
-            if self._objects.remove((namespace or "", name)):
+            if key in self._objects.values:
                 self.changed.set()
+            self._objects.remove(key)
 
     def collect(self, objects: OldestObjects[_Seen], item: RuleObjectForm) -> None:
         """Add an object of a list, with the known values that are equal."""
@@ -174,14 +177,14 @@ class RuleObjectStore:
             self.changed.set()
 
     def _put(
-        self, objects: OldestObjects[_Seen], identity: Identity, item: RuleObjectForm, before: _Seen | None
+        self, objects: OldestObjects[_Seen], identity: ObjectIdentity, item: RuleObjectForm, before: _Seen | None
     ) -> _Seen | None:
         """Add an object to these; return what is kept of it, None if it is beyond the limit."""
         is_told = isinstance(item.status, dict) and says_too_many(item.status, identity.generation)
         objects.put(identity, self._seen(identity, item, before), is_told=is_told)
         return objects.values.get(identity.key)
 
-    def _seen(self, identity: Identity, item: RuleObjectForm, before: _Seen | None) -> _Seen:
+    def _seen(self, identity: ObjectIdentity, item: RuleObjectForm, before: _Seen | None) -> _Seen:
         """Return an object with the parts of `before` that are equal."""
         content = ObjectContent(
             identity.namespace, identity.name, identity.uid, identity.generation, identity.created, item.spec
@@ -212,6 +215,6 @@ class RuleObjectList:
         self._store.replace(self._objects)
 
 
-def _identity(item: RuleObjectForm) -> Identity:
+def _identity(item: RuleObjectForm) -> ObjectIdentity:
     metadata = item.metadata
-    return Identity(metadata.namespace or "", metadata.name, metadata.uid, metadata.generation, metadata.created)
+    return ObjectIdentity(metadata.namespace or "", metadata.name, metadata.uid, metadata.generation, metadata.created)

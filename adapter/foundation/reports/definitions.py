@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from adapter.foundation.reports.lines import Line
 
 _SHOWN_KEYS = 3
-_INSTALL = "apply crds.yaml of this version with `kubectl apply --server-side`, or set crds.enabled in the chart"
+_INSTALL = "apply crds.yaml of this version with kubectl, or set crds.enabled in the chart"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from adapter.foundation.cluster.stores.oldest import Identity, OldestObjects
+from adapter.foundation.cluster.stores.oldest import ObjectIdentity, OldestObjects
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectForm, whole_object
 from recommender.configuration.objects.object_reading import object_of
 from recommender.configuration.objects.object_settings import KIND
@@ -63,7 +63,7 @@ class RecommendationStore:
         with self._lock:
             return self._objects.untold
 
-    def take_untold(self, namespace: str) -> Identity | None:
+    def take_untold(self, namespace: str) -> ObjectIdentity | None:
         """Return one of these objects, whose status is written now; None if there is none."""
         with self._lock:
             return next(iter(self._objects.take_untold(namespace, 1)), None)
@@ -159,5 +159,5 @@ class RecommendationList:
         self._store.replace(self._objects)
 
 
-def _identity(found: RecommendationObject) -> Identity:
-    return Identity(found.namespace, found.name, found.uid, found.generation, found.created)
+def _identity(found: RecommendationObject) -> ObjectIdentity:
+    return ObjectIdentity(found.namespace, found.name, found.uid, found.generation, found.created)

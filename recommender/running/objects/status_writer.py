@@ -40,7 +40,7 @@ from recommender.running.objects.object_status import decided_status, is_urgent,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from adapter.foundation.cluster.stores.oldest import Identity
+    from adapter.foundation.cluster.stores.oldest import ObjectIdentity
     from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.configuration.objects.admission import Admission
     from recommender.configuration.objects.object_reading import ObjectRefusal
@@ -66,7 +66,7 @@ class _Outcome(Enum):
 
     WRITTEN = auto()
     LOST = auto()
-    """There is no such object any more, or another leader."""
+    """There is no such object any more."""
     FAILED = auto()
 
 
@@ -89,14 +89,14 @@ class _Written:
     failed: bool = False
 
 
-class UnreadObjects(Protocol):
+class ObjectsBeyondQuota(Protocol):
     """The objects beyond what is read of their namespace (`RecommendationStore`)."""
 
     def untold(self) -> frozenset[str]:
         """Return the namespaces with objects whose statuses do not say so yet."""
         ...
 
-    def take_untold(self, namespace: str) -> Identity | None:
+    def take_untold(self, namespace: str) -> ObjectIdentity | None:
         """Return one of these objects, whose status is written now; None if there is none."""
         ...
 
@@ -114,7 +114,7 @@ class StatusWriter:
         fence: Fence,
         admission: Callable[[], Admission],
         known: Callable[[], Mapping[str, RecommendationObject] | None],
-        unread: UnreadObjects,
+        unread: ObjectsBeyondQuota,
         *,
         clock: Clock = Clock(),  # noqa: B008 - immutable
     ) -> None:
@@ -198,7 +198,7 @@ class StatusWriter:
                     self._resumes_at = self._clock.monotonic() + _RETRY_SECONDS
                     return
 
-    def _tell(self, identity: Identity, refusal: ObjectRefusal) -> bool:
+    def _tell(self, identity: ObjectIdentity, refusal: ObjectRefusal) -> bool:
         """Write the status of an object that is not read; return whether that need not be tried again."""
         about = RecommendationObject(
             identity.namespace, identity.name, identity.uid, identity.generation, identity.created, None, {}
@@ -242,9 +242,12 @@ class StatusWriter:
             self._client.apply(
                 f"{collection_path(about.namespace)}/{about.name}/status", document, MANAGER, self._fence
             )
-        except (NotFoundError, ConflictError, FencedError):
-            # It is gone, or another object of the same name; or this process no longer leads.
+        except (NotFoundError, ConflictError):
+            # It is gone, or another object of the same name.
             return _Outcome.LOST
+        except FencedError:
+            # This process no longer leads.
+            return _Outcome.FAILED
         except ForbiddenError as error:
             message = "statuses of objects cannot be written: allow patch of recommendations/status"
             self._states.failed("forbidden", message, level=logging.WARNING, error=str(error))

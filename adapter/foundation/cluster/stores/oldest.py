@@ -22,7 +22,7 @@ Key: TypeAlias = "tuple[str, str]"
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ObjectIdentity:
     """What identifies an object, one version of its spec, and its age."""
 
     namespace: str
@@ -49,7 +49,7 @@ class OldestObjects(Generic[V]):
     def __init__(self, most: int) -> None:
         """Keep the values of so many objects of each namespace."""
         self.most = most
-        self._identities: dict[Key, Identity] = {}
+        self._identities: dict[Key, ObjectIdentity] = {}
         self._ages: dict[str, list[tuple[str, str]]] = {}
         """The ages of all objects of a namespace, the oldest first."""
         self._values: dict[Key, V] = {}
@@ -81,7 +81,7 @@ class OldestObjects(Generic[V]):
         """Namespaces with objects beyond the limit whose statuses do not say so yet."""
         return frozenset(self._untold)
 
-    def put(self, identity: Identity, value: V, *, is_told: bool) -> None:
+    def put(self, identity: ObjectIdentity, value: V, *, is_told: bool) -> None:
         """Add an object, or update it. `is_told` says whether its status says that it is beyond the limit.
 
         A status that somebody changes afterwards is left alone until the spec changes.
@@ -102,7 +102,7 @@ class OldestObjects(Generic[V]):
         elif before is None or (before.uid, before.generation) != (identity.uid, identity.generation):
             self._tell(key)
 
-    def restore(self, identity: Identity, value: V) -> None:
+    def restore(self, identity: ObjectIdentity, value: V) -> None:
         """Put the value of an object that was absent, unless it has gone or came meanwhile."""
         known = self._identities.get(identity.key)
         if identity.key in self._absent and known is not None and known.uid == identity.uid:
@@ -139,7 +139,7 @@ class OldestObjects(Generic[V]):
                 elif place >= most and is_known:
                     self._fall_beyond(key)
 
-    def take_untold(self, namespace: str, most: int) -> list[Identity]:
+    def take_untold(self, namespace: str, most: int) -> list[ObjectIdentity]:
         """Return objects of a namespace beyond the limit that have not been told so, and count them as told."""
         names = [*islice(self._untold.get(namespace, ()), most)]
         for name in names:
@@ -160,10 +160,10 @@ class OldestObjects(Generic[V]):
         if identity is not None and not self._is_within(identity):
             self._tell(key)
 
-    def _is_within(self, identity: Identity) -> bool:
+    def _is_within(self, identity: ObjectIdentity) -> bool:
         return bisect_left(self._ages[identity.namespace], identity.age) < self.most
 
-    def _enter(self, identity: Identity) -> None:
+    def _enter(self, identity: ObjectIdentity) -> None:
         ages = self._ages.setdefault(identity.namespace, [])
         insort(ages, identity.age)
         if len(ages) > self.most and bisect_left(ages, identity.age) < self.most:

@@ -17,7 +17,7 @@ from adapter.metrics.rulebook.objects.verdict import Ready, Reason
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.foundation.cluster.stores.oldest import Identity
+    from adapter.foundation.cluster.stores.oldest import ObjectIdentity
     from adapter.metrics.rulebook.model import Finding
     from adapter.metrics.rulebook.objects.rule_object import ObjectContent
     from adapter.metrics.rulebook.objects.verdict import Verdict
@@ -83,7 +83,7 @@ def says_too_many(status: Mapping[str, Any], generation: int) -> bool:
     return is_current and (refused.get("status"), refused.get("reason")) == ("True", Reason.TOO_MANY_RULES)
 
 
-def apply_document(content: ObjectContent | Identity, status: Mapping[str, Any]) -> dict[str, Any]:
+def apply_document(content: ObjectContent | ObjectIdentity, status: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document of a server-side apply of a status, to this very object and no other of its name."""
     return {
         "apiVersion": f"{GROUP}/{VERSION}",

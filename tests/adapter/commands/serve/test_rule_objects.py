@@ -338,6 +338,14 @@ def test_an_object_that_comes_within_the_quota_is_served() -> None:
     assert ready(server.statuses["shop/c"]) == ("False", "TooManyRules")
 
 
+def test_a_quota_of_none_is_told_to_everybody() -> None:
+    server = Server()
+    replica = Replica(server, most=0)
+    server.put(form("shop/a"))
+    replica.pass_time(5)
+    assert ready(server.statuses["shop/a"]) == ("False", "TooManyRules")
+
+
 def test_many_objects_beyond_a_quota_keep_nobody_from_his_status() -> None:
     server = Server()
     replica = Replica(server, most=1)

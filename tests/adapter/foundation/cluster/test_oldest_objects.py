@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.cluster.stores.oldest import Identity, OldestObjects, in_turns
+from adapter.foundation.cluster.stores.oldest import ObjectIdentity, OldestObjects, in_turns
 from adapter.foundation.cluster.watch.whole_objects.absent import fetch_absent
 from adapter.foundation.sources.kubernetes.errors import ServerError
 from adapter.foundation.time.rate_limit import RateLimit
@@ -26,8 +26,8 @@ CHANGES = st.lists(
 )
 
 
-def identity(key: tuple[str, str], age: int = 0, generation: int = 1) -> Identity:
-    return Identity(*key, f"{key}{age}", generation, f"2026-01-0{age + 1}T00:00:00Z")
+def identity(key: tuple[str, str], age: int = 0, generation: int = 1) -> ObjectIdentity:
+    return ObjectIdentity(*key, f"{key}{age}", generation, f"2026-01-0{age + 1}T00:00:00Z")
 
 
 @given(CHANGES)
@@ -35,7 +35,7 @@ def test_exactly_the_oldest_are_kept_or_absent_and_only_others_are_untold(
     changes: list[tuple[str, tuple[str, str], int, int]],
 ) -> None:
     objects: OldestObjects[str] = OldestObjects(MOST)
-    all_of_them: dict[tuple[str, str], Identity] = {}
+    all_of_them: dict[tuple[str, str], ObjectIdentity] = {}
     for what, key, number, generation in changes:
         found = identity(key, number, generation)
         if what == "put":
@@ -113,6 +113,16 @@ def test_what_is_absent_is_fetched_and_what_has_gone_is_left_to_the_watch() -> N
 
     fetch_absent(listing, Named, store, store.stop, wait_seconds=0.0)
     assert store.fetched == ["s", "t"]
+
+
+def test_an_object_that_cannot_be_read_keeps_no_other_waiting() -> None:
+    store = Store("a", "b", looks=2)
+
+    def listing(_namespace: str, name: str) -> bytes:
+        return b'{"items": [{"name": 7}]}' if name == "a" else b'{"items": [{"name": "b"}]}'
+
+    fetch_absent(listing, Named, store, store.stop, wait_seconds=0.0)
+    assert store.fetched == ["b"]
 
 
 def test_fetching_keeps_to_its_rate_and_goes_on_after_a_failure() -> None:

@@ -85,7 +85,11 @@ def fetch_absent(
                 # Of one that has gone, the watch brings the deletion.
                 for item in lists.decode(listing(*key)).items[:1]:
                     store.restore(decoder.decode(item))
-            except (KubernetesError, msgspec.DecodeError, RecursionError) as error:
+            except KubernetesError as error:
                 _log.warning("%s/%s cannot be fetched, will retry: %s", *key, error)
                 wait = _RETRY_RATIO * wait_seconds
                 break
+            except (msgspec.DecodeError, RecursionError) as error:
+                # What is wrong with one object keeps no other waiting.
+                _log.warning("%s/%s cannot be read, will retry: %s", *key, error)
+                wait = _RETRY_RATIO * wait_seconds
