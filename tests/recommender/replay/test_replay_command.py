@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from benchmarks.made_past import DAY_SECONDS, START, PastPlan, made_past
+from benchmarks.made_past import START, PastPlan, made_past
 from recommender.commands.main import main
-from recommender.recording.changes import Changes
-from recommender.recording.event_log import EventLog
 from recommender.recording.recording import RecordingGap
 from tests.recommender.replay.kube_series import kube_series
+from tests.recommender.replay.recordings import record
 from tests.support.prometheus import scraped_prometheus
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.recording.recording import Recording
 
 CONFIGURATION: Final = """
 apiVersion: tidewatch.io/v1alpha1
@@ -52,31 +50,6 @@ def replayed(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str
     assert status == 0, err
     document: dict[str, Any] = json.loads(out)
     return document
-
-
-def record(past: Recording, folder: Path, every: float = 120.0) -> Path:
-    """Let the recorder look at a past as it would have looked at the cluster."""
-    log, changes, time = EventLog(folder, 30 * DAY_SECONDS), Changes(), past.start
-    pods = [
-        (one, replace(past.pod_kinds[one.kind], name=f"p{number}", uid=f"{number:036d}", node=one.node))
-        for number, one in enumerate(past.pods)
-    ]
-    pods = [
-        (one, replace(pod, facts=replace(pod.facts, created=one.created), bound_at=one.bound))
-        for one, pod in pods
-        if pod.facts
-    ]
-    while time <= past.end:
-        if log.is_due(time):
-            log.begin(time)
-            changes = Changes()
-            log.append([changes.begun(time)])
-        there = tuple(pod for one, pod in pods if one.created <= time and (one.gone is None or time < one.gone))
-        nodes = tuple(one.node for one in past.nodes if one.is_there(time))
-        log.append(changes.lines(nodes, there, time))
-        time += every
-    log.close()
-    return folder
 
 
 def test_recording_is_replayed_with_every_policy(
