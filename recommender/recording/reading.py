@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from adapter.foundation.files.file_contents import opened_regular
+from adapter.foundation.objects.pod_requests import CPU, MEMORY
 from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.recording.event_log import files_of
 from recommender.recording.forms import (
@@ -40,6 +41,9 @@ GAP_SECONDS: Final = 300.0
 _LONGEST_SECONDS: Final = 3 * 366 * 86_400.0
 """Nobody records for longer: one of the times is from a clock that was wrong."""
 
+_LAST_TIME: Final = 253_402_300_800.0
+"""The end of the year 9999."""
+
 
 def read_recording(path: Path, last_seconds: float | None = None, end: float | None = None) -> Recording:
     """Return the recording of a file, or of all files in a folder; of its last seconds up to the end, if stated.
@@ -62,6 +66,12 @@ def read_recording(path: Path, last_seconds: float | None = None, end: float | N
         raise problems[0]
     notes = tuple(f"A file is left out: {error}." for error in problems)
     return _within(reader.recording(str(path), notes), last_seconds, end)
+
+
+def _refuse_impossible_time(event: RecordedEvent) -> None:
+    """Raise OverflowError for a time that no clock shows; one that a pod states costs that pod alone."""
+    if isinstance(event, Begin | Alive | NodeCame | NodeGone | PodGone) and not 0 <= event.time < _LAST_TIME:
+        raise OverflowError(f"a time of {event.time:g} s since 1970 is impossible")
 
 
 @dataclass(slots=True)
@@ -125,7 +135,8 @@ class _Reader:
                 for number, line in enumerate(stream, 1):
                     try:
                         event = EVENTS.decode(line)
-                    except msgspec.MsgspecError as error:
+                        _refuse_impossible_time(event)
+                    except (msgspec.MsgspecError, OverflowError) as error:
                         if number == 1:
                             raise RecordingError(f"{path} is not a recording of `run`: {error}") from error
                         if line.endswith(b"\n"):
@@ -220,6 +231,9 @@ class _Reader:
         pods = [RecordedPod(one.kind, one.created, one.bound, one.gone, one.node) for one in self._pods.values()]
         others = sum(self._others[pod.kind] for pod in pods)
         notes = [*further_notes, *self._notes]
+        asks = [any(kind.resources.requests.get(name) for name in (CPU, MEMORY)) for kind in self._pod_kinds]
+        if unknown := sum(not asks[pod.kind] for pod in pods):
+            notes.append(f"Without requests for CPU and memory, {unknown} of {len(pods)} pods take no room.")
         if others:
             notes.append(
                 f"Claims, host ports, spread constraints and affinity to other pods, which {count_of(others, 'pod')} "

@@ -85,12 +85,10 @@ class Account:
         waits = np.array(self._waits)
         days = np.clip(((np.array(self._began) - self._start) // DAY_SECONDS).astype(int), 0, self._days - 1)
         hours = sum(self._spans.values(), np.zeros(self._days))
-        has_prices = all(group in self._prices for group in self._spans)
-        cost = sum((self._prices[group] * spans for group, spans in self._spans.items()), np.zeros(self._days))
         return PolicyOutcome(
             name=name,
             node_hours=np.asarray(hours),
-            cost=np.asarray(cost) if has_prices else None,
+            cost=self._cost(),
             pending_minutes=np.bincount(days, weights=waits, minlength=self._days).astype(np.float64),
             waits=waits,
             evictions=np.array([float(self._evictions[day]) for day in range(self._days)]),
@@ -98,6 +96,12 @@ class Account:
             sizes=tuple(dict(self._sizes).items()),
             unplaced=unplaced,
         )
+
+    def _cost(self) -> FloatArray | None:
+        """Return the cost by day; None if a group that had nodes has no price."""
+        if not self._spans.keys() <= self._prices.keys():
+            return None
+        return sum((self._prices[group] * spans for group, spans in self._spans.items()), np.zeros(self._days))
 
     def _sized(self, now: float) -> None:
         self._sizes.append((now, len(self._since)))

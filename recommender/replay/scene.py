@@ -68,7 +68,15 @@ def scene_of(recording: Recording, settings: ClusterSizeSettings, startup_second
     groups = _groups(recording, settings)
     known = {group.name: group for group in groups.groups if not group.problem and group.template is not None}
     if not known:
-        problems = [group.problem for group in groups.groups if group.problem] + list(groups.problems)
+        stated = groups.problems
+        problems = [
+            *stated,
+            *(
+                f"node group {group.name}: {group.problem}"
+                for group in groups.groups
+                if group.problem and not any(f"node group {group.name}:" in one for one in stated)
+            ),
+        ]
         raise RecordingError(
             f"{recording.source}: no node group of the configuration can be replayed: "
             f"{'; '.join(problems) or 'it names none'}. Write the groups under nodeGroups with a selector that matches "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations, zip_longest
 from math import comb
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +26,8 @@ _MOST_PACKED: Final = 6
 """Sets of each size that are packed, those with the lowest bounds. So more shapes never cost more."""
 _SEEDS: Final = 8
 """Of the sets that are extended, how many."""
+MOST_EXTENDING: Final = 64
+"""Shapes by which sets are extended: of a larger catalogue, those that hold some kind of pod for the least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ class _Search:
 
     def _extended(self, most_shapes: int) -> list[tuple[int, ...]]:
         """Return sets that grow by one shape at a time, from those that hold the most pods for the least."""
-        total = range(len(self._groups))
+        total = self._extending()
         seeds: list[tuple[int, ...]] = [()]
         found: dict[tuple[int, ...], None] = {}
         for _ in range(most_shapes):
@@ -147,6 +149,17 @@ class _Search:
             seeds = sorted(grown, key=self._rank)[:_SEEDS]
             found |= dict.fromkeys(seeds)
         return list(found)
+
+    def _extending(self) -> list[int]:
+        """Return the shapes that sets are extended by: for each kind of pod the cheapest, then the second cheapest."""
+        if len(self._groups) <= MOST_EXTENDING:
+            return list(range(len(self._groups)))
+        by_kind = [
+            sorted(one.rooms, key=lambda option: (self._prices[option] / one.rooms[option], option))
+            for one in self._every.rooms
+        ]
+        ranked = chain.from_iterable(zip_longest(*by_kind))
+        return sorted(list(dict.fromkeys(option for option in ranked if option is not None))[:MOST_EXTENDING])
 
     def _rank(self, options: tuple[int, ...]) -> tuple[int, float, tuple[int, ...]]:
         """Return first how many kinds of pods fit on none of the machines, then the bound."""

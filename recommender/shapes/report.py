@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.shapes.catalogue import candidate
-from recommender.shapes.choice import NoChoice, chosen
+from recommender.shapes.choice import MOST_EXTENDING, NoChoice, chosen
 from recommender.shapes.consolidation import consolidations
 
 if TYPE_CHECKING:
@@ -77,6 +77,11 @@ def shape_report(
     notes = list(history.notes)
     if unpriced:
         notes.append(f"{count_of(len(unpriced), 'node')} without a price: write `price` for each node group.")
+    if len(candidates) > MOST_EXTENDING:
+        notes.append(
+            f"Of {len(candidates)} shapes, the {MOST_EXTENDING} that hold a kind of pod for the least are combined; "
+            "the lower bound is that of all."
+        )
     return ShapeReport(
         source=history.source,
         peaks=tuple(peak.time for peak in history.peaks),

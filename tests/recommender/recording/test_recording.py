@@ -166,8 +166,10 @@ def test_file_whose_first_line_is_damaged_costs_no_other_file(tmp_path: Path) ->
     [
         (b'"emptyDir"', b'"tmpfs"', "tmpfs"),
         (b'["k",0,', b'["k",5,', "a pod has a kind that the file does not state"),
+        (b'["t",', b'["t",1e300,', "a time of 1e+300 s since 1970 is impossible"),
+        (b'["t",', b'["t",-1,', "a time of -1 s since 1970 is impossible"),
     ],
-    ids=["unknown kind of volume", "unknown kind of pod"],
+    ids=["unknown kind of volume", "unknown kind of pod", "time beyond all clocks", "time before 1970"],
 )
 def test_line_that_says_what_cannot_be_ends_its_file_and_no_other(
     tmp_path: Path, old: bytes, new: bytes, message: str
@@ -177,6 +179,14 @@ def test_line_that_says_what_cannot_be_ends_its_file_and_no_other(
     (note,) = found.notes
     assert message in note
     assert note.endswith("; the rest of the file is left out.")
+
+
+def test_pods_without_requests_are_counted_in_a_note(tmp_path: Path) -> None:
+    looks = [
+        (START + at, [node("n1")], [pod("web", node="n1"), pod("idle", node="n1", cpu="", memory="")]) for at in (0, 60)
+    ]
+    write(tmp_path, looks)
+    assert read_recording(tmp_path).notes == ("Without requests for CPU and memory, 1 of 2 pods take no room.",)
 
 
 def test_recording_of_a_clock_that_was_wrong_is_replayed_in_part_or_not_at_all(tmp_path: Path) -> None:

@@ -97,6 +97,29 @@ def test_series_of_kube_state_metrics_give_what_the_recording_gives(
     assert any("kube-state-metrics does not say" in note for note in by_series["notes"])
 
 
+def test_group_without_a_price_leaves_costs_open_and_nothing_else(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    folder = record(made_past(PastPlan(days=0.3, nodes=6)), tmp_path / "recording")
+    config.write_text(CONFIGURATION.replace("price: 0.40, ", ""))
+    document = replayed(capsys, "--config", config, "--recording", folder)
+    outcomes = [document["recorded"], *document["policies"]]
+    assert [one["cost"] for one in outcomes] == [None] * len(outcomes)
+    assert all(one["node_hours"] > 0 for one in outcomes)
+    assert "expander: price" not in [one["name"] for one in document["policies"]]
+
+
+def test_groups_without_recorded_nodes_are_named_with_what_they_lack(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    folder = record(made_past(PastPlan(days=0.1, nodes=4)), tmp_path / "recording")
+    config.write_text(CONFIGURATION.replace("{pool: ", "{pool: other-"))
+    status, out, err = run(capsys, "--config", config, "--recording", folder)
+    assert (status, out) == (2, "")
+    for name in ("small", "large"):
+        assert err.count(f"node group {name}: its selector pool=other-{name} matches no node") == 1
+
+
 @pytest.mark.parametrize(
     "missing",
     ["kube_node_info", "kube_pod_status_phase", "kube_pod_container_resource_requests", "kube_node_status_allocatable"],

@@ -10,7 +10,8 @@ import pytest
 from benchmarks.made_past import PastPlan, made_past
 from recommender.commands.main import main
 from tests.recommender.replay.kube_series import kube_series
-from tests.recommender.replay.test_replay_command import CONFIGURATION, record
+from tests.recommender.replay.recordings import record
+from tests.recommender.replay.test_replay_command import CONFIGURATION
 from tests.support.checkout import CHECKOUT
 from tests.support.prometheus import scraped_prometheus
 
@@ -128,3 +129,16 @@ def test_error_of_a_catalogue_names_its_line(
     status, out, err = run(capsys, *flags, "--cluster", "missing")
     assert (status, out) == (2, "")
     assert "catalogue.yaml:6" in err
+
+
+def test_of_a_large_catalogue_the_shapes_that_hold_pods_for_the_least_are_combined(
+    capsys: pytest.CaptureFixture[str], flags: list[str], tmp_path: Path
+) -> None:
+    flags = [*flags, "--recording", str(record(PAST, tmp_path / "recording")), "--max-shapes", "2"]
+    few = answer(capsys, *flags)
+    assert not any("shapes, the" in note for note in few["notes"])
+    dear = "".join(f"- {{name: dear-{n}, price: {90 + n}, template: {{cpu: 16, memory: 64Gi}}}}\n" for n in range(63))
+    (tmp_path / "catalogue.yaml").write_text(CATALOGUE + dear)
+    many = answer(capsys, *flags)
+    assert (many["shapes"], many["cost_bound"]) == (few["shapes"], few["cost_bound"])
+    assert any("shapes, the 64 that hold a kind of pod for the least are combined" in note for note in many["notes"])
