@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.kinds.predictive.arrays import FloatArray
     from recommender.replay.policy_run import PolicyRun
     from recommender.replay.scene import Scene
 
@@ -38,8 +39,8 @@ class Removals:
 
     def __init__(self, run: PolicyRun) -> None:
         self._run = run
-        self._low_since: dict[int, float] = {}
-        """By slot: since when its node has been requested as little as a removable one."""
+        self._low_since = np.zeros(0)
+        """By slot: since when its node has been requested as little as a removable one; NaN for other slots."""
         self._refused: dict[int, float] = {}
         """By slot: when it could not be emptied; others are looked at first."""
         scene, down = run.scene, run.settings.scale_down
@@ -47,15 +48,17 @@ class Removals:
             [_limit(scene, kind.group, down.utilization_threshold_ratio) for kind in scene.node_kinds]
         )
         """By kind of node: the utilisation up to which such a node may go."""
-        self._unneeded = [
-            _unneeded_seconds(scene, kind.group, down.unneeded_seconds) + _NOTICED_SECONDS for kind in scene.node_kinds
-        ]
+        self._unneeded = np.array(
+            [_unneeded_seconds(scene, kind.group, down.unneeded_seconds) for kind in scene.node_kinds]
+        )
+        self._unneeded += _NOTICED_SECONDS
         """By kind of node, for how long such a node is unneeded when it goes."""
         self._looked_at: list[int] = []
 
     def forget(self, slot: int) -> None:
         """Forget a node that is gone; the slot may get another one."""
-        self._low_since.pop(slot, None)
+        if slot < len(self._low_since):
+            self._low_since[slot] = np.nan
         self._refused.pop(slot, None)
 
     def look(self, now: float, *, is_covered: bool) -> tuple[list[int], float]:
@@ -71,12 +74,13 @@ class Removals:
             return [], now + SOON_SECONDS
         added = run.memory.last_scale_up
         ready = -math.inf if added is None else added + down.delay_after_add_seconds
-        dues = [since + self._unneeded[fleet.kind_of[slot]] for slot, since in self._low_since.items()]
-        soonest = max(ready, min(dues, default=math.inf))
+        dues = self._dues()
+        known = dues[~np.isnan(dues)]
+        soonest = max(ready, float(known.min(initial=math.inf)))
         candidates = self._candidates(now) if down.enabled and soonest <= now else []
         if not candidates or (not scheduler.has_changed and candidates == self._looked_at):
-            later = [due for due in (*dues, ready) if due > now]
-            return [], float(min([now + LOOK_SECONDS, *later]))
+            later = float(known.min(where=known > now, initial=math.inf))
+            return [], min(now + LOOK_SECONDS, later, ready if ready > now else math.inf)
         scheduler.has_changed, self._looked_at = False, candidates
         due = self._decided(candidates, now)
         drained = sum(bool(fleet.pods[slot]) for slot in due)
@@ -91,7 +95,7 @@ class Removals:
         """Return the slots of the candidates that the decision removes."""
         run = self._run
         slots = {run.situations.node(slot).name: slot for slot in candidates}
-        since = {name: self._low_since[slot] for name, slot in slots.items()}
+        since = {name: self._low_since.item(slot) for name, slot in slots.items()}
         memory = structs.replace(run.memory, unneeded_since=since)
         situation = run.situations.lowered(candidates, self._destinations(candidates), now, memory)
         answer = removals_of(situation, run.settings)
@@ -110,12 +114,18 @@ class Removals:
         limits = self._limits[fleet.kind_of[: fleet.end]]
         is_exempt = down.ignore_daemon_sets_utilization or down.ignore_mirror_pods_utilization
         low = fleet.usable[: fleet.end] & (limits >= (0 if is_exempt else np.maximum(cores, memory)))
-        self._low_since = {slot: self._low_since.get(slot, now) for slot in np.flatnonzero(low).tolist()}
+        since = np.full(fleet.end, np.nan)
+        since[: len(self._low_since)] = self._low_since
+        self._low_since = np.where(low, np.where(np.isnan(since), now, since), np.nan)
+
+    def _dues(self) -> FloatArray:
+        """Return by slot when its node has been unneeded for long enough; NaN for nodes that are needed."""
+        fleet = self._run.fleet
+        return np.asarray(self._low_since + self._unneeded[fleet.kind_of[: fleet.end]])
 
     def _candidates(self, now: float) -> list[int]:
         """Return the slots of nodes that have been requested little for long enough."""
-        kind_of = self._run.fleet.kind_of
-        slots = [slot for slot, since in self._low_since.items() if since + self._unneeded[kind_of[slot]] <= now]
+        slots = np.flatnonzero(self._dues() <= now).tolist()
         slots.sort(key=lambda slot: (self._refused.get(slot, 0.0), self._low_since[slot], slot))
         return slots[:_MOST_CANDIDATES]
 

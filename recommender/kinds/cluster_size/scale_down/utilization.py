@@ -62,9 +62,10 @@ def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization
 def _gpu_resources(info: NodeInfo, label: str) -> Iterator[str]:
     """Yield the names of the GPUs, or parts of GPUs, that the node has, or will have by its labels."""
     capacity, allocatable = info.node.capacity, info.allocatable
+    # Most nodes have none, and no amount has to be looked at then.
+    named = {name for name in (*capacity, *allocatable) if is_gpu(name)}
     gpus = sorted(
-        {name for name in capacity if is_gpu(name) and capacity[name].nanos > 0}
-        | {name for name in allocatable if is_gpu(name) and allocatable[name] > 0}
+        name for name in named if (name in capacity and capacity[name].nanos > 0) or allocatable.get(name, 0) > 0
     )
     yield from gpus
     if not gpus and has_gpu_label(info.node, label):
