@@ -209,6 +209,7 @@ class PlayedDay:
         for machine in marked[:number]:
             node = self._machines.pop(machine)
             client.merge(f"{NODES}/{node}", {"spec": {"unschedulable": True}})
+            self._note_places()
             for name, seen in list(self.pods.items()):
                 if seen.node == node and seen.gone is None:
                     self._end_pod(name)
