@@ -40,7 +40,6 @@ GAP_SECONDS: Final = 300.0
 """Without a sign of life, from which nothing is known of the time."""
 _LONGEST_SECONDS: Final = 3 * 366 * 86_400.0
 """Nobody records for longer: one of the times is from a clock that was wrong."""
-
 _LAST_TIME: Final = 253_402_300_800.0
 """The end of the year 9999."""
 

@@ -48,10 +48,9 @@ class Removals:
             [_limit(scene, kind.group, down.utilization_threshold_ratio) for kind in scene.node_kinds]
         )
         """By kind of node: the utilisation up to which such a node may go."""
-        self._unneeded = np.array(
+        self._unneeded = _NOTICED_SECONDS + np.array(
             [_unneeded_seconds(scene, kind.group, down.unneeded_seconds) for kind in scene.node_kinds]
         )
-        self._unneeded += _NOTICED_SECONDS
         """By kind of node, for how long such a node is unneeded when it goes."""
         self._looked_at: list[int] = []
 
