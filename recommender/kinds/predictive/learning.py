@@ -87,15 +87,22 @@ def tried(model_name: str, history: LoadHistory, task: ForecastTask) -> ModelTri
     return ModelTrial(model_name, parameters, step_number(history) + skipped, forecasts.upper[:, skipped:])
 
 
-def continued(trial: ModelTrial, history: LoadHistory, task: ForecastTask) -> ModelTrial:
-    """Return the trial with the forecasts of the steps since its end, by the parameters in use."""
+def forecasts_since(trial: ModelTrial, history: LoadHistory, task: ForecastTask) -> FloatArray:
+    """Return the upper forecasts of the steps since a trial's end, by the parameters in use; (series, steps)."""
     begin = trial.first + trial.upper.shape[1] - step_number(history)
     origins = np.arange(max(0, begin), history.steps, dtype=np.int64)
     if not len(origins):
-        return trial
+        return np.empty((len(trial.upper), 0))
     missed = np.full((len(trial.upper), max(0, -begin)), np.nan)
     forecasts = bounded_forecasts(model_named(trial.model), trial.parameters, history, origins, task)
-    upper = np.concatenate([trial.upper, missed, forecasts.upper], axis=1)
+    return np.concatenate([missed, forecasts.upper], axis=1)
+
+
+def continued(trial: ModelTrial, since: FloatArray, history: LoadHistory) -> ModelTrial:
+    """Return the trial with the forecasts of the steps since its end, without those that records do not cover."""
+    if not since.shape[1]:
+        return trial
+    upper = np.concatenate([trial.upper, since], axis=1)
     surplus = max(0, upper.shape[1] - (history.steps - replayed_from(history)))
     return ModelTrial(trial.model, trial.parameters, trial.first + surplus, upper[:, surplus:])
 
@@ -127,10 +134,14 @@ def verdicts(
 
 def caught_up(
     configured: str, history: LoadHistory, trials: Sequence[ModelTrial], task: ForecastTask, fleet: FleetSettings
-) -> tuple[tuple[ModelTrial, ...], tuple[SeriesVerdict, ...]]:
-    """Return the trials with what has happened since, and the verdicts by them."""
-    found = tuple(continued(trial, history, task) for trial in trials)
-    return found, verdicts(configured, history, found, task, fleet)
+) -> tuple[tuple[FloatArray, ...], tuple[SeriesVerdict, ...]]:
+    """Return the forecasts since the end of each trial, and the verdicts by them.
+
+    The trials are not returned: of 24 series in steps of a minute they are more than a child's result may be.
+    """
+    since = tuple(forecasts_since(trial, history, task) for trial in trials)
+    whole = [continued(trial, part, history) for trial, part in zip(trials, since, strict=True)]
+    return since, verdicts(configured, history, whole, task, fleet)
 
 
 def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> str:

@@ -15,7 +15,7 @@ from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
 from recommender.kinds.predictive.current import duration_text
 from recommender.kinds.predictive.history import DAY_SECONDS
-from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, SeriesVerdict, caught_up, tried
+from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, SeriesVerdict, caught_up, continued, tried
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
@@ -242,7 +242,7 @@ class Learner:
         arguments = (str(need.settings.model), past, tuple(learned.trials.values()), task, fleet)
         limits = ChildLimits(seconds=FIT_SECONDS * (1 + len(learned.targets)))
         try:
-            trials, verdicts = self._run_child("choice", caught_up, arguments, limits)
+            since, verdicts = self._run_child("choice", caught_up, arguments, limits)
         except ChildClosedError:
             raise
         except ChildError as error:
@@ -256,7 +256,8 @@ class Learner:
         self._telemetry.learned(need.name, "choice", "ok")
         verdicts = tuple(_of_seasons(verdict, need.settings.season_seconds) for verdict in verdicts)
         by_target = dict(zip(learned.targets, verdicts, strict=True))
-        by_model = {trial.model: trial for trial in trials}
+        trials = zip(learned.trials.values(), since, strict=True)
+        by_model = {trial.model: continued(trial, part, past) for trial, part in trials}
         learned = replace(learned, trials=by_model, verdicts=by_target)
         self._book.put(need, learned)
         self._store.save(need, learned)

@@ -94,7 +94,7 @@ class World:
         if name in self.failing:
             raise ChildDeadlineError(f"{name}: killed after 60 s")
         if name == "choice" and self.is_choice_skipped:
-            return arguments[2], tuple(VERDICT for _ in arguments[1].values)
+            return tuple(np.empty((1, 0)) for _ in arguments[2]), tuple(VERDICT for _ in arguments[1].values)
         past = next(each for each in arguments if isinstance(each, LoadHistory))
         return self.answers[name](past) if name in self.answers else function(*arguments)
 

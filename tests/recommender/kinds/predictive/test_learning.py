@@ -1,0 +1,47 @@
+"""A trial goes on with what happens after it, and what a child returns of it stays small."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.learning import caught_up, continued, forecasts_since, tried
+from recommender.kinds.predictive.predictive_settings import ModelName
+from recommender.kinds.predictive.simulation.serving import FleetSettings
+from tests.support.load import TASK
+
+STEP_SECONDS = 600.0
+FLEET = FleetSettings(STEP_SECONDS, 180.0, 100.0)
+
+
+def load(days: float, series: int = 2) -> LoadHistory:
+    """Return loads with a daily cycle and noise; a longer history begins as a shorter one does."""
+    day = np.arange(10 * 144)[: round(days * 144)] / 144
+    noise = np.random.default_rng(4).normal(0, 30, (series, 10 * 144))[:, : len(day)]
+    return LoadHistory(1_700_000_400.0, STEP_SECONDS, 1000 + 400 * np.sin(2 * np.pi * day) + noise)
+
+
+@pytest.mark.parametrize("days", [4.0, 9.0])
+def test_a_trial_that_goes_on_is_what_a_later_one_would_be(days: float) -> None:
+    before, now = load(days), load(days + 0.5)
+    first = tried(ModelName.LARGEST_HOUR, before, TASK)
+    found = continued(first, forecasts_since(first, now, TASK), now)
+    expected = tried(ModelName.LARGEST_HOUR, now, TASK)
+    assert found.first == expected.first
+    np.testing.assert_allclose(found.upper[:, 144:], expected.upper[:, 144:])
+    assert continued(found, forecasts_since(found, now, TASK), now) is found
+
+
+def test_what_is_returned_of_trials_does_not_grow_with_the_history() -> None:
+    sizes = []
+    for days in (4.0, 8.0):
+        history = load(days)
+        trials = [tried(name, history, TASK) for name in (ModelName.LARGEST_HOUR, ModelName.LINEAR)]
+        since, verdicts = caught_up(ModelName.AUTO, history, trials, TASK, FLEET)
+        assert [part.shape for part in since] == [(2, 0), (2, 0)]
+        assert len(verdicts) == 2
+        sizes.append(len(pickle.dumps((since, verdicts))))
+    assert max(sizes) < 2 * min(sizes) < load(4.0).values.nbytes
