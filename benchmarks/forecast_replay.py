@@ -26,6 +26,7 @@ from recommender.kinds.predictive.tasks import task_for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from benchmarks.kept_forecasts import KeptForecasts
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.simulation.frontier import Comparison
@@ -50,7 +51,9 @@ class Replayed:
     """Of plain headroom that costs as much as auto."""
 
 
-def replayed(history: LoadHistory, startup_seconds: float, models: Sequence[str]) -> Replayed:
+def replayed(
+    history: LoadHistory, startup_seconds: float, models: Sequence[str], kept: KeptForecasts | None = None
+) -> Replayed:
     """Return what came of a replay with the defaults of a backtest. Models are fitted in this process."""
     options = BacktestOptions(startup_seconds=startup_seconds)
     load, fleet = history.values[0], fleet_settings(history, options)
@@ -58,6 +61,8 @@ def replayed(history: LoadHistory, startup_seconds: float, models: Sequence[str]
     task = task_for(startup_seconds, history.step_seconds, options.settings, options.down_window_seconds)
     forecasts = {
         model.name: rolling_forecasts(model, history, task, RollingOptions())
+        if kept is None
+        else kept.of(model, history, task)
         for model in MODELS
         if model.name in models
     }

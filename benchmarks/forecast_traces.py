@@ -6,7 +6,8 @@ the rivals relative to plain headroom at equal replica-hours, below 1 it is less
 worse it was than the single model that was best in hindsight, with all of them scaled to the replica-hours of auto.
 
 All of it takes about an hour of a core. With `--parts DIR` each row is kept in a file of its own and a second run takes
-what is there, so that it goes on where the first one was ended; after a change of the code, name another folder.
+what is there, so that it goes on where the first one was ended; after a change of the code, name another folder. With
+`--forecasts DIR` the forecasts of each model are kept likewise: a change of the choice alone is measured in minutes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.forecast_replay import replayed
+from benchmarks.kept_forecasts import KeptForecasts
 from benchmarks.made_traces import MADE
 from benchmarks.recorded_traces import TraceMissingError, missing_message, recordings_in
 from benchmarks.report import report
@@ -54,6 +56,12 @@ class Settings:
     plots: Path | None = None
     parts: Path | None = None
     """Where rows are kept."""
+    forecasts: Path | None = None
+    """Where forecasts are kept."""
+
+    def kept(self, name: str, startup_seconds: float) -> KeptForecasts | None:
+        """Return where the forecasts of a row are; None: they are not kept."""
+        return None if self.forecasts is None else KeptForecasts(self.forecasts, f"{name}-{startup_seconds:g}")
 
     def part(self, name: str, startup_seconds: float) -> Path | None:
         """Return the file of a row; None: it is not kept."""
@@ -75,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--recorded-only", action="store_true", help="leave the made traces out")
     parser.add_argument("--plots", type=Path, help="a folder for a page of each trace")
     parser.add_argument("--parts", type=Path, help="a folder for each row, from which a later run goes on")
+    parser.add_argument("--forecasts", type=Path, help="a folder for forecasts, which later runs do not make again")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     given = parser.parse_args(arguments)
     settings = Settings(
@@ -85,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         not given.recorded_only,
         given.plots,
         given.parts,
+        given.forecasts,
     )
     return run(NAME, given.output, lambda progress: measured(settings, progress), (TraceMissingError, BacktestError))
 
@@ -92,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def measured(settings: Settings, progress: Progress) -> Report:
     """Replay the traces that are there. Raises TraceMissingError, BacktestError."""
     rows: list[Row] = []
-    for folder in (settings.plots, settings.parts):
+    for folder in (settings.plots, settings.parts, settings.forecasts):
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
     for name, history in _histories(settings, progress):
@@ -105,7 +115,7 @@ def measured(settings: Settings, progress: Progress) -> Report:
                 continue
             progress.say(f"{name}, start-up {startup:g} s, {history.steps:,} steps")
             began = time.process_time()
-            found = replayed(history, startup, settings.models)
+            found = replayed(history, startup, settings.models, settings.kept(name, startup))
             rows.append(_row(name, startup, found, time.process_time() - began))
             pages.append(found)
             if part is not None:
