@@ -14,6 +14,7 @@ from recommender.backtest.errors import BacktestError
 from recommender.backtest.recorded.range_cache import CachedSteps
 from recommender.backtest.recorded.trace import RecordedLoad
 from recommender.decisions.texts.times import rfc3339
+from recommender.kinds.predictive.bound import LARGEST_LOAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,11 +108,19 @@ def _query_range(asked: LoadRange, begin: int, end: int) -> FloatArray:
         )
     values = np.full(end - begin, np.nan)
     for at, value in series[0] if series else ():
-        if value < 0 and not math.isinf(value):
-            raise BacktestError(
-                f"{asked.source}: the value at {rfc3339(at)} is {value:g}, and load is 0 or more: "
-                "write clamp_min(…, 0) around the query if that is intended"
-            )
         if math.isfinite(value):
+            _require_load(asked, at, value)
             values[round(at / step) - begin] = value
     return values
+
+
+def _require_load(asked: LoadRange, at: float, value: float) -> None:
+    """Raise BacktestError for a number that cannot be a load."""
+    if value < 0:
+        wrong, fix = "load is 0 or more", "write clamp_min(…, 0) around the query if that is intended"
+    elif value > LARGEST_LOAD:
+        wrong = f"no load is larger than {LARGEST_LOAD:.2g}"
+        fix = "write < 1e15 behind the query to leave such values out"
+    else:
+        return
+    raise BacktestError(f"{asked.source}: the value at {rfc3339(at)} is {value:g}, and {wrong}: {fix}")

@@ -14,6 +14,7 @@ import pandas as pd
 from pandas.errors import EmptyDataError, ParserError, ParserWarning
 
 from recommender.backtest.errors import BacktestError
+from recommender.kinds.predictive.bound import LARGEST_LOAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,6 +150,15 @@ def _piece(path: Path, frame: pd.DataFrame, line: int) -> tuple[FloatArray, Floa
         line,
         values < 0,
         lambda row: f"the value {texts.iloc[row]} is negative: load is 0 or more, so record requests or connections",
+    )
+    _refuse(
+        path,
+        line,
+        values > LARGEST_LOAD,
+        lambda row: (
+            f"the value {texts.iloc[row]} is larger than any load ({LARGEST_LOAD:.2g}): "
+            "correct it, or leave the value empty where it is unknown"
+        ),
     )
     return times[~blank], values[~blank]
 

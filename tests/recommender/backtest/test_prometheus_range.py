@@ -33,6 +33,8 @@ HISTORY = "\n".join(
         f'odd{{kind="minus"}} -3 {AT}',
         f'odd{{kind="nan"}} NaN {AT}',
         f'odd{{kind="inf"}} +Inf {AT}',
+        "# TYPE huge gauge",
+        f"huge 1e308 {AT}",
         "# EOF",
         "",
     ]
@@ -66,6 +68,7 @@ def test_a_real_prometheus_gives_the_load_at_each_step(url: str, tmp_path: Path)
     [
         ("odd", "the query has 3 series, and a backtest replays one"),
         ('odd{kind="minus"}', r"the value at .* is -3, and load is 0 or more"),
+        ("huge", r"the value at .* is 1e\+308, and no load is larger than 3.4e\+38"),
         ('odd{kind="nan"}', "the query has no value from"),
         ('odd{kind="inf"}', "the query has no value from"),
         ("nothing", "the query has no value from"),

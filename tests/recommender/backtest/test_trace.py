@@ -60,6 +60,7 @@ HEAD = "timestamp,value\n2026-01-01T00:00:00Z,1\n\n"
         ("time,value\n1,2\n", ":1", r"no column 'timestamp' \(found: time, value\)"),
         ("timestamp,value,value\n1,2,3\n", ":1", "two columns 'value'"),
         (HEAD + "2026-01-01T00:01:00Z,-1\n", ":4", "the value -1 is negative"),
+        (HEAD + "2026-01-01T00:01:00Z,1e308\n", ":4", r"the value 1e308 is larger than any load \(3.4e\+38\)"),
         (HEAD + "2026-01-01T00:01:00Z,-inf\n", ":4", "'-inf' is not a number"),
         (HEAD + "2026-01-01T00:01:00Z,Inf\n", ":4", "'Inf' is not a number"),
         (HEAD + "2026-01-01T00:01:00Z,12 req\n", ":4", "'12 req' is not a number"),
