@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from benchmarks import kept_forecasts
 from benchmarks.forecast_traces import main
 from benchmarks.made_traces import MADE, MadeTrace
 from benchmarks.rival_forecasts import rival_capacities
@@ -66,6 +67,22 @@ def test_a_second_run_goes_on_with_the_rows_that_are_there(tmp_path: Path, capsy
     assert main([*arguments, "--startup", "60", "--startup", "600"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [(row["startup_seconds"], row["cpu_seconds"] == 77.0) for row in rows] == [(60.0, True), (600.0, False)]
+
+
+def test_kept_forecasts_are_not_made_again_and_give_the_same_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace(tmp_path / "own.csv")
+    arguments = ["--traces", str(tmp_path), "--trace", "own", "--model", "linear", "--startup", "60", "-o", "json"]
+    keeping = [*arguments, "--forecasts", str(tmp_path / "kept")]
+
+    def row(given: list[str]) -> dict[str, object]:
+        assert main(given) == 0
+        return {**json.loads(capsys.readouterr().out)["rows"][0], "cpu_seconds": 0.0}
+
+    made, kept = row(arguments), row(keeping)
+    monkeypatch.setattr(kept_forecasts, "rolling_forecasts", None)
+    assert made == kept == row(keeping)
 
 
 @pytest.mark.parametrize("made", MADE, ids=[each.name for each in MADE])
