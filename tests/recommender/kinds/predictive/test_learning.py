@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.kinds.predictive.history import LoadHistory
 from recommender.kinds.predictive.learning import caught_up, continued, forecasts_since, tried
 from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.kinds.predictive.simulation.serving import FleetSettings
