@@ -17,6 +17,7 @@ from recommender.kinds.cluster_size.health.failed_removals import with_failed_re
 from recommender.kinds.cluster_size.known_cluster import known_cluster, situation_of
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
 from recommender.kinds.cluster_size.model.memory import remembered
+from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 
 if TYPE_CHECKING:
@@ -25,29 +26,8 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
     from recommender.decisions.policy_settings import RecommendationPolicy
-    from recommender.decisions.record import TargetReference
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
-    from recommender.outputs.scale import ScaleOutcome
-
-
-@dataclass(frozen=True, slots=True)
-class SizeFacts:
-    """The inputs that are gathered for one recommendation alone (`Inputs.own`)."""
-
-    waits: bool = False
-    """Whether timers and young pods are waited for, as `run` does."""
-    writes_sizes: bool = False
-    """Whether this process writes the sizes of this recommendation."""
-    began: float | None = None
-    """When this process began to decide, in seconds since the Unix epoch; None where nothing is written."""
-    providers: tuple[PluginReading, ...] = ()
-    """The statements of the providers of its node groups, where it has some."""
-    writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)
-    """The outcome of each write that earlier decisions asked for."""
-    last: ClusterSizeAnswer | None = None
-    """The last answer of this process that was made from known facts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from recommender.kinds.cluster_size import brakes
 from recommender.kinds.cluster_size.asked_sizes import with_asked_sizes
 from recommender.kinds.cluster_size.group_wishes import GroupWishes
 from recommender.kinds.cluster_size.known_cluster import notes_about
-from recommender.kinds.cluster_size.model.counts import count_of
+from recommender.kinds.cluster_size.model.answer import summary_text
 from recommender.kinds.cluster_size.outcome import SizeQuestion, SizeWrites, buffer_size, wished_sizes
 
 if TYPE_CHECKING:
@@ -124,23 +124,6 @@ class GroupSizes:
         if buffer is not None and buffer.problem:
             notes.append(f"the CapacityBuffer is not sized: {buffer.problem}")
         return (*notes, *self.context.future.notes, *notes_about(self.context.known.cluster))
-
-
-def summary_text(answer: ClusterSizeAnswer) -> str:
-    """Return the answer in one sentence."""
-    grown = [
-        f"{group.name} from {group.current} to {group.recommended}"
-        for group in answer.groups
-        if group.current is not None and group.recommended > group.current
-    ]
-    due = sum(removal.is_due for removal in answer.removals)
-    pending = sum(len(alike.pods) for alike in answer.unschedulable)
-    parts = [
-        f"grow {', '.join(grown)}" if grown else "",
-        f"{count_of(due, 'removable node')}" if due else "",
-        f"{count_of(pending, 'pod')} that no group can hold" if pending else "",
-    ]
-    return "; ".join(part for part in parts if part) or "no node group changes"
 
 
 def _step(step: SizeStep) -> Step:

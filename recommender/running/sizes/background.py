@@ -19,8 +19,8 @@ from recommender.decisions.loop import Decision, decide, failed_decision, superv
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Record, Status
 from recommender.decisions.texts.times import is_fresh
-from recommender.kinds.cluster_size.decide import SizeFacts
 from recommender.kinds.cluster_size.model.answer import answer_of
+from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
 from recommender.running.sizes.plugins import PluginHosts
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from recommender.kinds.cluster_size.model.counts import count_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -221,4 +223,21 @@ def sizes_text(answer: ClusterSizeAnswer) -> str:
     """Return how many nodes the groups should have together, after removals: `8 nodes in 3 groups`."""
     groups = [group for group in answer.groups if not group.is_left_out]
     nodes = sum(group.after_removals for group in groups)
-    return f"{nodes} node{'' if nodes == 1 else 's'} in {len(groups)} group{'' if len(groups) == 1 else 's'}"
+    return f"{count_of(nodes, 'node')} in {count_of(len(groups), 'group')}"
+
+
+def summary_text(answer: ClusterSizeAnswer) -> str:
+    """Return the answer in one sentence."""
+    grown = [
+        f"{group.name} from {group.current} to {group.recommended}"
+        for group in answer.groups
+        if group.current is not None and group.recommended > group.current
+    ]
+    due = sum(removal.is_due for removal in answer.removals)
+    pending = sum(len(alike.pods) for alike in answer.unschedulable)
+    parts = [
+        f"grow {', '.join(grown)}" if grown else "",
+        f"{count_of(due, 'removable node')}" if due else "",
+        f"{count_of(pending, 'pod')} that no group can hold" if pending else "",
+    ]
+    return "; ".join(part for part in parts if part) or "no node group changes"

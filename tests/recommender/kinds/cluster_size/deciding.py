@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from recommender.decisions.loop import decide
-from recommender.kinds.cluster_size.decide import SizeFacts, Sizing
+from recommender.kinds.cluster_size.decide import Sizing
 from recommender.kinds.cluster_size.model.memory import remembered
+from recommender.kinds.cluster_size.model.size_facts import SizeFacts
 from recommender.kinds.cluster_size.outcome import SizeWrites
 
 if TYPE_CHECKING:

@@ -1,0 +1,32 @@
+"""The inputs of a cluster size decision that are gathered for one recommendation alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
+    from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
+    from recommender.outputs.scale import ScaleOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class SizeFacts:
+    """The inputs that are gathered for one recommendation alone (`Inputs.own`)."""
+
+    waits: bool = False
+    """Whether timers and young pods are waited for, as `run` does."""
+    writes_sizes: bool = False
+    """Whether this process writes the sizes of this recommendation."""
+    began: float | None = None
+    """When this process began to decide, in seconds since the Unix epoch; None where nothing is written."""
+    providers: tuple[PluginReading, ...] = ()
+    """The statements of the providers of its node groups, where it has some."""
+    writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)
+    """The outcome of each write that earlier decisions asked for."""
+    last: ClusterSizeAnswer | None = None
+    """The last answer of this process that was made from known facts."""
