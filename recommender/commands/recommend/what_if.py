@@ -11,7 +11,6 @@ from adapter.foundation.cluster.values.state import ClusterNeeds, Observed
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import PATH, TEXT, Flag, Repeat
 from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
-from recommender.kinds.cluster_size.what_if.apply import assumed
 from recommender.kinds.cluster_size.what_if.model import WhatIf, WhatIfError, parse_assumption
 
 if TYPE_CHECKING:
@@ -69,6 +68,8 @@ def with_assumptions(configuration: Configuration, inputs: Inputs, question: Wha
     """Return both as the questions change them; a note in each record says what is assumed. Raises UsageError."""
     if not question.asks:
         return configuration, inputs
+    from recommender.kinds.cluster_size.what_if.apply import assumed  # noqa: PLC0415 - it loads the scheduler's filters
+
     try:
         found = assumed(inputs.cluster, question)
     except WhatIfError as error:

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from adapter.foundation.cluster.values.state import ClusterNeeds
 from adapter.foundation.documents.tree import nearest
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.cluster_size.decide import Sizing
 from recommender.kinds.cluster_size.future.buffers import buffer_kinds
 from recommender.kinds.cluster_size.future.quotas import QUOTAS
-from recommender.kinds.cluster_size.group_sizes import summary_text
-from recommender.kinds.cluster_size.model.answer import answer_of, nodes_of, sizes_text
+from recommender.kinds.cluster_size.model.answer import answer_of, nodes_of, sizes_text, summary_text
 from recommender.kinds.cluster_size.model.counts import listed
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
-from recommender.kinds.cluster_size.node_groups.discover import object_kinds
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
 from recommender.kinds.cluster_size.reading.cluster_size_reader import CLUSTER_SIZE
 from recommender.kinds.cluster_size.reading.entry import BESIDE, check_entry
@@ -117,6 +114,8 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:
         """Return all that nodes are sized by. Objects of Cluster API name others that are needed too."""
+        from recommender.kinds.cluster_size.node_groups.discover import object_kinds  # noqa: PLC0415 - as `calculation`
+
         settings: ClusterSizeSettings = recommendation.subject
         priorities = settings.priorities_config_map
         return Needs(
@@ -143,6 +142,8 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         self, recommendation: Recommendation, others: Sequence[Recommendation]
     ) -> Callable[[TargetReference | None], Calculate]:
         """Return the calculation; with forecasts, it follows what the others of this poll decide."""
+        from recommender.kinds.cluster_size.decide import Sizing  # noqa: PLC0415 - files of other kinds start without it
+
         growths = {name: settings.max_growth for name, settings in predictive_settings(others).items()}
         sizing = Sizing(recommendation.policy, recommendation.subject, growths)
         return lambda _target: sizing.calculate
