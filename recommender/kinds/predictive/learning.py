@@ -144,6 +144,20 @@ def caught_up(
     return since, verdicts(configured, history, whole, task, fleet)
 
 
+def tried_and_judged(
+    configured: str, history: LoadHistory, models: Sequence[str], task: ForecastTask, fleet: FleetSettings
+) -> tuple[tuple[ModelTrial, ...], tuple[SeriesVerdict, ...]]:
+    """Return the trials of the models of these names without their forecasts, and the verdicts by them.
+
+    Who decides once needs the parameters alone, and the forecasts may be more than a child's result may be.
+    """
+    trials = [tried(name, history, task) for name in models]
+    judged = verdicts(configured, history, trials, task, fleet)
+    ends = [trial.first + trial.upper.shape[1] for trial in trials]
+    without = [replace(trial, first=end, upper=trial.upper[:, :0]) for trial, end in zip(trials, ends, strict=True)]
+    return tuple(without), judged
+
+
 def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> str:
     """Return what a capacity would have done in the last day, beside headroom of equal cost; empty if not known."""
     steps = int(DAY_SECONDS / fleet.step_seconds)

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
-from recommender.kinds.predictive.current import duration_text
-from recommender.kinds.predictive.history import DAY_SECONDS
-from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, SeriesVerdict, caught_up, continued, tried
+from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, caught_up, continued, tried
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
@@ -29,6 +27,7 @@ from recommender.running.loads.learning_rules import (
     known_past,
     learns_anew_for,
     models_to_try,
+    with_verdicts,
 )
 from recommender.running.loads.predicting import FITTED_ALONE, POOLED
 from recommender.running.loads.tasks import fleet_of, task_of
@@ -254,11 +253,9 @@ class Learner:
             return
         self._log.recovered(f"{need.name} choice", f"recommendation {need.name}: models are compared again")
         self._telemetry.learned(need.name, "choice", "ok")
-        verdicts = tuple(_of_seasons(verdict, need.settings.season_seconds) for verdict in verdicts)
-        by_target = dict(zip(learned.targets, verdicts, strict=True))
-        trials = zip(learned.trials.values(), since, strict=True)
-        by_model = {trial.model: continued(trial, part, past) for trial, part in trials}
-        learned = replace(learned, trials=by_model, verdicts=by_target)
+        parts = zip(learned.trials.values(), since, strict=True)
+        trials = [continued(trial, part, past) for trial, part in parts]
+        learned = with_verdicts(need, learned, trials, verdicts)
         self._book.put(need, learned)
         self._store.save(need, learned)
 
@@ -266,12 +263,3 @@ class Learner:
 def _tried_again_after(state: _State) -> float:
     """Return how long what was tried stands, in seconds."""
     return RETRY_SECONDS if state.has_problems else REFIT_SECONDS
-
-
-def _of_seasons(verdict: SeriesVerdict, season_seconds: float) -> SeriesVerdict:
-    """Return the verdict with texts that say how long a day of the models is, where it is another than a day."""
-    if season_seconds == DAY_SECONDS:
-        return verdict
-    reason = f"{verdict.reason} (a day stands for a season of {duration_text(season_seconds)})"
-    # Its replica-hours would be those of a day.
-    return replace(verdict, reason=reason, last_day="")

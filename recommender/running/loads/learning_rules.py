@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from recommender.kinds.predictive.current import lacks_history
+from recommender.kinds.predictive.current import duration_text, lacks_history
+from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName
 from recommender.running.loads.grid import index_at
 from recommender.running.loads.predicting import POOLED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from recommender.child_processes.parent import ChildLimits
     from recommender.kinds.predictive.forecast import Model
     from recommender.kinds.predictive.history import LoadHistory
+    from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
     from recommender.running.loads.histories import TargetHistory
     from recommender.running.loads.learned_models import Learned
     from recommender.running.loads.needs import LoadNeed
@@ -83,3 +86,23 @@ def learns_anew_for(history: TargetHistory) -> object:
 def known_past(history: TargetHistory, targets: tuple[Target, ...], now: float) -> LoadHistory:
     """Return the samples up to the newest grid time that is surely known."""
     return history.history(targets, (index_at(now, history.step_seconds) - 1) * history.step_seconds)
+
+
+def with_verdicts(
+    need: LoadNeed, learned: Learned, trials: Sequence[ModelTrial], verdicts: Sequence[SeriesVerdict]
+) -> Learned:
+    """Return what has been learned, with new records of the models, and the verdicts on the targets in their order."""
+    by_target = {
+        target: _verdict_on_season(verdict, need.settings.season_seconds)
+        for target, verdict in zip(learned.targets, verdicts, strict=True)
+    }
+    return replace(learned, trials={trial.model: trial for trial in trials}, verdicts=by_target)
+
+
+def _verdict_on_season(verdict: SeriesVerdict, season_seconds: float) -> SeriesVerdict:
+    """Return the verdict with texts that say how long a day of the models is, where it is another than a day."""
+    if season_seconds == DAY_SECONDS:
+        return verdict
+    reason = f"{verdict.reason} (a day stands for a season of {duration_text(season_seconds)})"
+    # Its replica-hours would be those of a day.
+    return replace(verdict, reason=reason, last_day="")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.time.clock import Clock
-from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS
+from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
+from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, tried_and_judged
+from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.downloads import Downloads
 from recommender.running.loads.files import LoadFiles
@@ -15,22 +18,30 @@ from recommender.running.loads.histories import TargetHistory
 from recommender.running.loads.learned_files import LearnedFiles
 from recommender.running.loads.learned_models import Learned, LearnedModels
 from recommender.running.loads.learning import Learner
+from recommender.running.loads.learning_rules import (
+    FIT_SECONDS,
+    LONGEST_CHILD_SECONDS,
+    known_past,
+    models_to_try,
+    with_verdicts,
+)
 from recommender.running.loads.needs import load_needs_of
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.source import LoadSource
-from recommender.running.loads.tasks import task_of
+from recommender.running.loads.tasks import fleet_of, task_of
 from recommender.running.loads.working import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from recommender.child_processes.parent import ChildLimits
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.running.loads.learning_rules import RunChild
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
     from recommender.running.query_values import QueryValues
+
+_log = logging.getLogger(__name__)
 
 
 def load_inputs_once(
@@ -117,11 +128,39 @@ class _SingleRun:
         known = float(history.known_seconds(history.targets(), clock.wall()).max(initial=0.0))
         if known < LEAST_HISTORY_SECONDS:
             return source.load(need)
-        Learner(lambda: (history,), delays, book, self._run_child(need), _Silent(), _Silent(), clock).learn_once(
-            history
-        )
+        learned = self._learned_in_one_child(history, delays, clock)
+        if learned is None:
+            run_child = self._run_child(need)
+            Learner(lambda: (history,), delays, book, run_child, _Silent(), _Silent(), clock).learn_once(history)
+        else:
+            book.put(need, learned)
         # What was observed before all that is old by now.
         return source.load(need)
+
+    def _learned_in_one_child(self, history: TargetHistory, delays: DelayMeter, clock: Clock) -> Learned | None:
+        """Return what light models learn; None where some are heavy, or cannot be tried.
+
+        A child takes longer to start than light models take to be tried, so all of them share one, with the choice
+        among them.
+        """
+        need, targets, now = history.need, history.targets(), clock.wall()
+        known = float(history.known_seconds(targets, now).max(initial=0.0))
+        models = models_to_try(need.settings.model, len(targets), known)
+        if len(targets) > MOST_FITTED_TARGETS or any(model.is_heavy for model in models):
+            return None
+        task = task_of(need, delays.delays(need))
+        fleet = fleet_of(need, task, history.step_seconds)
+        names = tuple(model.name for model in models)
+        arguments = (str(need.settings.model), known_past(history, targets, now), names, task, fleet)
+        limits = ChildLimits(seconds=min(LONGEST_CHILD_SECONDS, FIT_SECONDS * (len(models) + len(targets))))
+        try:
+            trials, verdicts = self._run_child(need)("choice", tried_and_judged, arguments, limits)
+        except ChildClosedError:
+            raise
+        except ChildError as error:
+            _log.info("recommendation %s: its models are tried one by one: %s", need.name, error)
+            return None
+        return with_verdicts(need, Learned(task, targets), trials, verdicts)
 
     def _fill(self, history: TargetHistory) -> None:
         name = history.need.name

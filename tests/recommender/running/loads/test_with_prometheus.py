@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from recommender.child_processes.parent import ChildDeadlineError
+from recommender.configuration.reading import read_configuration
 from recommender.decisions.record import TargetReference
 from recommender.running.loads.needs import source_of
+from recommender.running.loads.single_run import load_inputs_once
 from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, LoadWorld, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from recommender.child_processes.parent import ChildLimits
     from tests.support.prometheus import ScrapedPrometheus
 
 HOUR = 3600.0
@@ -37,7 +41,7 @@ def now() -> float:
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus], now: float) -> ScrapedPrometheus:
     lines = ["# TYPE connections gauge"]
     for labels, height in (('deployment="web"', 100.0), ('deployment="chat"', 900.0), ('pod="lost"', 5.0)):
-        for ago in range(int(SPAN_SECONDS), -60, -60):
+        for ago in range(int(SPAN_SECONDS + HOUR), -60, -60):
             value = height + 50 * math.sin(ago / 600)
             lines.append(f'connections{{namespace="shop",{labels}}} {value} {now - ago}')
     return start_prometheus(history="\n".join([*lines, "# EOF", ""]))
@@ -139,3 +143,36 @@ def test_without_a_prometheus_the_load_is_unknown_and_nothing_is_lost(made: Call
 
     assert isinstance(found, Unknown)
     assert world.keeper.all() == ()
+
+
+@pytest.mark.parametrize(
+    ("is_late", "children"),
+    [(False, ["choice"]), (True, ["choice", "linear", "choice"])],
+    ids=["in time", "the child of all is late"],
+)
+def test_a_single_decision_tries_light_models_in_one_child_if_it_can(
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], tmp_path: Path, *, is_late: bool, children: list[str]
+) -> None:
+    load = "sum(connections)"
+    predictive = f"{{model: linear, history: 4h, loadPerReplica: 10, horizon: 3m, load: {load}}}"
+    configuration = read_configuration(
+        "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\n"
+        f"state: {tmp_path}\nprometheus: {{url: {prometheus.url}}}\n"
+        f"recommendations:\n- {{name: shop, predictive: {predictive}}}\n",
+        "recommender.yaml",
+    )
+    assert not configuration.refused
+    ran: list[str] = []
+
+    def run_child(name: str, function: Callable[..., Any], arguments: tuple[Any, ...], limits: ChildLimits) -> Any:  # noqa: ANN401, ARG001 - as `Children.run`
+        ran.append(name)
+        if is_late and len(ran) == 1:
+            raise ChildDeadlineError(f"{name}: killed after 60 s")
+        return function(*arguments)
+
+    found = load_inputs_once(configuration, made(prometheus.url).queries, run_child, lambda _line: None)["shop"]
+    assert ran == children
+    assert not isinstance(found, Unknown)
+    only = found[None]
+    assert isinstance(only, Observed)
+    assert only.value.prediction.model == "linear"
