@@ -39,15 +39,18 @@ class Answer:
     body: bytes
 
 
+class _IdleConnectionClosedError(ConnectionError):
+    """The server closed a connection between two requests, which HTTP allows it at any time."""
+
+
 class KeptConnection:
-    """A connection to a port of this machine."""
+    """A connection to a port of this machine. It is opened again if the server closed it between two requests."""
 
     def __init__(self, port: int, tls: ssl.SSLContext | None = None) -> None:
         """Connect; raises OSError."""
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_SECONDS)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if tls is not None:
-            self._socket = tls.wrap_socket(self._socket, server_hostname="localhost")
+        self._port, self._tls = port, tls
+        self._socket = _connected(port, tls)
+        self._is_used = False
 
     def __enter__(self) -> Self:
         return self
@@ -57,8 +60,16 @@ class KeptConnection:
 
     def ask(self, request: bytes) -> Answer:
         """Send a whole request and return the answer. Raises OSError."""
-        self._socket.sendall(request)
-        received = bytearray()
+        try:
+            return self._answer(request)
+        except _IdleConnectionClosedError:
+            self._socket.close()
+            self._socket, self._is_used = _connected(self._port, self._tls), False
+            return self._answer(request)
+
+    def _answer(self, request: bytes) -> Answer:
+        """Send a request and return its answer. Raises _IdleConnectionClosedError and other errors of OSError."""
+        received = self._first_piece(request)
         while (end := received.find(_END_OF_HEAD)) < 0:
             received += self._some(_HEAD_BYTES)
         head = bytes(received[:end]).lower()
@@ -72,13 +83,35 @@ class KeptConnection:
             if not count:
                 raise ConnectionResetError("the server closed the connection within an answer")
             filled += count
+        self._is_used = True
         return Answer(int(head[9:12]), head, bytes(body))
+
+    def _first_piece(self, request: bytes) -> bytearray:
+        """Send a request and return the beginning of its answer.
+
+        Raises _IdleConnectionClosedError if there is none on a connection that has answered before: the server closed
+        it before it saw the request. Raises other errors of OSError.
+        """
+        try:
+            self._socket.sendall(request)
+            return bytearray(self._some(_HEAD_BYTES))
+        except ConnectionError as error:
+            if self._is_used:
+                raise _IdleConnectionClosedError(str(error)) from error
+            raise
 
     def _some(self, most: int) -> bytes:
         data = self._socket.recv(most)
         if not data:
             raise ConnectionResetError("the server closed the connection")
         return data
+
+
+def _connected(port: int, tls: ssl.SSLContext | None) -> socket.socket:
+    """Return a new connection. Raises OSError."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_SECONDS)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection if tls is None else tls.wrap_socket(connection, server_hostname="localhost")
 
 
 def get(target: str, **headers: str) -> bytes:
