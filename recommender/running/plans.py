@@ -67,3 +67,18 @@ def plan_of(configuration: Configuration) -> PollPlan:
     slow = frozenset(name for name, kind in kinds.items() if kind.is_slow)
     needs, in_turn = needs_of(configuration), targets_of_objects(configuration)
     return PollPlan(configuration, needs, look_ups, calculations, for_each, in_turn, slow)
+
+
+class Plans:
+    """The plan of the configuration in force. Replaced in one place."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._plan = plan_of(configuration)
+
+    def current(self) -> PollPlan:
+        """Return the plan."""
+        return self._plan
+
+    def replace(self, configuration: Configuration) -> None:
+        """Replace the plan."""
+        self._plan = plan_of(configuration)

@@ -31,8 +31,12 @@ def test_a_connection_that_was_closed_between_requests_is_opened_again() -> None
     assert bodies == [b"0", b"1", b"2"]
 
 
+def never_answers(peer: Peer) -> None:
+    peer.read()
+
+
 def test_a_server_that_never_answers_is_not_asked_again() -> None:
-    with raw_server(lambda peer: peer.read() and None) as server, connected(server) as connection:
+    with raw_server(never_answers) as server, connected(server) as connection:
         with pytest.raises(ConnectionError):
             connection.ask(get("/"))
         assert server.connections == 1

@@ -53,26 +53,29 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
     fence = Fence(longest_fenced_write_seconds(TIMING), leadership.may_write)
     lookups = TargetLookups(objects, resolve, clock=parts.clock)
     memories = _memories(settings, context, parts, writes, fence)
+    watching = WatchSettings(pace=parts.pace, telemetry=parts.watches)
     watch = ClusterWatch(
         client,
         parts.plan().needs,
         lambda name, run: context.tasks.running(name, lambda stop: run(stop.event), reads_only=True),
-        WatchSettings(pace=parts.pace, telemetry=parts.watches),
+        watching,
         changed=parts.wake.set,
     )
-    config_maps = ParameterConfigMaps(
-        objects,
-        lambda namespace, name: _default_params(parts.plan(), namespace, name),
-        leadership.may_write,
-        parts.clock,
-        is_dry_run=not settings.writes,
-    )
+    config_maps = _config_maps(settings, parts, objects, leadership)
     writing = None
     if settings.writes:
         writing = cluster_effects(
             context,
             parts,
-            Writing(writes, resolve, fence, memories, lookups, objects, partial(watch.state, with_pods=False)),
+            Writing(
+                objects=writes,
+                resolve=resolve,
+                fence=fence,
+                memories=memories,
+                lookups=lookups,
+                client=objects,
+                cluster=partial(watch.state, with_pods=False),
+            ),
         )
 
     status = StatusAccess(objects, fence) if settings.writes else None
@@ -92,9 +95,19 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
         change=change,
         refusals=dict if writing is None else writing.refusals,
         has_tried_lists=watch.has_tried_lists,
-        follow_objects=partial(
-            follow_objects, client, context.tasks, WatchSettings(pace=parts.pace, telemetry=parts.watches), status
-        ),
+        follow_objects=partial(follow_objects, client, context.tasks, watching, status),
+    )
+
+
+def _config_maps(
+    settings: RunSettings, parts: SharedServices, objects: ObjectClient, leadership: Leadership
+) -> ParameterConfigMaps:
+    return ParameterConfigMaps(
+        objects,
+        lambda namespace, name: _default_params(parts.plan(), namespace, name),
+        leadership.may_write,
+        parts.clock,
+        is_dry_run=not settings.writes,
     )
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from recommender.outputs.event_limits import EventLimits
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.resize import ResizeAttempt
-from recommender.outputs.scale import ScaleHooks, ScaleWriter
+from recommender.outputs.scale import ScaleAttempt, ScaleHooks, ScaleWriter
 from recommender.running.effects import ClusterEffects, ResizeEffects
 from recommender.running.resizes import RequestWriters
 from recommender.running.sizes.capacity_buffer import CapacityBufferAttempt
@@ -29,110 +28,128 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
     from recommender.commands.run.shared_services import SharedServices
-    from recommender.outputs.scale import ScaleOutcome
+    from recommender.outputs.scale import Attempt, ScaleOutcome
     from recommender.outputs.wishes import Wish
     from recommender.running.lookups import TargetLookups
     from recommender.running.memory.memories import Memories
     from recommender.running.writes import Writes
 
 
+@dataclass(frozen=True, slots=True)
 class Writing:
-    """The objects that scale calls and events need."""
+    """What all writers share."""
 
-    def __init__(
+    objects: Writes
+    resolve: ResolveResource
+    fence: Fence
+    memories: Memories
+    lookups: TargetLookups
+    client: ObjectClient
+    cluster: Callable[[], ClusterState]
+    """The state of the cluster, without its pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Announcer:
+    """Makes events of what became of wishes."""
+
+    events: EventWriter
+    limits: EventLimits
+
+    def note(self, outcome: ScaleOutcome) -> None:
+        """Make an event of an outcome, where it is one for an event."""
+        event = event_of_scale_call(outcome)
+        if event is not None and self.limits.permits(outcome.wish.recommendation):
+            self.events.add(event)
+
+    def after(self, take: Callable[[ScaleOutcome], None]) -> Callable[[ScaleOutcome], None]:
+        """Return what lets `take` see an outcome before it becomes an event."""
+
+        def noted(outcome: ScaleOutcome) -> None:
+            take(outcome)
+            self.note(outcome)
+
+        return noted
+
+
+@dataclass(frozen=True, slots=True)
+class _WriterStart:
+    """Starts writers, each as a task."""
+
+    context: WorkerContext
+    writing: Writing
+    hooks: ScaleHooks
+
+    def started(
         self,
-        objects: Writes,
-        resolve: ResolveResource,
-        fence: Fence,
-        memories: Memories,
-        lookups: TargetLookups,
-        client: ObjectClient,
-        cluster: Callable[[], ClusterState],
-    ) -> None:
-        self.client = client
-        self.cluster = cluster
-        self.objects = objects
-        self.resolve = resolve
-        self.fence = fence
-        self.memories = memories
-        self.lookups = lookups
+        task: str,
+        attempt: Attempt,
+        on_result: Callable[[ScaleOutcome], None],
+        before_write: Callable[[Wish], bool] | None = None,
+    ) -> ScaleWriter:
+        """Return a writer whose task has started; by default, its memory is stored before it writes."""
+        hooks = replace(self.hooks, on_result=on_result, before_write=before_write or self.hooks.before_write)
+        writing = self.writing
+        writer = ScaleWriter(writing.objects, writing.resolve, writing.fence, hooks, attempt=attempt)
+        self.context.tasks.running(task, lambda stop: writer.run(stop.event))
+        return writer
 
 
 def cluster_effects(context: WorkerContext, parts: SharedServices, writing: Writing) -> ClusterEffects:
     """Return what carries decisions out in a cluster, and start its tasks."""
-    events = EventWriter(writing.objects, writing.lookups.uid, parts.telemetry.event, clock=parts.clock)
+    objects, resolve, clock = writing.objects, writing.resolve, parts.clock
+    events = EventWriter(objects, writing.lookups.uid, parts.telemetry.event, clock=clock)
     context.tasks.running("events", lambda stop: events.run(stop.event))
-    limits = EventLimits(parts.telemetry.event, parts.clock)
+    announcer = _Announcer(events, EventLimits(parts.telemetry.event, clock))
     hooks = ScaleHooks(
         before_write=lambda wish: writing.memories.store_now(wish.recommendation, wish.target),
         count=parts.telemetry.scale_call,
-        on_result=partial(_announce, events, limits),
+        on_result=announcer.note,
     )
-    writer = ScaleWriter(writing.objects, writing.resolve, writing.fence, hooks)
-
-    def group_written(outcome: ScaleOutcome) -> None:
-        parts.size_writes.note(outcome)
-        _announce(events, limits, outcome)
-
-    groups = ScaleWriter(
-        writing.objects,
-        writing.resolve,
-        writing.fence,
-        replace(hooks, on_result=group_written),
-        attempt=ClusterApiAttempt(writing.objects, writing.resolve),
+    start = _WriterStart(context, writing, hooks)
+    writer = start.started("scale calls", ScaleAttempt(objects, resolve), announcer.note)
+    size_writers = _size_writers(start, parts, announcer)
+    requests = RequestWriters(clock.monotonic)
+    resizes = start.started(
+        "requests of containers",
+        ResizeAttempt(writing.client, objects, resolve, clock.wall),
+        announcer.after(requests.note),
     )
-    withdrawals = Withdrawals()
-
-    def buffer_written(outcome: ScaleOutcome) -> None:
-        withdrawals.note(outcome)
-        _announce(events, limits, outcome)
-
-    def before_buffer(wish: Wish) -> bool:
-        # A former size that is put back starts nothing, and its recommendation may have no memory any more.
-        return wish.withdraws or hooks.before_write(wish)
-
-    buffers = ScaleWriter(
-        writing.objects,
-        writing.resolve,
-        writing.fence,
-        replace(hooks, before_write=before_buffer, on_result=buffer_written),
-        attempt=CapacityBufferAttempt(writing.objects, writing.resolve),
-    )
-    context.tasks.running("scale calls", lambda stop: writer.run(stop.event))
-    context.tasks.running("sizes of node groups", lambda stop: groups.run(stop.event))
-    context.tasks.running("CapacityBuffers", lambda stop: buffers.run(stop.event))
-    requests = RequestWriters(parts.clock.monotonic)
-
-    def requests_written(outcome: ScaleOutcome) -> None:
-        requests.note(outcome)
-        _announce(events, limits, outcome)
-
-    resizes = ScaleWriter(
-        writing.objects,
-        writing.resolve,
-        writing.fence,
-        replace(hooks, on_result=requests_written),
-        attempt=ResizeAttempt(writing.client, writing.objects, writing.resolve, parts.clock.wall),
-    )
-    context.tasks.running("requests of containers", lambda stop: resizes.run(stop.event))
-    removals = _removals(parts, writing, events)
-    provided = ScaleWriter(
-        writing.objects,
-        writing.resolve,
-        writing.fence,
-        replace(hooks, on_result=parts.size_writes.note),
-        attempt=ProviderAttempt(parts.providers, removals),
-    )
-    context.tasks.running("node groups of providers", lambda stop: provided.run(stop.event))
-    context.tasks.running("removals of nodes", lambda stop: removals.run(stop.event))
-    size_writers = SizeWriters(groups, buffers, writing.resolve, withdrawals, provided)
-    # A change is one from the configuration of the start, also in a process that has not led before.
-    size_writers.reconfigured(parts.plan().configuration)
     # The last callback runs first: no write may begin once the Lease is being released.
     context.on_stopping(writer.clear)
     context.on_stopping(size_writers.clear)
     context.on_stopping(resizes.clear)
-    return ClusterEffects(writer, events, parts.history, size_writers, limits, ResizeEffects(resizes, requests))
+    resize_effects = ResizeEffects(resizes, requests)
+    return ClusterEffects(writer, events, parts.history, size_writers, announcer.limits, resize_effects)
+
+
+def _size_writers(start: _WriterStart, parts: SharedServices, announcer: _Announcer) -> SizeWriters:
+    """Return the writers of cluster sizes: of objects, of providers, and of CapacityBuffers."""
+    objects, resolve = start.writing.objects, start.writing.resolve
+    groups = start.started(
+        "sizes of node groups", ClusterApiAttempt(objects, resolve), announcer.after(parts.size_writes.note)
+    )
+    withdrawals = Withdrawals()
+
+    def before_buffer(wish: Wish) -> bool:
+        # A former size that is put back starts nothing, and its recommendation may have no memory any more.
+        return wish.withdraws or start.hooks.before_write(wish)
+
+    buffers = start.started(
+        "CapacityBuffers",
+        CapacityBufferAttempt(objects, resolve),
+        announcer.after(withdrawals.note),
+        before_buffer,
+    )
+    removals = _removals(parts, start.writing, announcer.events)
+    start.context.tasks.running("removals of nodes", lambda stop: removals.run(stop.event))
+    provided = start.started(
+        "node groups of providers", ProviderAttempt(parts.providers, removals), parts.size_writes.note
+    )
+    writers = SizeWriters(groups, buffers, resolve, withdrawals, provided)
+    # A change is one from the configuration of the start, also in a process that has not led before.
+    writers.reconfigured(parts.plan().configuration)
+    return writers
 
 
 def _removals(parts: SharedServices, writing: Writing, events: EventWriter) -> NodeRemovals:
@@ -149,9 +166,3 @@ def _removals(parts: SharedServices, writing: Writing, events: EventWriter) -> N
             clock=parts.clock,
         )
     )
-
-
-def _announce(events: EventWriter, limits: EventLimits, outcome: ScaleOutcome) -> None:
-    event = event_of_scale_call(outcome)
-    if event is not None and limits.permits(outcome.wish.recommendation):
-        events.add(event)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.foundation.files.file_contents import FilesError
@@ -14,17 +13,15 @@ from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.service.server.plain import PlainAnswer
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics, WatchMetrics
-from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.hosts import only_hosts
 from adapter.foundation.web.wsgi import wsgi_application
-from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.run.cluster import cluster_environment
 from recommender.commands.run.folder import folder_environment
 from recommender.commands.run.followed_objects import without_objects
+from recommender.commands.run.prometheus_inputs import prometheus_inputs
 from recommender.commands.run.shared_services import SharedServices
 from recommender.configuration.reading import ConfigurationFileError
 from recommender.decisions.policy_settings import Output
@@ -36,18 +33,15 @@ from recommender.running.configuration_reloader import ConfigurationReloader
 from recommender.running.fair_threads import FairThreads
 from recommender.running.gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.history_cache import HistoryCache
-from recommender.running.loads.load_service import LoadService
 from recommender.running.objects.object_configuration import ObjectConfigurations
-from recommender.running.plans import plan_of
+from recommender.running.plans import Plans
 from recommender.running.poll_decisions import PollDecisions
-from recommender.running.query_values import QueryValues
 from recommender.running.recorder import RECORD_SECONDS, ClusterRecorder
 from recommender.running.runner import Latest, Runner, RunnerServices, unchanged_names
 from recommender.running.sizes.background import SizesInBackground, SizingServices
 from recommender.running.sizes.needs import FollowedNeeds
 from recommender.running.sizes.plugins import PluginHosts
 from recommender.running.sizes.write_results import WriteResults
-from recommender.running.usage.usage_service import UsageService
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,11 +49,11 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
     from recommender.commands.run.environment import RunEnvironment
+    from recommender.commands.run.prometheus_inputs import PrometheusInputs
     from recommender.commands.run.run_settings import RunSettings
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.publication import Publication
     from recommender.running.configuration_sources import ConfigurationSource
-    from recommender.running.plans import PollPlan
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +63,6 @@ LOOK_UPS_OF_A_NAMESPACE = 2
 """Queries of the objects of one namespace at once."""
 SIZE_THREADS = 2
 """Decisions of huge clusters at once: each is busy for seconds, and one thread runs at a time."""
-QUERY_SECONDS = 5.0
 _ALLOW_HOST = "ask for localhost, or add the name to --allowed-hosts or listen.allowedHosts"
 READY_WITHOUT_LISTS_SECONDS = 10.0
 """Readiness must not depend on the API server: metrics and page are served in any case."""
@@ -84,9 +77,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     if has_objects:
         source = objects = ObjectConfigurations(source)
         followed = environment.follow_objects(objects)
-    telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX)
-    queries = _connected(context, parts.pace, telemetry)
-    queries.use(source.current.prometheus)
+    prometheus = prometheus_inputs(context, parts, source.current)
     metrics = RecommendationMetrics(environment.leadership.is_leader, all_kinds())
 
     def publish(publication: Publication) -> None:
@@ -94,27 +85,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         followed.publish(publication)
 
     latest = Latest(publish)
-    children = Children(context.registry, METRICS_PREFIX, most=1)
-    context.on_stopping(children.close)
-    loads = LoadService(queries, source.current.state, context.registry, parts.clock, children.run)
-    loads.use(source.current)
-    usage = UsageService(_connected(context, parts.pace, telemetry), source.current.state, parts.clock)
-    usage.use(source.current)
-    sources = InputSources(
-        FollowedNeeds(plans.current, environment).cluster,
-        queries.value,
-        environment.config_map,
-        environment.targets,
-        loads.load,
-        usage.inputs,
-        environment.refusals,
-    )
-    gatherer = Gatherer(
-        sources,
-        _threads("query", has_objects=has_objects),
-        _threads("ConfigMap"),
-        load_threads=_threads("load", has_objects=has_objects),
-    )
+    gatherer = _gatherer(prometheus, plans, environment, has_objects=has_objects)
     decisions = PollDecisions(environment.memories, parts.telemetry, parts.clock, _sizes(settings, context, parts))
     runner = _runner(plans, gatherer, decisions, environment, parts, latest)
     _show_scale_calls(source.current, parts.telemetry)
@@ -126,9 +97,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
             warn_of_restart(at_start, configuration)
         plans.replace(configuration)
         _show_scale_calls(configuration, parts.telemetry)
-        queries.use(configuration.prometheus)
-        loads.use(configuration)
-        usage.use(configuration)
+        prometheus.use(configuration)
         environment.change(plans.current())
         parts.wake.set()
 
@@ -138,7 +107,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
     _be_ready(context, environment)
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))
-    _keep_learning(context, loads, usage)
+    prometheus.keep_learning(context)
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
     recorder = ClusterRecorder(environment.cluster, at_start.state / "recording", parts.pace, parts.clock)
@@ -146,11 +115,24 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
     return _page(settings, context, environment, parts, latest)
 
 
-def _keep_learning(context: WorkerContext, loads: LoadService, usage: UsageService) -> None:
-    """Start the tasks that read the past of loads and of containers, and learn from it."""
-    context.tasks.running("loads", lambda stop: loads.keep_histories(stop.event))
-    context.tasks.running("usage", lambda stop: usage.keep(stop.event))
-    context.tasks.running("models", lambda stop: loads.learn(stop.event))
+def _gatherer(
+    prometheus: PrometheusInputs, plans: Plans, environment: RunEnvironment, *, has_objects: bool
+) -> Gatherer:
+    sources = InputSources(
+        FollowedNeeds(plans.current, environment).cluster,
+        prometheus.queries.value,
+        environment.config_map,
+        environment.targets,
+        prometheus.loads.load,
+        prometheus.usage.inputs,
+        environment.refusals,
+    )
+    return Gatherer(
+        sources,
+        _threads("query", has_objects=has_objects),
+        _threads("ConfigMap"),
+        load_threads=_threads("load", has_objects=has_objects),
+    )
 
 
 def _runner(
@@ -235,21 +217,6 @@ def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -
     return environment, parts
 
 
-class Plans:
-    """The plan of the configuration in force. Replaced in one place."""
-
-    def __init__(self, configuration: Configuration) -> None:
-        self._plan = plan_of(configuration)
-
-    def current(self) -> PollPlan:
-        """Return the plan."""
-        return self._plan
-
-    def replace(self, configuration: Configuration) -> None:
-        """Replace the plan."""
-        self._plan = plan_of(configuration)
-
-
 def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
     """Return the configuration of a file; raises StartError if it cannot be used."""
     try:
@@ -279,12 +246,6 @@ def _threads(what: str, *, has_objects: bool = False) -> LookUpThreads:
         return LookUpThreads(usual.submit, slow.submit)
     fair = FairThreads(f"{what} of objects", LOOK_UP_THREADS, LOOK_UPS_OF_A_NAMESPACE)
     return LookUpThreads(usual.submit, slow.submit, fair.submit)
-
-
-def _connected(context: WorkerContext, pace: Pace, telemetry: PrometheusTelemetry) -> QueryValues:
-    queries = QueryValues(partial(PrometheusClient, telemetry=telemetry, pace=pace), pace, QUERY_SECONDS)
-    context.on_stop(queries.close)
-    return queries
 
 
 def _show_scale_calls(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:

@@ -1,0 +1,67 @@
+"""What asks Prometheus for the inputs of decisions: queries, the history of loads, and the usage of containers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
+from recommender.child_processes.parent import Children
+from recommender.commands.program import METRICS_PREFIX
+from recommender.running.loads.load_service import LoadService
+from recommender.running.query_values import QueryValues
+from recommender.running.usage.usage_service import UsageService
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.time.pace import Pace
+    from recommender.commands.run.shared_services import SharedServices
+    from recommender.configuration.recommender_configuration import Configuration
+
+QUERY_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusInputs:
+    """What asks Prometheus for the inputs of decisions."""
+
+    queries: QueryValues
+    loads: LoadService
+    usage: UsageService
+
+    def use(self, configuration: Configuration) -> None:
+        """Follow a configuration."""
+        self.queries.use(configuration.prometheus)
+        self.loads.use(configuration)
+        self.usage.use(configuration)
+
+    def keep_learning(self, context: WorkerContext) -> None:
+        """Start the tasks that read the past of loads and of containers, and learn from it."""
+        context.tasks.running("loads", lambda stop: self.loads.keep_histories(stop.event))
+        context.tasks.running("usage", lambda stop: self.usage.keep(stop.event))
+        context.tasks.running("models", lambda stop: self.loads.learn(stop.event))
+
+
+def prometheus_inputs(context: WorkerContext, parts: SharedServices, configuration: Configuration) -> PrometheusInputs:
+    """Return what asks the Prometheus of a configuration; it is closed when the worker ends."""
+    telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX)
+    children = Children(context.registry, METRICS_PREFIX, most=1)
+    context.on_stopping(children.close)
+    queries = _connected(context, parts.pace, telemetry)
+    # Usage has connections of its own, since its answers take long.
+    queries_of_usage = _connected(context, parts.pace, telemetry)
+    found = PrometheusInputs(
+        queries,
+        LoadService(queries, configuration.state, context.registry, parts.clock, children.run),
+        UsageService(queries_of_usage, configuration.state, parts.clock),
+    )
+    found.use(configuration)
+    return found
+
+
+def _connected(context: WorkerContext, pace: Pace, telemetry: PrometheusTelemetry) -> QueryValues:
+    queries = QueryValues(partial(PrometheusClient, telemetry=telemetry, pace=pace), pace, QUERY_SECONDS)
+    context.on_stop(queries.close)
+    return queries
