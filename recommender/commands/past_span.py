@@ -22,8 +22,8 @@ def _span(text: str) -> float:
     raise ValueError(f"{text!r} is not a duration: write seconds, or numbers with units, such as 90s, 5m or 8d")
 
 
-def _shown(seconds: object) -> str:
+def _span_text(seconds: object) -> str:
     return format_duration(seconds) if isinstance(seconds, float | int) else str(seconds)
 
 
-SPAN: Final = Kind("DURATION", _span, _shown)
+SPAN: Final = Kind("DURATION", _span, _span_text)

@@ -40,7 +40,7 @@ def with_suggested_limits(configuration: Configuration, values: FlagValues) -> C
     finally:
         queries.close()
     refused = (
-        replace(each, problems=tuple(_mended(problem, each.name, fixes) for problem in each.problems))
+        replace(each, problems=tuple(_with_fix(problem, each.name, fixes) for problem in each.problems))
         for each in configuration.refused
     )
     return replace(configuration, refused=tuple(refused))
@@ -50,7 +50,7 @@ def _lacks_limit(problem: DocumentProblem) -> bool:
     return problem.message == UNLIMITED
 
 
-def _mended(problem: DocumentProblem, name: str, fixes: Mapping[str, str]) -> DocumentProblem:
+def _with_fix(problem: DocumentProblem, name: str, fixes: Mapping[str, str]) -> DocumentProblem:
     return replace(problem, fix=fixes[name]) if _lacks_limit(problem) and name in fixes else problem
 
 

@@ -95,7 +95,7 @@ class ResizeAttempt:
         if not documents:
             return replace(found, result=ScaleResult.UNCHANGED)
         stored = stored_first(found, terms)
-        return self._sent(found, terms, documents, message) if stored.result is ScaleResult.OK else stored
+        return self._send_resize(found, terms, documents, message) if stored.result is ScaleResult.OK else stored
 
     def _changes(self, wish: Wish, workload: dict[str, Any], path: str) -> tuple[dict[str, dict[str, Any]], str]:
         """Return the changed documents by their paths, and what they do; raises _RefusedError if they must not be."""
@@ -120,7 +120,7 @@ class ResizeAttempt:
             self._refuse_forbidden(wish.target.namespace, workload, documents[path])
         return documents
 
-    def _sent(
+    def _send_resize(
         self, found: ScaleOutcome, terms: SendingTerms, documents: Mapping[str, dict[str, Any]], message: str
     ) -> ScaleOutcome:
         refusals: list[str] = []

@@ -34,7 +34,7 @@ def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool
         lines += ["", paint(printable(group[0].name) or "(no name)", _BOLD)]
         lines += _targets(group, width, paint) if group[0].each is not None else _details(group[0], width, paint)
         if explain:
-            lines += [line for record in group for line in _explained(record, width, paint)]
+            lines += [line for record in group for line in _explained_lines(record, width, paint)]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -154,7 +154,7 @@ def _details(record: Record, width: int | None, paint: Callable[[str, str], str]
         yield from kind.tail_lines(record, width, paint)
 
 
-def _explained(record: Record, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
+def _explained_lines(record: Record, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
     kind = kind_named(record.type)
     if kind is not None:
         yield from kind.explained_lines(record, width, paint)

@@ -64,7 +64,7 @@ class PollDecisions:
         policies = {each.policy.name: each.policy for each in plan.configuration.recommendations}
         memories = self._load_memories(tuple(policies), plan)
         listed = {
-            name: listed_targets(_known(inputs, name), memory.by_target, each.max_targets, now)
+            name: listed_targets(_known_targets(inputs, name), memory.by_target, each.max_targets, now)
             for name, each in plan.for_each.items()
             if isinstance(memory := memories[name], Memory)
         }
@@ -138,7 +138,7 @@ class PollDecisions:
             self._telemetry.decided(policy.name, self._clock.monotonic() - started)
 
 
-def _known(
+def _known_targets(
     inputs: Inputs, name: str
 ) -> Mapping[TargetReference | None, object] | Mapping[TargetReference, object] | Unknown:
     """Return what is known of the targets of a recommendation."""

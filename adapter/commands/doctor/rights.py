@@ -54,11 +54,11 @@ def needs_of_adapter(secret: ObjectName | None, apiservices: Sequence[str]) -> I
     """Yield the rights that the adapter needs; `secret` holds its serving certificate, if it keeps one."""
     for verb in ("list", "watch"):
         lost = "metrics of pods that a selector picks: HPAs on Pods metrics get 503"
-        yield _own(AccessRight(verb, "pods"), lost, "a ClusterRole with get, list and watch on pods")
+        yield _need_of_adapter(AccessRight(verb, "pods"), lost, "a ClusterRole with get, list and watch on pods")
     for verb in ("list", "watch"):
         for plural in ("nodes", "namespaces"):
             lost = f"metrics of {plural} that a selector picks"
-            yield _own(
+            yield _need_of_adapter(
                 AccessRight(verb, plural),
                 lost,
                 f"a ClusterRole with get, list and watch on {plural}",
@@ -66,15 +66,19 @@ def needs_of_adapter(secret: ObjectName | None, apiservices: Sequence[str]) -> I
             )
     delegator = "the ClusterRole system:auth-delegator, by a ClusterRoleBinding"
     lost = "authorization of direct callers, and of requests that kube-apiserver passes on"
-    yield _own(
+    yield _need_of_adapter(
         AccessRight("create", "subjectaccessreviews", "authorization.k8s.io"), lost, delegator, CheckStatus.WARNING
     )
     lost = "callers with bearer tokens, such as a Prometheus that scrapes /metrics over TLS"
-    yield _own(AccessRight("create", "tokenreviews", "authentication.k8s.io"), lost, delegator, CheckStatus.WARNING)
+    yield _need_of_adapter(
+        AccessRight("create", "tokenreviews", "authentication.k8s.io"), lost, delegator, CheckStatus.WARNING
+    )
     reader = "the Role extension-apiserver-authentication-reader, by a RoleBinding in kube-system"
     for verb in ("list", "watch"):
         right = AccessRight(verb, "configmaps", "", "kube-system", "extension-apiserver-authentication")
-        yield _own(right, "authentication of kube-apiserver's front proxy: all its requests are refused", reader)
+        yield _need_of_adapter(
+            right, "authentication of kube-apiserver's front proxy: all its requests are refused", reader
+        )
     if secret is not None:
         yield from _needs_of_certificate(secret, apiservices)
 
@@ -92,15 +96,17 @@ def needs_of_rule_objects() -> Iterator[Need]:
 def _needs_of_certificate(secret: ObjectName, apiservices: Sequence[str]) -> Iterator[Need]:
     for verb in ("get", "patch"):
         right = AccessRight(verb, "secrets", "", secret.namespace, secret.name)
-        yield _own(right, "the serving certificate: the program does not start", "a Role with get and patch on it")
+        yield _need_of_adapter(
+            right, "the serving certificate: the program does not start", "a Role with get and patch on it"
+        )
     for name in apiservices:
         for verb in ("get", "patch"):
             right = AccessRight(verb, "apiservices", "apiregistration.k8s.io", "", name)
             lost = "its caBundle: kube-apiserver refuses the serving certificate"
-            yield _own(right, lost, "a ClusterRole with get and patch on it, by resourceNames")
+            yield _need_of_adapter(right, lost, "a ClusterRole with get and patch on it, by resourceNames")
 
 
-def _own(right: AccessRight, lost: str, grant: str, status: CheckStatus = CheckStatus.ERROR) -> Need:
+def _need_of_adapter(right: AccessRight, lost: str, grant: str, status: CheckStatus = CheckStatus.ERROR) -> Need:
     return Need(f"permission/{right}", right, lost, f"grant {grant}", status)
 
 

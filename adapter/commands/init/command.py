@@ -81,7 +81,7 @@ def init(arguments: Sequence[str]) -> NoReturn:
     configure_logs_by(values)
     try:
         prometheus = _prometheus(values)
-        found = _written(values, prometheus)
+        found = _write_files(values, prometheus)
     except PrometheusError as error:
         line = judge_prometheus(prometheus.url, error)
         exit_for_usage(PROGRAM, f"{line.message}: {line.fix}")
@@ -105,7 +105,7 @@ def _prometheus(values: FlagValues) -> FoundPrometheus:
         raise UsageError(f"{error}; or give --prometheus-url to do without a cluster") from error
 
 
-def _written(values: FlagValues, asked: FoundPrometheus) -> ProposedFiles:
+def _write_files(values: FlagValues, asked: FoundPrometheus) -> ProposedFiles:
     """Write the files, and return what they are. Raises PrometheusError, and the other errors of the command."""
     folder = values.path("out") or Path()
     refuse_existing(folder, (RULES_FILE,))

@@ -98,7 +98,7 @@ def _served_of_rule(
     """Return what the rule serves: metrics of the series that Prometheus has, and metrics that it names literally."""
     seen_ids = {_id(metric) for metric in metrics}
     listed = [*metrics, *(metric for metric in spelled_out if _id(metric) not in seen_ids)]
-    findings = [] if seen.missing is None else [_cut(rule, seen.missing)]
+    findings = [] if seen.missing is None else [_partial_series_finding(rule, seen.missing)]
     if not metrics and not findings:
         message = "Prometheus has no series from which this rule could make a metric"
         fix = "compare `seriesQuery`, the filters and the labels with what Prometheus has"
@@ -150,7 +150,7 @@ def asked_of_nobody(metric: Metric) -> Asked:
     return Asked(namespace if metric.namespaced else None, names if metric.resource else (), EVERYTHING)
 
 
-def _cut(rule: Rule, missing: str) -> Finding:
+def _partial_series_finding(rule: Rule, missing: str) -> Finding:
     message = (
         f"Prometheus returned only a part of the rule's series, so the rule may serve more than is shown: {missing}"
     )

@@ -45,7 +45,7 @@ def structural(schema: Schema, limits: StructuralLimits) -> Schema:
     described = {"description": _with_default(schema)} if "description" in schema else {}
     if "anyOf" in schema:
         return {**_any_of(schema["anyOf"], limits), **described}
-    found: Schema = {**described, **_typed(schema, limits)}
+    found: Schema = {**described, **_typed_schema(schema, limits)}
     found |= {key: schema[key] for key in _COPIED if key in schema}
     for key, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         # OpenAPI 3.0, which Kubernetes follows, has a limit and whether it is left out.
@@ -70,7 +70,7 @@ def _with_default(schema: Schema) -> str:
     return f"{description} Default: {schema['default']}." if "default" in schema else description
 
 
-def _typed(schema: Schema, limits: StructuralLimits) -> Schema:
+def _typed_schema(schema: Schema, limits: StructuralLimits) -> Schema:
     types = _types(schema)
     if types == {"object"}:
         return {"type": "object", **_content(schema, limits)}

@@ -62,7 +62,7 @@ def recognised(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> Recog
     counts = [sum(names_object(group, namespace, name) for group in groups) for namespace, name in pairs]
     most = max(counts)
     if not most:
-        labels = f"{_listed(known.namespace_labels)} and {_listed(known.object_labels)}"
+        labels = f"{_labels_text(known.namespace_labels)} and {_labels_text(known.object_labels)}"
         return UnusedMetric(
             known, f"its series do not say which object they describe: no labels {labels}", known.repair
         )
@@ -74,7 +74,7 @@ def _external(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> Recogn
     things = [{label: group[label] for label in known.labels if group.get(label)} for group in groups]
     things = [thing for thing in things if thing]
     if not things:
-        return UnusedMetric(known, f"its series have no label {_listed(known.labels)}", known.repair)
+        return UnusedMetric(known, f"its series have no label {_labels_text(known.labels)}", known.repair)
     thing = min(things, key=_example_order)
     unselectable = {label: value for label, value in thing.items() if label_value_problem(value) is not None}
     selector = {label: value for label, value in thing.items() if label not in unselectable}
@@ -92,5 +92,5 @@ def names_object(group: Mapping[str, str], namespace_label: str, object_label: s
     return is_namespace_name(group.get(namespace_label, "")) and is_object_name(group.get(object_label, ""))
 
 
-def _listed(labels: Sequence[str]) -> str:
+def _labels_text(labels: Sequence[str]) -> str:
     return " or ".join(f"`{label}`" for label in labels)

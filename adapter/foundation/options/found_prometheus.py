@@ -79,7 +79,7 @@ def find_prometheus(
             f"none of {len(candidates)} Services that look like Prometheus answers a query through the API server; "
             f"{first.namespace}/{first.name}: {problem}: {_GIVE}"
         )
-    chosen = found[0] if len(found) == 1 else _chosen(found, ask)
+    chosen = found[0] if len(found) == 1 else _ask_which(found, ask)
     return FoundPrometheus(settings[chosen], chosen.url, is_behind_api_server=True)
 
 
@@ -111,7 +111,7 @@ def _problem(settings: PrometheusSettings) -> str:
     return "" if values == [1.0] else f"{_PROBE} is {values}"
 
 
-def _chosen(found: list[PrometheusService], ask: Ask) -> PrometheusService:
+def _ask_which(found: list[PrometheusService], ask: Ask) -> PrometheusService:
     named = ", ".join(f"{number}: {each.namespace}/{each.name}" for number, each in enumerate(found, 1))
     numbers = {str(number): each for number, each in enumerate(found, 1)}
     answer = ask(

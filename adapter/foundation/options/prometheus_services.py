@@ -74,7 +74,7 @@ def distinct_servers(answering: Iterable[PrometheusService]) -> list[PrometheusS
 def _ports(service: Mapping[str, Any]) -> Iterator[PrometheusService]:
     metadata, spec = service.get("metadata") or {}, service.get("spec") or {}
     labels = metadata.get("labels") or {}
-    known = _known(str(metadata.get("name", "")), [str(labels.get(label, "")) for label in _APPLICATION_LABELS])
+    known = _known_server(str(metadata.get("name", "")), [str(labels.get(label, "")) for label in _APPLICATION_LABELS])
     if known is None or spec.get("type") == "ExternalName":
         return
     for port in spec.get("ports") or ():
@@ -86,7 +86,7 @@ def _ports(service: Mapping[str, Any]) -> Iterator[PrometheusService]:
             )
 
 
-def _known(name: str, labels: list[str]) -> _KnownServer | None:
+def _known_server(name: str, labels: list[str]) -> _KnownServer | None:
     return next(
         (known for known in _KNOWN if known.name.search(name) or any(map(known.name.fullmatch, labels))),
         None,

@@ -27,15 +27,15 @@ def _longest(node: Node, bare: float) -> float:
     """Return the longest range below the node; `bare` is the range of a selector that has none."""
     match node:
         case SelectorNode():
-            has_range, own = _own(node.timing)
+            has_range, own = _own_reach(node.timing)
             return own if has_range else own + bare
         case Wrapper():
-            return _own(node.kind)[1] + _longest(node.expression, bare)
+            return _own_reach(node.kind)[1] + _longest(node.expression, bare)
         case _:
             return max((_longest(part, bare) for part in operands_of(node)), default=0.0)
 
 
-def _own(timing: str) -> tuple[bool, float]:
+def _own_reach(timing: str) -> tuple[bool, float]:
     """Return whether the node has a range, and the sum of its range and offset in seconds."""
     found, offset = _RANGE.search(timing), _OFFSET.search(timing)
     return found is not None, sum(float(part[1]) for part in (found, offset) if part is not None)

@@ -56,7 +56,7 @@ def namespace_query(metric: Metric, namespace: str, selector: Selector) -> str:
     if metric.namespace_label is None or not metric.namespaced:
         raise RenderError(f"no namespace restricts {metric.qualified}")
     matchers.append(_namespace_matcher(metric.namespace_label, namespace))
-    matchers.extend(map(presence_matcher, _present(metric.object_label)))
+    matchers.extend(map(presence_matcher, _none_or_one(metric.object_label)))
     return _render_query(metric, matchers, _group_by(metric))
 
 
@@ -66,7 +66,7 @@ def wide_query(metric: Metric, selector: Selector) -> str:
     Its rows also have the namespace label if the metric is namespaced. External metrics have no `.GroupBy`: their rows
     have the labels of the rule's own query.
     """
-    labels = _present(metric.namespace_label) if metric.namespaced else ()
+    labels = _none_or_one(metric.namespace_label) if metric.namespaced else ()
     matchers = selector_matchers(selector)
     group_by: tuple[str, ...] = ()
     if metric.object_label is not None:
@@ -78,10 +78,10 @@ def wide_query(metric: Metric, selector: Selector) -> str:
 
 def _group_by(metric: Metric) -> tuple[str, ...]:
     """Return the labels, other than the namespace, that distinguish values."""
-    return (*_present(metric.object_label), *_present(metric.container_label))
+    return (*_none_or_one(metric.object_label), *_none_or_one(metric.container_label))
 
 
-def _present(label: str | None) -> tuple[str, ...]:
+def _none_or_one(label: str | None) -> tuple[str, ...]:
     return () if label is None else (label,)
 
 

@@ -199,7 +199,7 @@ class BoardKeeper:
             if generation != self._generation:
                 return
             settings = self._settings
-            facts = self._present(asked_with)
+            facts = self._current_facts(asked_with)
             loads = self._with_estimates(facts, self._assemble_snapshot(samples, facts, refresh))
             # Estimates stand in for samples of minutes; what was measured over a day is what it is.
             loads = self._past.added_to(loads)
@@ -214,13 +214,13 @@ class BoardKeeper:
                 return
             self._basis = self._basis.after(loads, self._parts.clock.monotonic())
             self._parts.metrics.basis(self._basis.basis)
-            facts, hotspots = self._present(asked_with), self._settings.hotspots
+            facts, hotspots = self._current_facts(asked_with), self._settings.hotspots
             board, heat = self._board(facts, loads), advance(self._published.heat, loads, hotspots)
             names = [node.name for node in hot_nodes(board, heat, hotspots)]
             hot = hot_text(names, crowded_replicas(board, names))
             self._published = Published(board, self._selectors_of(facts), heat, watcher, exposition, hot)
 
-    def _present(self, asked_with: NodeFacts) -> NodeFacts:
+    def _current_facts(self, asked_with: NodeFacts) -> NodeFacts:
         """Return what is known now; if only now Node objects are known, or no more, what was known before.
 
         The samples then have other names, until the next refresh.

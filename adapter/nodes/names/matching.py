@@ -100,7 +100,7 @@ def names_of(nodes: Iterable[ClusterNode], match: NodeMatch) -> NodeNames:
             short, dot, _domain = host.partition(".")
             if dot:
                 shorts[short].add(node.name)
-    return NodeNames(match, *(_frozen(found) for found in (names, addresses, hosts, shorts)))
+    return NodeNames(match, *(_frozen_sets(found) for found in (names, addresses, hosts, shorts)))
 
 
 def naming_of(node: ClusterNode) -> tuple[object, ...]:
@@ -133,5 +133,5 @@ def _hosts_of(node: ClusterNode) -> set[str]:
     return {text.lower().rstrip(".") for text in texts if text and not canonical_address(text)}
 
 
-def _frozen(found: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
+def _frozen_sets(found: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
     return {text: frozenset(nodes) for text, nodes in found.items()}

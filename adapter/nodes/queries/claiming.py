@@ -109,7 +109,7 @@ class ExporterRegister:
             self._steady, self._seen = claimants, newest
         refused = {claimants.rows[place]: (claimants.nodes[place], why) for place, why in judgement.refused.items()}
         earlier = {claimants.rows[place]: claimants.rows[winner] for place, winner in judgement.earlier.items()}
-        without = _without(mapped, refused)
+        without = _without_refused(mapped, refused)
         return CountedRows(_in_turn(rows, without, earlier), without, refused, judgement.moved)
 
     def _remember_seen(self) -> None:
@@ -148,7 +148,7 @@ class ExporterRegister:
                     earlier[claimants.rows[place]] = claimants.rows[winners.get(node, place)]
                 else:
                     refused[claimants.rows[place]] = node, ClaimRefusal("exporter", claimants.sources[place])
-        without = _without(mapped, refused)
+        without = _without_refused(mapped, refused)
         # What was refused in the past is no news.
         return CountedRows(_in_turn(rows, without, earlier), without)
 
@@ -171,7 +171,7 @@ def _claims(claimants: Claimants, rows: AnswerRows, piece: QueryPiece) -> list[E
     return [ExporterClaim(*one) for one in zip(*who, newest.tolist(), live.tolist(), first.tolist(), strict=True)]
 
 
-def _without(mapped: MappedRows, refused: Mapping[int, object]) -> MappedRows:
+def _without_refused(mapped: MappedRows, refused: Mapping[int, object]) -> MappedRows:
     if not refused:
         return mapped
     node_of = mapped.node_of.copy()

@@ -106,7 +106,7 @@ def placements(state: GpuState, count: int, milli: int) -> tuple[GpuState, ...]:
     starts = range(first, len(state)) if count == 1 else (first,)
     # GPUs of which the same is left are alike.
     different = [start for start in starts if start == first or state[start] != state[start - 1]]
-    return tuple(_without(state, start, start + count, milli) for start in different)
+    return tuple(_state_after(state, start, start + count, milli) for start in different)
 
 
 def as_array(states: Sequence[GpuState]) -> Integers:
@@ -117,5 +117,5 @@ def as_array(states: Sequence[GpuState]) -> Integers:
     return found
 
 
-def _without(state: GpuState, start: int, end: int, milli: int) -> GpuState:
+def _state_after(state: GpuState, start: int, end: int, milli: int) -> GpuState:
     return tuple(sorted((*state[:start], *(left - milli for left in state[start:end]), *state[end:])))

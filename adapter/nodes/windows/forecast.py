@@ -68,7 +68,7 @@ def backtest(week: LoadWeek, pace: Pace) -> Backtest:
         unknown = np.full(len(week.nodes), np.nan)
         return Backtest(week.nodes, unknown, unknown)
     starts = range(0, len(week.nodes), _NODES_AT_ONCE)
-    parts = (_judged(week.means[start : start + _NODES_AT_ONCE].astype(np.float32)) for start in starts)
+    parts = (_backtest_errors(week.means[start : start + _NODES_AT_ONCE].astype(np.float32)) for start in starts)
     found = [part for several in pace.timed(parts) for part in several]
     return Backtest(week.nodes, *np.concatenate(found, axis=1))
 
@@ -89,10 +89,10 @@ def forecast(snapshot: LoadSnapshot, week: LoadWeek, judged: Backtest, now: floa
     cpu = snapshot.resources.get(LoadResource.CPU)
     level = nothing if cpu is None else cpu.measured(0, AVG)
     latest = nothing if cpu is None else cpu.measured(_FIVE_MINUTES, AVG)
-    rise = _taken(_rise_now(week, now), rows_of(snapshot.nodes, week.nodes))
+    rise = _values_of_rows(_rise_now(week, now), rows_of(snapshot.nodes, week.nodes))
     rows = rows_of(snapshot.nodes, judged.nodes)
-    loss_ratio, highest = _taken(judged.loss_ratio, rows), _taken(judged.highest, rows)
-    ratio = np.fmax(_bounded(level, rise, np.fmax(highest, level)), np.where(np.isnan(latest), level, latest))
+    loss_ratio, highest = _values_of_rows(judged.loss_ratio, rows), _values_of_rows(judged.highest, rows)
+    ratio = np.fmax(_bounded_forecast(level, rise, np.fmax(highest, level)), np.where(np.isnan(latest), level, latest))
     verdicts = np.where(loss_ratio <= BETTER_RATIO, _PREDICTED, _NOT_BETTER)
     for is_unknown, verdict in ((np.isnan(rise) | np.isnan(loss_ratio), _SHORT_HISTORY), (np.isnan(level), _NO_LOAD)):
         verdicts[is_unknown] = verdict
@@ -123,7 +123,7 @@ def _rises(means: Singles) -> Singles:
     return found
 
 
-def _judged(means: Singles) -> Floats:
+def _backtest_errors(means: Singles) -> Floats:
     """Return for some nodes what `Backtest` has of them, of shape (2, nodes)."""
     return np.stack((_loss_ratio(means), _highest(means)))
 
@@ -146,7 +146,7 @@ def _loss_ratio(means: Singles) -> Floats:
         is_judged &= np.count_nonzero(is_judged, axis=1, keepdims=True) >= _LEAST_JUDGED
         judged_days += is_judged.any(axis=1)
         for which, predicted in enumerate((by_time, at_any_time, np.zeros_like(by_time))):
-            loss = _loss(now + rise - _bounded(now, predicted, highest))
+            loss = _loss(now + rise - _bounded_forecast(now, predicted, highest))
             losses[which, day - _FIRST_JUDGED_DAY] = np.where(is_judged, loss, 0.0).sum(axis=1)
     return np.where(judged_days > 0, _ratio_of(losses), np.nan)
 
@@ -172,7 +172,7 @@ def _loss(error: Floats) -> Floats:
     return found
 
 
-def _bounded(level: Floats | Singles, rise: Floats | Singles, highest: Floats | Singles) -> Floats:
+def _bounded_forecast(level: Floats | Singles, rise: Floats | Singles, highest: Floats | Singles) -> Floats:
     found: Floats = np.clip(level + rise, 0.0, np.minimum(HIGHEST_FACTOR * highest, 1.0))
     return found
 
@@ -196,7 +196,7 @@ def _rise_now(week: LoadWeek, now: float) -> Singles:
     return upper_quantile(np.concatenate(found, axis=1))
 
 
-def _taken(values: Floats | Singles, rows: NDArray[np.intp]) -> Floats:
+def _values_of_rows(values: Floats | Singles, rows: NDArray[np.intp]) -> Floats:
     if not len(values):
         return np.full(len(rows), np.nan)
     return np.where(rows >= 0, values[rows].astype(np.float64), np.nan)

@@ -49,12 +49,12 @@ def with_day(week: LoadWeek, day: LoadDay) -> LoadWeek:
     until = SLOTS - (day.end - last) // SLOT_SECONDS
     whole = slots[:, until % _SLOTS_A_QUARTER : until]
     quarters = whole.reshape(len(slots), -1, _SLOTS_A_QUARTER).mean(axis=2).astype(np.float16)
-    return _joined(week, SlotAxes(day.nodes, last, QUARTER_SECONDS), quarters)
+    return _with_quarters(week, SlotAxes(day.nodes, last, QUARTER_SECONDS), quarters)
 
 
 def with_past(week: LoadWeek, past: SampleGrid) -> LoadWeek:
     """Return the week with the quarters of an hour of an answer about the past; what was known stays."""
-    return _joined(week, SlotAxes(past.nodes, past.end, past.step_seconds), past.values.astype(np.float16))
+    return _with_quarters(week, SlotAxes(past.nodes, past.end, past.step_seconds), past.values.astype(np.float16))
 
 
 def known_quarters(week: LoadWeek) -> set[int]:
@@ -63,7 +63,7 @@ def known_quarters(week: LoadWeek) -> set[int]:
     return {week.end - (QUARTERS - 1 - column) * QUARTER_SECONDS for column in present.tolist()}
 
 
-def _joined(week: LoadWeek, axes: SlotAxes, found: QuarterMeans) -> LoadWeek:
+def _with_quarters(week: LoadWeek, axes: SlotAxes, found: QuarterMeans) -> LoadWeek:
     """Return the week with quarters of an hour that it lacks; those beyond its ends do not count."""
     names = week.nodes if week.nodes == axes.nodes else tuple(sorted({*week.nodes, *axes.nodes}))
     means = shifted(

@@ -46,9 +46,9 @@ class ExpanderService:
         try:
             found = best_option(request, self._rules(), lambda: self._clock() >= until)
         except TooLateError:
-            _log.warning("no group is named: the options could not be compared in time", extra=_about(request))
+            _log.warning("no group is named: the options could not be compared in time", extra=_request_fields(request))
             return BestOptionsResponse()
-        _log.info("answered", extra=_about(request) | fields(group=found.group, reason=found.reason))
+        _log.info("answered", extra=_request_fields(request) | fields(group=found.group, reason=found.reason))
         return found.response
 
 
@@ -100,7 +100,7 @@ def _credentials(pair: tuple[Path, Path], client_ca: Path | None) -> grpc.Server
     return grpc.dynamic_ssl_server_credentials(last[0], fetch, require_client_authentication=client_ca is not None)
 
 
-def _about(request: BestOptionsRequest) -> dict[str, object]:
+def _request_fields(request: BestOptionsRequest) -> dict[str, object]:
     return fields(
         options=len(request.options), pods=max((len(o.podBytes or o.pod) for o in request.options), default=0)
     )

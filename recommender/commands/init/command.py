@@ -74,7 +74,7 @@ def init(arguments: Sequence[str]) -> NoReturn:
     configure_quiet_logs_by(values)
     try:
         with rare_collections():
-            lines = _written(values)
+            lines = _write_file(values)
     except PrometheusError as error:
         exit_for_usage(PROGRAM, f"Prometheus: {error.cause}: check --prometheus-url and the other --prometheus flags")
     except (
@@ -97,7 +97,7 @@ def init(arguments: Sequence[str]) -> NoReturn:
     sys.exit(0)
 
 
-def _written(values: FlagValues) -> list[str] | None:
+def _write_file(values: FlagValues) -> list[str] | None:
     """Write the file, and return what it holds; None if there is nothing to write. Raises the errors of the command."""
     folder = values.path("out") or Path()
     refuse_existing(folder, (FILE,))

@@ -75,7 +75,7 @@ def look_around(client: Queries, sources: SeenSources, timeout_seconds: float) -
     loads, unanswered = loads_of_workloads(client, usable, timeout_seconds)
     cluster, read = _cluster(client, sources, {load.workload.namespace for load in loads}, timeout_seconds)
     known = [load for load in loads if not cluster.replicas or load.workload in cluster.replicas]
-    unused = [*_not_of_one_workload(usable), *map(_unused, (*unlabelled, *unanswered))]
+    unused = [*_not_of_one_workload(usable), *map(_unused_text, (*unlabelled, *unanswered))]
     unused += [
         f"{load.known.series}: its pods look like those of {load.workload.kind} {load.workload.namespace}/"
         f"{load.workload.name}, which does not exist."
@@ -144,5 +144,5 @@ def _load_of(known: KnownMetric) -> str:
     return f"rate({series}[{RATE_WINDOW}])" if known.type is SeriesType.COUNTER else series
 
 
-def _unused(unused: UnusedMetric) -> str:
+def _unused_text(unused: UnusedMetric) -> str:
     return f"{unused.known.exporter}: {unused.known.series}: {unused.reason}: {unused.fix}."

@@ -71,7 +71,7 @@ class NannyPoll:
         if self._settings.rule.delays.forbid(change.direction, self._clock() - self._changed):
             self._announce(f"{change.reason}: this waits for --scale-{change.direction}-delay")
             return "scale_up_down_delay"
-        return self._written(change, size)
+        return self._write_sizes(change, size)
 
     def _cluster_size(self) -> int:
         try:
@@ -83,7 +83,7 @@ class NannyPoll:
             raise PollError(_COUNT_ERROR, "there are no nodes: as in addon-resizer 2.x, the sizes stay")
         return size
 
-    def _written(self, change: SizeChange, size: int) -> str:
+    def _write_sizes(self, change: SizeChange, size: int) -> str:
         if self._settings.dry_run:
             self._announce(f"{change.reason} for a size of {size}; nothing is written")
             return "dry_run"

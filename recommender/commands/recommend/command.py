@@ -118,7 +118,7 @@ def recommend(arguments: Sequence[str]) -> NoReturn:
 
 def _recommend(values: FlagValues) -> NoReturn:
     try:
-        configuration, read_inputs = _asked(values)
+        configuration, read_inputs = _configuration_and_reader(values)
         configuration = _select_entries(configuration, values.texts("recommendation"))
         check_shape_flags(values)
         catalogue = values.path("shapes")
@@ -158,7 +158,7 @@ def _select_entries(configuration: Configuration, names: tuple[str, ...]) -> Con
     )
 
 
-def _asked(values: FlagValues) -> tuple[Configuration, ReadInputs]:
+def _configuration_and_reader(values: FlagValues) -> tuple[Configuration, ReadInputs]:
     """Return the configuration of the file, or of the one workload, and how the cluster is read."""
     if values.path("config") is not None and values.text("workload"):
         raise UsageError("--config and --workload cannot be combined: use --recommendation to choose one of the file")

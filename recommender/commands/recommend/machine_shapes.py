@@ -53,7 +53,9 @@ def recommend_shapes(
     settings = chosen_settings(names[0] if names else "", configuration)
     with closing(ProgressLine()) as line:
         history, groups, rules = (
-            _past(values, configuration, settings, line.show) if has_past(values) else _present(settings, inputs())
+            _past(values, configuration, settings, line.show)
+            if has_past(values)
+            else _present_cluster(settings, inputs())
         )
         if not groups.group_of:
             raise UsageError(
@@ -94,7 +96,7 @@ def _past(
     return history_of_recording(recording, groups.group_of), groups, rules
 
 
-def _present(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[History, NodeGroups, DrainRules]:
+def _present_cluster(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[History, NodeGroups, DrainRules]:
     state, now = inputs.cluster, time.time()
     if not isinstance(state.nodes, Observed) or not isinstance(state.pods, Observed):
         raise UsageError("nodes and pods are not known: check --cluster, or the rights to list both")

@@ -49,9 +49,9 @@ def prometheus_inputs(context: WorkerContext, parts: SharedServices, configurati
     telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX)
     children = Children(context.registry, METRICS_PREFIX, most=1)
     context.on_stopping(children.close)
-    queries = _connected(context, parts.pace, telemetry)
+    queries = _queries_until_stop(context, parts.pace, telemetry)
     # Usage has connections of its own, since its answers take long.
-    queries_of_usage = _connected(context, parts.pace, telemetry)
+    queries_of_usage = _queries_until_stop(context, parts.pace, telemetry)
     found = PrometheusInputs(
         queries,
         LoadService(queries, configuration.state, context.registry, parts.clock, children.run),
@@ -61,7 +61,7 @@ def prometheus_inputs(context: WorkerContext, parts: SharedServices, configurati
     return found
 
 
-def _connected(context: WorkerContext, pace: Pace, telemetry: PrometheusTelemetry) -> QueryValues:
+def _queries_until_stop(context: WorkerContext, pace: Pace, telemetry: PrometheusTelemetry) -> QueryValues:
     queries = QueryValues(partial(PrometheusClient, telemetry=telemetry, pace=pace), pace, QUERY_SECONDS)
     context.on_stop(queries.close)
     return queries

@@ -93,7 +93,7 @@ def read_object(
         _check_policy(read.policy, found.namespace, settings)
         _check_series(read, settings)
         subject = kind_of(read.policy.type).confined(
-            read.subject, found.namespace, lambda query: _narrowed(query, found.namespace, settings)
+            read.subject, found.namespace, lambda query: _narrowed_query(query, found.namespace, settings)
         )
     except NotForObjectsError as error:
         return ObjectRefusal(error.reason, str(error))
@@ -136,9 +136,8 @@ def _check_policy(policy: RecommendationPolicy, namespace: str, settings: Recomm
         _check_kind(TargetKind(target.api_version, target.kind), settings)
     forbidden = sorted(policy.outputs - settings.outputs)
     if forbidden:
-        message = (
-            f"the output {forbidden[0]} is not allowed: the administrator allows {_listed(sorted(settings.outputs))}"
-        )
+        allowed = _values_text(sorted(settings.outputs))
+        message = f"the output {forbidden[0]} is not allowed: the administrator allows {allowed}"
         raise NotForObjectsError("OutputNotAllowed", message)
 
 
@@ -151,11 +150,11 @@ def _check_series(read: Recommendation, settings: RecommendationObjectSettings) 
 
 def _check_kind(kind: TargetKind, settings: RecommendationObjectSettings) -> None:
     if kind not in settings.target_kinds:
-        message = f"{kind} may not be sized: the administrator allows {_listed(settings.target_kinds)}"
+        message = f"{kind} may not be sized: the administrator allows {_values_text(settings.target_kinds)}"
         raise NotForObjectsError("KindNotAllowed", message)
 
 
-def _narrowed(query: str, namespace: str, settings: RecommendationObjectSettings) -> str:
+def _narrowed_query(query: str, namespace: str, settings: RecommendationObjectSettings) -> str:
     """Return a query that sees series of the namespace alone. Raises NotForObjectsError."""
     if namespace in settings.trusted_namespaces:
         return query
@@ -167,5 +166,5 @@ def _narrowed(query: str, namespace: str, settings: RecommendationObjectSettings
         raise NotForObjectsError("QueryNotConfined", message) from None
 
 
-def _listed(values: Iterable[object]) -> str:
+def _values_text(values: Iterable[object]) -> str:
     return ", ".join(map(str, values))

@@ -77,10 +77,10 @@ class SpecTree:
 
     def message(self, problems: Iterable[DocumentProblem]) -> str:
         """Return what is wrong, each with its place and what to do."""
-        found = [f"{self._paths[each.line]}: {self._placed(each.message)}: {each.fix}" for each in problems]
+        found = [f"{self._paths[each.line]}: {self._message_with_path(each.message)}: {each.fix}" for each in problems]
         rest = len(found) - _MOST_PROBLEMS
         return "; ".join([*found[:_MOST_PROBLEMS], *([f"and {rest} more problems"] if rest > 0 else [])])
 
-    def _placed(self, message: str) -> str:
+    def _message_with_path(self, message: str) -> str:
         """Return a message in which another place is named by its path."""
         return _LINE.sub(lambda found: f"at {self._paths[int(found[1])]}", message)

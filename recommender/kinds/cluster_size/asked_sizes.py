@@ -58,10 +58,10 @@ def believed_sizes(groups: NodeGroups, memory: ClusterSizeMemory) -> NodeGroups:
     A provider may show a new size late, or never. Its nodes are on their way all the same, and asking again would add
     as many again. It is believed otherwise once they are late, or once nodes were removed since.
     """
-    return dataclasses.replace(groups, groups=tuple(_believed(group, memory) for group in groups.groups))
+    return dataclasses.replace(groups, groups=tuple(_group_at_requested_size(group, memory) for group in groups.groups))
 
 
-def _believed(group: NodeGroup, memory: ClusterSizeMemory) -> NodeGroup:
+def _group_at_requested_size(group: NodeGroup, memory: ClusterSizeMemory) -> NodeGroup:
     requested = memory.requested.get(group.name)
     if group.provider is None or requested is None or requested.size <= group.target_size:
         return group

@@ -48,7 +48,7 @@ class Sizing:
             cluster = believed_cluster(inputs.cluster, memory.known)
             known = known_cluster(cluster, policy.stale_after_seconds, now)
         except InputMissingError as error:
-            raise InputMissingError(str(error), kept=_kept(before, facts.last, str(error))) from error
+            raise InputMissingError(str(error), kept=_kept_value(before, facts.last, str(error))) from error
         groups = node_groups(settings.node_groups, known.cluster, now, facts.providers, settings.passing_taints)
         before = with_absence(before, memory.last, known.confirmed, policy.stale_after_seconds)
         before = settled_writes(before, groups, facts.writes, now, policy.stale_after_seconds, known.confirmed)
@@ -70,7 +70,7 @@ class Sizing:
         return Calculation(GroupSizes(answer, context), known.confirmed, known=known_of(cluster, memory.known))
 
 
-def _kept(memory: ClusterSizeMemory, last: ClusterSizeAnswer | None, reason: str) -> KeptValue:
+def _kept_value(memory: ClusterSizeMemory, last: ClusterSizeAnswer | None, reason: str) -> KeptValue:
     """Return the last sizes, of which no node goes."""
     known = {group.name: group for group in last.groups} if last is not None else {}
     groups = tuple(_held_group(name, size, known.get(name), reason) for name, size in sorted(memory.sizes.items()))

@@ -50,7 +50,7 @@ def prediction_of(
     if verdict.blend.parts and not any(_has_forecast(values) for values in said.values()):
         model, reason = ModelName.HEADROOM.value, _without_forecast(verdict)
     most = math.inf if limit is None else limit.load
-    asked, raw = _blended(verdict, said, load, task, most), _blended(verdict, said, load, task, math.inf)
+    asked, raw = _blended_load(verdict, said, load, task, most), _blended_load(verdict, said, load, task, math.inf)
     upper = min(asked, most)
     bound = None
     if limit is not None and upper < raw:
@@ -79,7 +79,7 @@ def _without_forecast(verdict: SeriesVerdict) -> str:
     return f"{verdict.model} has no forecast from the last samples"
 
 
-def _blended(
+def _blended_load(
     verdict: SeriesVerdict, said: Mapping[str, ModelForecast | None], load: float, task: ForecastTask, most: float
 ) -> float:
     """Return the load with the room of the blend, where no model says more than `most`.

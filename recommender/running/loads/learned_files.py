@@ -105,7 +105,7 @@ class LearnedFiles:
         """Write the verdicts of a recommendation. A failure is logged once."""
         path = self._path(need.name)
         stored = _Stored(
-            VERSION, _identity_of(need), self._now(), tuple(_stored(*each) for each in learned.verdicts.items())
+            VERSION, _identity_of(need), self._now(), tuple(_stored_verdict(*each) for each in learned.verdicts.items())
         )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def _identity_of(need: LoadNeed) -> str:
     return hashlib.blake2b(repr(need.learned_for).encode(), digest_size=16).hexdigest()
 
 
-def _stored(target: Target, verdict: SeriesVerdict) -> _StoredVerdict:
+def _stored_verdict(target: Target, verdict: SeriesVerdict) -> _StoredVerdict:
     bill = verdict.bill
     return _StoredVerdict(
         target=None if target is None else (target.api_version, target.kind, target.namespace, target.name),

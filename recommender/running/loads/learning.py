@@ -150,7 +150,7 @@ class Learner:
         problems: dict[str, str] = {}
         for model in models:
             try:
-                trials[model.name] = self._tried(need.name, model, past, task)
+                trials[model.name] = self._trial_of(need.name, model, past, task)
             except ChildClosedError:
                 raise
             except ChildError as error:
@@ -212,7 +212,7 @@ class Learner:
             self._book.put(need, learned)
         return learned
 
-    def _tried(self, name: str, model: Model, past: LoadHistory, task: ForecastTask) -> ModelTrial:
+    def _trial_of(self, name: str, model: Model, past: LoadHistory, task: ForecastTask) -> ModelTrial:
         """Return the trial of a model. Raises ChildError."""
         series = 1 if model.name in POOLED else len(past.values)
         seconds = min(LONGEST_CHILD_SECONDS, FIT_SECONDS * _FITS_A_TRIAL * series)

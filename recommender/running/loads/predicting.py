@@ -87,7 +87,7 @@ class Predictor:
             for part in verdict.blend.parts:
                 wanted[part.model][target] = loads[target]
         said = {
-            name: self._tried(_BY_NAME[name], need, learned, task, history, some, now)
+            name: self._forecasts_unless_failed(_BY_NAME[name], need, learned, task, history, some, now)
             for name, some in sorted(wanted.items())
         }
         limits = _limits(said, chosen, history, loads, task, now)
@@ -108,7 +108,7 @@ class Predictor:
         with self._lock:
             self._made = {key: each for key, each in self._made.items() if key[0] in names}
 
-    def _tried(
+    def _forecasts_unless_failed(
         self,
         model: Model,
         need: LoadNeed,

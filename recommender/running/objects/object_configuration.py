@@ -147,7 +147,7 @@ class ObjectConfigurations:
 
     def _take(self, known: Mapping[str, RecommendationObject], due: set[str]) -> None:
         file = self._file.current
-        basis, shared = _basis(file), _shared(file)
+        basis, shared = _basis(file), _shared_settings(file)
         for key in due:
             self._taken[key] = _Taken(ReadObject(known[key], read_object(known[key], shared, file.objects)), basis)
         before = self._admission
@@ -177,13 +177,13 @@ class ObjectConfigurations:
                 )
 
 
-def _shared(file: Configuration) -> Shared:
+def _shared_settings(file: Configuration) -> Shared:
     return Shared(file.stale_after_seconds, file.owners, file.prometheus is not None, for_backtest=False)
 
 
 def _basis(file: Configuration) -> object:
     """Return what objects are read by, besides themselves."""
-    return _shared(file), file.objects
+    return _shared_settings(file), file.objects
 
 
 def _is_same(taken: _Taken | None, found: RecommendationObject, basis: object) -> bool:

@@ -46,7 +46,7 @@ def decided_status(
         "status": status.value,
         "message": _text(message),
         "value": (single.replicas if single else summary.replicas) if has_value else None,
-        "now": _present(single.targets) if single else summary.current,
+        "now": _largest_present_size(single.targets) if single else summary.current,
         "targets": [_target(outcome) for record in worst for outcome in record.targets][:MOST_TARGETS],
     }
     if single is not None:
@@ -171,7 +171,7 @@ def _target(outcome: TargetOutcome) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _present(outcomes: Sequence[TargetOutcome]) -> int | None:
+def _largest_present_size(outcomes: Sequence[TargetOutcome]) -> int | None:
     """Return the size of the largest target; None if none is known."""
     return max((each.current_replicas for each in outcomes if each.current_replicas is not None), default=None)
 

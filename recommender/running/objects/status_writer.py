@@ -167,7 +167,7 @@ class StatusWriter:
             return
         if is_new:
             self._written = {key: each for key, each in self._written.items() if key in known}
-            self._waiting = self._wanted(publication, known)
+            self._waiting = self._changed_statuses(publication, known)
         due = []
         for key, (about, status) in self._waiting.items():
             written = self._written.get(key)
@@ -205,7 +205,7 @@ class StatusWriter:
         )
         return self._apply(about, refused_status(about, refusal, self._clock.wall())) is not _Outcome.FAILED
 
-    def _wanted(
+    def _changed_statuses(
         self, publication: Publication, known: Mapping[str, RecommendationObject]
     ) -> dict[str, tuple[RecommendationObject, dict[str, Any]]]:
         """Return the objects whose status is to be another one, each as it was decided about."""

@@ -46,7 +46,7 @@ class CapacityBufferAttempt:
         except (UnknownResourceError, KubernetesError) as error:
             return failed(missing, error)
         found = ScaleOutcome(wish, ScaleResult.UNCHANGED, whole(buffer, "spec", "replicas"), uid_of(buffer))
-        document = _withdrawn(buffer) if wish.withdraws else _with_replicas(buffer, wish.replicas)
+        document = _buffer_before_writes(buffer) if wish.withdraws else _with_replicas(buffer, wish.replicas)
         if document == buffer:
             return found
         stored = stored_first(found, terms)
@@ -63,7 +63,7 @@ def _with_replicas(buffer: dict[str, Any], replicas: int) -> dict[str, Any]:
     return _with_spec(buffer, annotations, {**section(buffer, "spec"), "replicas": replicas})
 
 
-def _withdrawn(buffer: dict[str, Any]) -> dict[str, Any]:
+def _buffer_before_writes(buffer: dict[str, Any]) -> dict[str, Any]:
     """Return the buffer as it was before the first write; one that was never written stays as it is.
 
     A buffer that stated neither replicas nor anything else gets 0 of them, since one without a size is invalid.

@@ -33,7 +33,7 @@ class EvictedPod:
 
 def pods_to_evict(pods: Iterable[Mapping[str, Any]]) -> tuple[EvictedPod, ...]:
     """Return the pods that must leave: neither those that end with the node nor those that have ended."""
-    return tuple(_evicted(pod) for pod in pods if not _stays(pod))
+    return tuple(_evicted_pod(pod) for pod in pods if not _stays(pod))
 
 
 def obstacle_to(pods: Iterable[Mapping[str, Any]]) -> str:
@@ -60,7 +60,7 @@ def eviction_of(pod: EvictedPod) -> dict[str, Any]:
     }
 
 
-def _evicted(pod: Mapping[str, Any]) -> EvictedPod:
+def _evicted_pod(pod: Mapping[str, Any]) -> EvictedPod:
     grace = section(pod, "spec").get("terminationGracePeriodSeconds")
     return EvictedPod(
         namespace=text(pod, "metadata", "namespace"),

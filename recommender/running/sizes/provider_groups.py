@@ -68,15 +68,15 @@ class ProviderAttempt:
             group = self._groups.look(wish.recommendation, target.namespace, target.name)
         except ProviderUnreachableError as error:
             return ScaleOutcome(wish, ScaleResult.ERROR, message=str(error), is_of_the_server=True)
-        found = self._judged(wish, group)
+        found = self._outcome_before_change(wish, group)
         if found.result is not ScaleResult.OK:
             return found
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
-        return self._begin_removals(stored, terms) if wish.node_removals else self._changed(stored, group, terms)
+        return self._begin_removals(stored, terms) if wish.node_removals else self._change_size(stored, group, terms)
 
-    def _judged(self, wish: Wish, group: PluginGroup) -> ScaleOutcome:
+    def _outcome_before_change(self, wish: Wish, group: PluginGroup) -> ScaleOutcome:
         """Return what is to be done at the size of now: OK if something may be sent."""
         found = ScaleOutcome(wish, ScaleResult.OK, group.target_size)
         if group.target_size == wish.replicas:
@@ -98,7 +98,7 @@ class ProviderAttempt:
         del self._uncertain[target]
         return ""
 
-    def _changed(self, found: ScaleOutcome, group: PluginGroup, terms: SendingTerms) -> ScaleOutcome:
+    def _change_size(self, found: ScaleOutcome, group: PluginGroup, terms: SendingTerms) -> ScaleOutcome:
         wish, target = found.wish, found.wish.target
         delta = wish.replicas - group.target_size
         change = partial(_increase, delta) if delta > 0 else partial(_decrease, delta)

@@ -63,7 +63,7 @@ class SizeWriters:
         sizes = {name: self._sizes(name, writes) for name, writes in made.items() if name in sized}
         until = now + configuration.stale_after_seconds
         for name in {*sizes, *(name for name in withdrawn if name not in sized)}:
-            former = self._withdrawn(name, withdrawn.get(name, ()), until)
+            former = self._withdrawals_of(name, withdrawn.get(name, ()), until)
             self._buffers.wanted(name, (*sizes.get(name, ()), *former))
 
     def reconfigured(self, configuration: Configuration) -> None:
@@ -95,7 +95,7 @@ class SizeWriters:
             for target in self._targets((size.buffer,))
         )
 
-    def _withdrawn(self, name: str, buffers: Iterable[BufferSettings], until: float) -> tuple[Wish, ...]:
+    def _withdrawals_of(self, name: str, buffers: Iterable[BufferSettings], until: float) -> tuple[Wish, ...]:
         return tuple(Wish(name, target, 0, until, _WITHDRAWN, withdraws=True) for target in self._targets(buffers))
 
     def _targets(self, buffers: Iterable[BufferSettings]) -> list[TargetReference]:

@@ -76,7 +76,7 @@ class UsageFiles:
         path = self._path(need.name)
         try:
             with opened_regular(path) as file:
-                return _restored(file, need, days)
+                return _restored_book(file, need, days)
         except FileNotFoundError:
             return None
         except (OSError, UsageFileError) as error:
@@ -131,7 +131,7 @@ def _content(need: UsageNeed, book: UsageBook) -> bytes:
     return content.getvalue()
 
 
-def _restored(file: BinaryIO, need: UsageNeed, days: int) -> UsageBook:
+def _restored_book(file: BinaryIO, need: UsageNeed, days: int) -> UsageBook:
     """Return what a file holds. Raises UsageFileError."""
     digest, content = file.read(_DIGEST_BYTES), file.read(_MOST_BYTES)
     if hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest() != digest:

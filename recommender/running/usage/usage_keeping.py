@@ -108,7 +108,7 @@ class UsageKeeper:
         kept = self._kept_for(need)
         until, client = self._until(), self.client()
         if client is None:
-            self._failed(need, "there is no Prometheus that can be asked")
+            self._note_failure(need, "there is no Prometheus that can be asked")
             return
         parts = tuple(parts_of(kept.book.covered, until, need.settings.from_usage.history_seconds))
         try:
@@ -126,7 +126,7 @@ class UsageKeeper:
                 kept.book.note_present(newest)
                 kept.knows_facts = True
         except (PrometheusError, SeveralClustersError, OwnersUnknownError, NoUsageError) as error:
-            self._failed(need, str(error))
+            self._note_failure(need, str(error))
             return
         self._states.recovered(need.name, "usage is read again")
         self._publish(kept)
@@ -173,7 +173,7 @@ class UsageKeeper:
             left = (until - end) / DAY_SECONDS
             self._found[need.name] = Unknown(f"its usage is being read: {left:.1f} days are left", is_awaited=True)
 
-    def _failed(self, need: UsageNeed, reason: str) -> None:
+    def _note_failure(self, need: UsageNeed, reason: str) -> None:
         self._retry_at[need.name] = self.wall() + _RETRY_SECONDS
         self._states.failed(
             need.name, f"usage cannot be read: {reason}", level=logging.WARNING, recommendation=need.name

@@ -103,8 +103,8 @@ def _pod_terms(
         if not form.topology_key:
             raise FactError(f"{where}: topologyKey is missing: name a label of nodes")
         further = (
-            *_own(where, form.match_label_keys, Operator.IN, labels),
-            *_own(where, form.mismatch_label_keys, Operator.NOT_IN, labels),
+            *_label_key_requirements(where, form.match_label_keys, Operator.IN, labels),
+            *_label_key_requirements(where, form.mismatch_label_keys, Operator.NOT_IN, labels),
         )
         namespaces = frozenset(form.namespaces or ())
         if not namespaces and form.namespace_selector is None:
@@ -117,7 +117,7 @@ def _pod_terms(
         )
 
 
-def _own(
+def _label_key_requirements(
     where: str, keys: Iterable[str] | None, operator: Operator, labels: Mapping[str, str]
 ) -> Iterator[Requirement]:
     """Yield the requirements that the API server makes of label keys; keys that the pod does not have are ignored."""
@@ -149,7 +149,9 @@ def _spread(where: str, form: SpreadForm, labels: Mapping[str, str]) -> SpreadCo
         topology_key=form.topology_key,
         max_skew=form.max_skew,
         selector=label_selector_of(
-            f"{where}.labelSelector", form.label_selector, _own(where, form.match_label_keys, Operator.IN, labels)
+            f"{where}.labelSelector",
+            form.label_selector,
+            _label_key_requirements(where, form.match_label_keys, Operator.IN, labels),
         ),
         min_domains=form.min_domains or 1,
         honors_node_affinity=_is_honored(where, "nodeAffinityPolicy", form.node_affinity_policy, otherwise=True),

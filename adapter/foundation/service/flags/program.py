@@ -51,7 +51,7 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
         print(f"{program.name} {program.version}")  # noqa: T201 - likewise
     elif name in program.commands:
         collect_rarely()
-        command = _loaded(program, name)
+        command = _load_command(program, name)
         for variable in _variables_of_others(program, command.flags, environment):
             del environment[variable]
         command.run(rest)
@@ -61,7 +61,7 @@ def run_program(program: Program, arguments: Sequence[str], environment: Mutable
         exit_for_usage(program.name, f"there is no command {name!r}: {hint}")
 
 
-def _loaded(program: Program, name: str) -> ProgramCommand:
+def _load_command(program: Program, name: str) -> ProgramCommand:
     """Return a command. Ends with status 2 if this installation lacks a package that it needs.
 
     Images and environments of one part of Tidewatch hold the packages of that part alone.

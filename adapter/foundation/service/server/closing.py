@@ -50,14 +50,14 @@ class ClosingWorker(AnsweringWorker):
     def _make_room(self, reason: str) -> bool:
         """Close the least useful connection; return whether there was one."""
         if (conn := self._room.least_missed()) is not None:
-            self._cut(conn, reason)
+            self._cut_off(conn, reason)
         return conn is not None
 
     def _make_room_for_answers(self) -> None:
         while self._held.total > self._answers.most_bytes:
             if (slowest := self._room.slowest_reader()) is None:
                 return  # the bytes belong to answers that are about to return to this thread
-            self._cut(slowest, "answers_crowded_out")
+            self._cut_off(slowest, "answers_crowded_out")
 
     def _expire(self, conn: Connection) -> None:
         if conn.stage is Stage.HEAD and conn.head:
@@ -69,9 +69,9 @@ class ClosingWorker(AnsweringWorker):
         elif conn.stage in {Stage.SEND, Stage.LINGER} and conn.reads_answer(self._answers.least_rate, self._deadlines):
             self._room.put(conn, conn.stage, conn.events)
         elif conn.stage is Stage.SEND:
-            self._cut(conn, "answer_unread")
+            self._cut_off(conn, "answer_unread")
         else:
-            self._cut(conn, f"{conn.stage.name.lower()}_timeout")
+            self._cut_off(conn, f"{conn.stage.name.lower()}_timeout")
 
     def _give_up(self, conn: Connection, error: OSError) -> None:
         """Close a connection that failed, in a way that lets the client read the alert with the reason."""
@@ -95,7 +95,7 @@ class ClosingWorker(AnsweringWorker):
             conn.shut_down()
         conn.close()
 
-    def _cut(self, conn: Connection, reason: str) -> None:
+    def _cut_off(self, conn: Connection, reason: str) -> None:
         """Drop a connection, and let the kernel discard its unread bytes."""
         if unacknowledged(conn.sock):
             reset_on_close(conn.sock)

@@ -149,7 +149,7 @@ class PlainServer:
         """Close the slowest reader, else the oldest connection; return whether there was one."""
         victim = self._slowest(self._readers()) or next(iter(self._visitors), None)
         if victim is not None:
-            self._cut(victim)
+            self._cut_off(victim)
         return victim is not None
 
     def _advance(self, visitor: _Visitor) -> None:
@@ -217,7 +217,7 @@ class PlainServer:
             if slowest is None:
                 return
             readers.remove(slowest)
-            self._cut(slowest)
+            self._cut_off(slowest)
 
     def _readers(self) -> list[_Visitor]:
         return [visitor for visitor in self._visitors if visitor.is_answered]
@@ -230,9 +230,9 @@ class PlainServer:
     def _expire(self) -> None:
         now = time.monotonic()
         for visitor in [visitor for visitor in self._visitors if visitor.expires <= now]:
-            self._cut(visitor)
+            self._cut_off(visitor)
 
-    def _cut(self, visitor: _Visitor) -> None:
+    def _cut_off(self, visitor: _Visitor) -> None:
         """Close a connection, and let the kernel discard its unread bytes."""
         if unacknowledged(visitor.sock):
             reset_on_close(visitor.sock)

@@ -134,7 +134,7 @@ class JsonList(Generic[T]):
         """Decode the next part; return its items and the start of the following part, -1 at the end."""
         reach = start + self._part_bytes
         for tried in range(_TRIES):
-            end, following = self._cut(reach)
+            end, following = self._next_boundary(reach)
             if end < 0:
                 break
             try:
@@ -145,7 +145,7 @@ class JsonList(Generic[T]):
                 reach = end + (end - start) * tried // 4
         return self._last_part(start), -1
 
-    def _cut(self, reach: int) -> tuple[int, int]:
+    def _next_boundary(self, reach: int) -> tuple[int, int]:
         """Guess the end of an item after `reach`, and the start of the next; (-1, -1) if there is none."""
         between = self._separator.search(self._body, reach) or _BETWEEN_OBJECTS.search(self._body, reach)
         return (between.start() + 1, between.end()) if between else (-1, -1)

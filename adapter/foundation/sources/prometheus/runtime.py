@@ -52,14 +52,14 @@ def ask_started(server: Server, timeout_seconds: float) -> Started:
     answer = server.success(_PATH, server.exchange(_PATH, ApiRequest(_PATH), Deadline(timeout_seconds)))
     try:
         data = _ANSWER.decode(answer.body).data
-        process = _moment(data.start)
-        configured = _moment(data.configured) if data.configured else process
+        process = _unix_seconds(data.start)
+        configured = _unix_seconds(data.configured) if data.configured else process
     except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as e:
         raise UnexpectedAnswerError(_PATH, "the answer does not say when the server started") from e
     return Started(process, max(process, configured))
 
 
-def _moment(text: str) -> float:
+def _unix_seconds(text: str) -> float:
     """Return Unix seconds of an RFC 3339 time; raises ValueError."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:

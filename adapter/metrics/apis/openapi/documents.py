@@ -63,7 +63,11 @@ def _v2_path(operation: Operation) -> dict[str, Any]:
         {"name": name, "in": "path", "required": True, "type": "string", "uniqueItems": True}
         for name in operation.parameters
     ]
-    get = {**_about(operation), "produces": [JSON], "responses": {"200": {"description": "OK", "schema": schema}}}
+    get = {
+        **_operation_keys(operation),
+        "produces": [JSON],
+        "responses": {"200": {"description": "OK", "schema": schema}},
+    }
     return {"get": get, **({"parameters": parameters} if parameters else {})}
 
 
@@ -78,11 +82,11 @@ def _v3_path(operation: Operation) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in operation.parameters
     ]
-    get = {**_about(operation), "responses": {"200": {"description": "OK", "content": content}}}
+    get = {**_operation_keys(operation), "responses": {"200": {"description": "OK", "content": content}}}
     return {"get": get, **({"parameters": parameters} if parameters else {})}
 
 
-def _about(operation: Operation) -> dict[str, Any]:
+def _operation_keys(operation: Operation) -> dict[str, Any]:
     return {
         "description": operation.description,
         "operationId": operation.id,

@@ -265,7 +265,7 @@ def _cautions(answered: Iterable[_Space]) -> list[str]:
         f"{space.entries[resource].metric.qualified}: {reading.caution}"
         for space in answered
         for resource, reading in space.readings.items()
-        if reading.caution is not None and any(_own(space, resource, name) for name in space.names)
+        if reading.caution is not None and any(_names_with_values(space, resource, name) for name in space.names)
     )
     return list(dict.fromkeys(found))
 
@@ -290,10 +290,10 @@ def _unlisted_reasons(kind: Resource, answered: Collection[_Space], metrics: Ite
 
 def _has_value(space: _Space, resource: str) -> bool:
     """Return whether any of the requested objects has a value of a resource."""
-    return any(_own(space, resource, name) for name in space.names)
+    return any(_names_with_values(space, resource, name) for name in space.names)
 
 
-def _own(space: _Space, resource: str, name: str) -> set[str]:
+def _names_with_values(space: _Space, resource: str, name: str) -> set[str]:
     """Return by which names an object has values of a resource."""
     reading = space.readings.get(resource)
     if reading is None:
@@ -313,7 +313,7 @@ def _why(space: _Space, name: str) -> str:
         for key in reading.keys(space.namespace, name):
             if key in faults:
                 return f"{key.rstrip('/')!r} has no value of {resource}: {faults[key].reason}"
-    found = {resource: _own(space, resource, name) for resource in space.readings}
+    found = {resource: _names_with_values(space, resource, name) for resource in space.readings}
     notes = {resource: reading.note for resource, reading in space.readings.items()}
     if not any(found.values()):
         return next((note for note in notes.values() if note), _NO_SAMPLE)

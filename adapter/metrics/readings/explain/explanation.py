@@ -108,7 +108,7 @@ class Explanation:
             rule=self.rule,
             query=self.query,
             steps=[_Step(step.step, step.outcome, step.detail) for step in self.steps],
-            values=[_Value(one.object, one.value, _moment(one.timestamp), one.age_seconds) for one in self.values],
+            values=[_Value(one.object, one.value, _utc_time(one.timestamp), one.age_seconds) for one in self.values],
         )
 
     def as_json(self) -> bytes:
@@ -178,5 +178,5 @@ class _Value(msgspec.Struct, frozen=True):
 _DOCUMENT = decoder_of(ExplanationDocument)
 
 
-def _moment(at: float | None) -> datetime | None:
+def _utc_time(at: float | None) -> datetime | None:
     return None if at is None else datetime.fromtimestamp(at, UTC)

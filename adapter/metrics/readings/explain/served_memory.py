@@ -105,10 +105,10 @@ class ServedMemory:
                 continue
             if look_up.failure is not None:
                 text = f"the last look-up of its series failed: {look_up.failure}; the one before that succeeded: "
-                yield ExplanationStep("series", Outcome.ERROR, text + _moment(look_up.succeeded_at, now))
+                yield ExplanationStep("series", Outcome.ERROR, text + _time_with_age(look_up.succeeded_at, now))
             elif look_up.succeeded_at is not None:
                 yield ExplanationStep(
-                    "series", Outcome.OK, f"its series were looked up {_moment(look_up.succeeded_at, now)}"
+                    "series", Outcome.OK, f"its series were looked up {_time_with_age(look_up.succeeded_at, now)}"
                 )
             elif look_up.rule.series_query:
                 yield ExplanationStep("series", Outcome.INFO, "its series have not been looked up yet")
@@ -135,7 +135,7 @@ def _place(metric: Metric, namespace: str | None) -> str | None:
     return namespace if metric.namespaced else None
 
 
-def _moment(at: float | None, now: float) -> str:
+def _time_with_age(at: float | None, now: float) -> str:
     """Return unix seconds as a moment that people can find in a log, and how long ago that is."""
     if at is None:
         return "never"

@@ -76,13 +76,13 @@ def read_rule_object(content: ObjectContent, resolve: ResolveResource, namespace
     if document is None or notes.has_errors:
         return RuleObject(content, None, tuple(notes.findings))
     rulebook = parse_rulebook([document], resolve)
-    rule, warnings = _confined(content, document, rulebook, resolve, namespace_label, notes)
+    rule, warnings = _confined_rule(content, document, rulebook, resolve, namespace_label, notes)
     found = (*notes.findings, *rulebook.findings, *warnings)
     ordered = sorted(found, key=lambda finding: finding.severity is not Severity.ERROR)
     return RuleObject(content, rule, tuple(replace(finding, rule=content.shown) for finding in ordered))
 
 
-def _confined(
+def _confined_rule(
     content: ObjectContent,
     document: Document,
     rulebook: Rulebook,
@@ -150,11 +150,11 @@ def _with_namespace_label(rule: MappingNode, label: str) -> MappingNode:
     entry = (label, node_of({"resource": "namespace"}, rule.file))
     known = overrides or _mapping(rule.file)
     added = replace(known, entries=(*known.entries, *_mapping(rule.file, entry).entries))
-    within = _replaced(resources or _mapping(rule.file), "overrides", added)
-    return _replaced(rule, "resources", within)
+    within = _with_value(resources or _mapping(rule.file), "overrides", added)
+    return _with_value(rule, "resources", within)
 
 
-def _replaced(mapping: MappingNode, key: str, value: Node) -> MappingNode:
+def _with_value(mapping: MappingNode, key: str, value: Node) -> MappingNode:
     others = tuple(entry for entry in mapping.entries if entry.name != key)
     return replace(mapping, entries=(*others, *_mapping(mapping.file, (key, value)).entries))
 

@@ -109,7 +109,7 @@ def verdict_on_too_many(most: int) -> Verdict:
 
 def verdict_of(known: KnownObject) -> Verdict:
     """Return what to tell the owner of an object."""
-    refusal = _invalid(known.found) or known.refusal or _taken(known.taken, served=bool(known.metrics))
+    refusal = _invalid(known.found) or known.refusal or _taken_names_refusal(known.taken, served=bool(known.metrics))
     if refusal is not None and not known.metrics:
         return Verdict(Ready.NO, refusal.reason, refusal.message, refusal, (), known.series)
     ready, reason, message = _readiness(known)
@@ -125,7 +125,7 @@ def _readiness(known: KnownObject) -> tuple[Ready, Reason, str]:
         return Ready.NO, Reason.NO_SERIES, "Prometheus has no series in this namespace that `seriesQuery` selects"
     if not known.metrics:
         return Ready.NO, Reason.NO_SERIES, "no series that it selects has the labels of an object in a namespace"
-    return Ready.YES, Reason.SERVED, f"serves {_listed(known.metrics)}{_warned(known.found)}"
+    return Ready.YES, Reason.SERVED, f"serves {_names_text(known.metrics)}{_warning_text(known.found)}"
 
 
 def _invalid(found: RuleObject) -> RuleRefusal | None:
@@ -137,21 +137,21 @@ def _invalid(found: RuleObject) -> RuleRefusal | None:
     return RuleRefusal(Reason.INVALID_RULE, f"{errors[0].message}: {errors[0].fix}{more}")
 
 
-def _taken(taken: Sequence[TakenName], *, served: bool) -> RuleRefusal | None:
+def _taken_names_refusal(taken: Sequence[TakenName], *, served: bool) -> RuleRefusal | None:
     if not taken:
         return None
-    names = _listed(tuple(each.name for each in taken))
+    names = _names_text(tuple(each.name for each in taken))
     others = "; its other metrics are served" if served else ""
     message = f"in this namespace, {names} comes from {taken[0].owner}{others}: use another name"
     return RuleRefusal(Reason.NAME_TAKEN, message)
 
 
-def _warned(found: RuleObject) -> str:
+def _warning_text(found: RuleObject) -> str:
     """Return the first warning of `check`."""
     warnings = [finding for finding in found.findings if finding.severity is Severity.WARNING]
     return f"; {warnings[0].message}: {warnings[0].fix}" if warnings else ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_MOST_SHOWN])
     return f"{shown} and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else shown

@@ -102,14 +102,16 @@ def _literal(node: Number | TextNode) -> str:
 def _selector(exact: SelectorNode, wider: SelectorNode, widening: Widening) -> ProofVerdict:
     if (exact.alternatives, exact.timing) != (wider.alternatives, wider.timing):
         raise NotProvenError("a range, an offset or an `or` between matchers depends on the request")
-    left_over = _without(exact.matchers, widening.exact), _without(wider.matchers, widening.wider)
+    left_over = _remaining_matchers(exact.matchers, widening.exact), _remaining_matchers(wider.matchers, widening.wider)
     if exact.alternatives or None in left_over or left_over[0] != left_over[1]:
         shown = ", ".join(map(str, exact.matchers))
         raise NotProvenError(f"a selector uses the request in another way than through `.LabelMatchers`: {{{shown}}}")
     return ProofVerdict.FILTERABLE
 
 
-def _without(matchers: tuple[TreeMatcher, ...], taken: tuple[TreeMatcher, ...]) -> Counter[TreeMatcher] | None:
+def _remaining_matchers(
+    matchers: tuple[TreeMatcher, ...], taken: tuple[TreeMatcher, ...]
+) -> Counter[TreeMatcher] | None:
     """Return the matchers without the taken ones, with their counts; None if a taken one is missing."""
     rest = Counter(matchers)
     rest.subtract(taken)

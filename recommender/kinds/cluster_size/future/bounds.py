@@ -43,11 +43,11 @@ class ForecastBounds:
         most = max(present, math.ceil(max(present, 1) * growth))
         if count > most:
             count = most
-            self._cut("maxGrowth", prediction, wanted, count, f"at most {growth:g} times the {present} that exist")
+            self._note_cut("maxGrowth", prediction, wanted, count, f"at most {growth:g} times the {present} that exist")
         maximum = self.maxima.get(_place(target))
         if maximum is not None and count > max(maximum, present):
             count = max(maximum, present)
-            self._cut("maxReplicas", prediction, wanted, count, f"its HPA has maxReplicas {maximum}")
+            self._note_cut("maxReplicas", prediction, wanted, count, f"its HPA has maxReplicas {maximum}")
         return count
 
     def admitted(self, prediction: PredictedReplicas, pod: ClusterPod, present: int, missing: int) -> int:
@@ -59,12 +59,12 @@ class ForecastBounds:
             if fitting < count:
                 count = fitting
                 why = f"the ResourceQuota {quota.namespace}/{quota.name} allows no more"
-                self._cut("resourceQuota", prediction, present + missing, present + count, why)
+                self._note_cut("resourceQuota", prediction, present + missing, present + count, why)
         for quota in remaining:
             quota.take(pod, count)
         return count
 
-    def _cut(self, name: str, prediction: PredictedReplicas, wanted: int, count: int, why: str) -> None:
+    def _note_cut(self, name: str, prediction: PredictedReplicas, wanted: int, count: int, why: str) -> None:
         detail = (
             f"{prediction.recommendation} predicts {wanted} pods of {prediction.target}, and {count} are counted: {why}"
         )

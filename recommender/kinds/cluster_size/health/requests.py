@@ -48,7 +48,7 @@ def group_request(
     if requested is None:
         return GroupRequest(group.target_size)
     wanted = min(group.target_size, requested.size)
-    present = _present(group, readiness)
+    present = _present_nodes(group, readiness)
     missing = max(0, wanted - present)
     if elapsed_seconds <= provision_seconds:
         return GroupRequest(group.target_size, missing)
@@ -92,10 +92,10 @@ def requests_of(
 def _lacks_nodes(group: NodeGroup, readiness: NodeReadiness) -> bool:
     """Whether a group whose size this program may write has fewer nodes than are desired."""
     is_ours = group.is_writable and not (group.autoscaler or group.paused or group.problem)
-    return is_ours and group.target_size > _present(group, readiness)
+    return is_ours and group.target_size > _present_nodes(group, readiness)
 
 
-def _present(group: NodeGroup, readiness: NodeReadiness) -> int:
+def _present_nodes(group: NodeGroup, readiness: NodeReadiness) -> int:
     return max(len(group.nodes) - len(group.deleting), readiness.total)
 
 

@@ -59,12 +59,12 @@ def check_writes(provider: CloudProvider, group: str) -> None:
 
 
 def _write_failures(provider: CloudProvider, name: str) -> Iterator[str]:
-    before = _stated(provider, name)
+    before = _stated_group(provider, name)
     if before is None:
         yield f"there is no group {name!r}, or it lacks increase_size, decrease_target_size or delete_nodes"
         return
     yield from _raised_problem("increase_size(2)", lambda: _writable(provider, name).increase_size(2))
-    after = _stated(provider, name)
+    after = _stated_group(provider, name)
     if after is None or after.target_size != before.target_size + 2:
         size = None if after is None else after.target_size
         yield f"increase_size(2): the target size is {size} after {before.target_size}"
@@ -82,7 +82,7 @@ def _decrease_failures(provider: CloudProvider, name: str, before: PluginGroup) 
         _writable(provider, name).decrease_target_size(-1)
     except Exception:  # noqa: BLE001 - all machines have come, so it is right to refuse
         return
-    after = _stated(provider, name)
+    after = _stated_group(provider, name)
     if after is None or after.target_size != before.target_size - 1:
         yield f"decrease_target_size(-1): the target size is not {before.target_size - 1} afterwards"
     elif not _going(before) >= _going(after) or len(after.instances) < len(before.instances):
@@ -90,13 +90,13 @@ def _decrease_failures(provider: CloudProvider, name: str, before: PluginGroup) 
 
 
 def _deletion_failures(provider: CloudProvider, name: str) -> Iterator[str]:
-    before = _stated(provider, name)
+    before = _stated_group(provider, name)
     machines = () if before is None else tuple(one for one in before.instances if one.state is InstanceState.RUNNING)
     if before is None or not machines or before.target_size <= before.min_size:
         return
     gone = ProviderNode("node-0", machines[0].provider_id, {})
     yield from _raised_problem("delete_nodes()", lambda: _writable(provider, name).delete_nodes((gone,)))
-    after = _stated(provider, name)
+    after = _stated_group(provider, name)
     if after is None or after.target_size != before.target_size - 1:
         yield f"delete_nodes(): the target size is not {before.target_size - 1} after one of {before.target_size} went"
     left = set() if after is None else _running(after)
@@ -112,7 +112,7 @@ def _going(group: PluginGroup) -> set[str]:
     return {each.provider_id for each in group.instances if each.state is InstanceState.DELETING}
 
 
-def _stated(provider: CloudProvider, name: str) -> PluginGroup | None:
+def _stated_group(provider: CloudProvider, name: str) -> PluginGroup | None:
     """Return what a group that can be written states after a refresh; None if there is none."""
     provider.refresh()
     found = next((each for each in provider.node_groups() if group_id(each) == name), None)

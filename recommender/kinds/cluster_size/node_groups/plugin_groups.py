@@ -70,7 +70,7 @@ def _with_writer(
 
 
 def _group(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts, reading: PluginReading) -> NodeGroup:
-    stated = None if one.template is None else _stated(one.name, one.template)
+    stated = None if one.template is None else _template_node(one.name, one.template)
     template = world.template(one.name, members, stated, f"template of {reading.shown}")
     going = {each.provider_id for each in one.instances if each.state is InstanceState.DELETING}
     return NodeGroup(
@@ -93,6 +93,6 @@ def _is_going(node: ClusterNode, going: set[str]) -> bool:
     return node.is_terminating or node.provider_id in going or is_marked
 
 
-def _stated(group: str, node: ClusterNode) -> ClusterNode:
+def _template_node(group: str, node: ClusterNode) -> ClusterNode:
     """Return the node of a plugin's template. What it does not state as allocatable is its capacity."""
     return stated_node(group, {**node.capacity, **node.allocatable}, node.labels, node.taints, node.capacity)

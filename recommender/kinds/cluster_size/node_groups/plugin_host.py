@@ -131,21 +131,21 @@ class PluginHost:
         """
         known = tuple(ProviderNode(node.name, node.provider_id, node.labels, node.annotations) for node in nodes)
         seconds = _SUSPECT_SECONDS if self._is_suspect else self._seconds
-        call = self._begun(partial(self._read, known), 0.0 if self._is_suspect else _TURN_SECONDS)
+        call = self._begin_call(partial(self._read, known), 0.0 if self._is_suspect else _TURN_SECONDS)
         if call is None:
             running = self._running
             since = 0.0 if running is None else self._clock() - running.since
-            return self._without(f"its call that began {since:.0f} s ago has not ended")
+            return self._reading_with_problem(f"its call that began {since:.0f} s ago has not ended")
         if not call.ended.wait(seconds):
             self._is_suspect = True
-            return self._without(f"it has not answered within {seconds:g} s")
+            return self._reading_with_problem(f"it has not answered within {seconds:g} s")
         if call.reading is not None and not call.reading.problem:
             return call.reading
-        return self._without(call.reading.problem if call.reading is not None else _text(call.error))
+        return self._reading_with_problem(call.reading.problem if call.reading is not None else _text(call.error))
 
     def look(self, group: str) -> PluginGroup:
         """Return what the provider states of a group right now. Raises ProviderUnreachableError."""
-        call = self._begun(partial(self._look, group), self._seconds)
+        call = self._begin_call(partial(self._look, group), self._seconds)
         if call is None or not call.ended.wait(self._seconds):
             raise ProviderUnreachableError(f"{self._name} has not answered within {self._seconds:g} s")
         if call.group is None:
@@ -154,7 +154,7 @@ class PluginHost:
 
     def change(self, group: str, change: Callable[[WritableNodeGroup], None]) -> None:
         """Make one change. Raises OutcomeUnknownError, PluginError, and ProviderUnreachableError before anything."""
-        call = self._begun(partial(self._change, group, change), self._seconds)
+        call = self._begin_call(partial(self._change, group, change), self._seconds)
         if call is None:
             raise ProviderUnreachableError(f"{self._name}: a former call has not ended")
         if not call.ended.wait(self._seconds + _CHANGE_SECONDS):
@@ -176,7 +176,7 @@ class PluginHost:
         finally:
             self._turn.release()
 
-    def _begun(self, work: Callable[[_Call], None], wait_seconds: float) -> _Call | None:
+    def _begin_call(self, work: Callable[[_Call], None], wait_seconds: float) -> _Call | None:
         """Begin a call; None if a former one has not ended within the time."""
         is_free = self._turn.acquire(timeout=wait_seconds) if wait_seconds > 0 else self._turn.acquire(blocking=False)
         if not is_free:
@@ -201,26 +201,26 @@ class PluginHost:
             self._turn.release()
             call.ended.set()
 
-    def _loaded(self) -> CloudProvider:
+    def _loaded_provider(self) -> CloudProvider:
         if self._provider is None:
             self._provider = self._load(self._settings)
         return self._provider
 
     def _read(self, nodes: tuple[ProviderNode, ...], call: _Call) -> None:
         try:
-            call.reading = read_provider(self._name, self._loaded(), nodes)
+            call.reading = read_provider(self._name, self._loaded_provider(), nodes)
         except PluginMissingError as error:
             call.reading = PluginReading(self._name, problem=str(error))
         else:
             self._good, self._good_at = call.reading, self._clock()
 
     def _look(self, name: str, call: _Call) -> None:
-        provider = self._loaded()
+        provider = self._loaded_provider()
         provider.refresh()
         call.group = read_group(self._group(provider, name))
 
     def _change(self, name: str, change: Callable[[WritableNodeGroup], None], _call: _Call) -> None:
-        change(self._group(self._loaded(), name))
+        change(self._group(self._loaded_provider(), name))
 
     @staticmethod
     def _group(provider: CloudProvider, name: str) -> WritableNodeGroup:
@@ -231,7 +231,7 @@ class PluginHost:
             raise PluginError(f"the group {name!r} lacks increase_size, decrease_target_size or delete_nodes")
         return found
 
-    def _without(self, problem: str) -> PluginReading:
+    def _reading_with_problem(self, problem: str) -> PluginReading:
         good = self._good
         if good is not None and self._clock() - self._good_at <= _KEPT_SECONDS:
             return replace(good, kept_because=problem)

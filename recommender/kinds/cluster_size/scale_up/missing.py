@@ -118,7 +118,7 @@ def _but_for(offers: Sequence[_Offer], lacks: Iterable[Lack]) -> str:
     for lack in lacks:
         left = amount_text(lack.resource, min(offer.left(lack.resource) for offer in offers), rounds_up=False)
         needs.append(f"{lack.need} (a new node has {left})" if lack.resource else lack.need)
-    return f"{listed(offer.name for offer in offers)} would do but for {_joined(needs)}"
+    return f"{listed(offer.name for offer in offers)} would do but for {_joined_texts(needs)}"
 
 
 def _limits(obstacles: Mapping[str, str]) -> str:
@@ -137,7 +137,7 @@ def _lacks(shape: PodShape, offer: _Offer, refusals: Sequence[Refusal]) -> Itera
         if labels.get(key) != value:
             yield Lack(f"{key}={value}")
     if scheduling.node_terms is not None:
-        yield from _unmatched(scheduling.node_terms, offer.node)
+        yield from _unmatched_requirements(scheduling.node_terms, offer.node)
     for resource, amount in shape.requests.items():
         if amount > offer.left(resource):
             yield Lack(f"{amount_text(resource, amount, rounds_up=True)} {resource}", resource)
@@ -150,7 +150,7 @@ def _lacks(shape: PodShape, offer: _Offer, refusals: Sequence[Refusal]) -> Itera
         yield Lack(f"{first.reason} ({first.detail})" if first.detail else first.reason, is_refusal=True)
 
 
-def _unmatched(terms: tuple[NodeSelectorTerm, ...], node: ClusterNode) -> Iterator[Lack]:
+def _unmatched_requirements(terms: tuple[NodeSelectorTerm, ...], node: ClusterNode) -> Iterator[Lack]:
     """Yield the requirements of a single term that the node does not meet; several terms are one requirement."""
     if matches_a_term(terms, node.labels, node.name):
         return
@@ -181,6 +181,6 @@ def _requirement_text(one: Requirement) -> str:
     return str(one)
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _joined_texts(texts: Iterable[str]) -> str:
     *others, last = texts
     return f"{', '.join(others)} and {last}" if others else last

@@ -29,7 +29,7 @@ def explained_lines(
         "STEPS": _steps(answer, width),
         "GROUPS WITHOUT A STEP": _other_groups(answer, width),
         "REFUSALS": _refusals(answer, width),
-        "NODES THAT STAY": _kept(answer.kept, width),
+        "NODES THAT STAY": _kept_node_lines(answer.kept, width),
     }
     for heading, lines in sections.items():
         found = list(lines)
@@ -86,7 +86,7 @@ def _by_reason(reasons: Mapping[str, str], width: int, level: int) -> Iterator[s
         yield from lines_of(f"{listed(alike)}: {reason}", width, level)
 
 
-def _kept(kept: tuple[KeptNode, ...], width: int) -> Iterator[str]:
+def _kept_node_lines(kept: tuple[KeptNode, ...], width: int) -> Iterator[str]:
     if len(kept) <= _FEW:
         for node in kept:
             group = f" ({node.group})" if node.group else ""

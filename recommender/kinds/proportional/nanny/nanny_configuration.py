@@ -67,7 +67,9 @@ def parse_nanny_configuration(text: str, file: str) -> NannyFile:
                 raise NannyConfigurationError(str((node or content).problem(f"`{key}` is not {wanted}", "write it")))
         given = {_KEYS[key]: node.text() for key in _KEYS if (node := content.get(key)) is not None}
         unknown = content.unknown((*_KEYS, "apiVersion", "kind"))
-        notes = tuple(f"{file}: the key `{each.name}` has no meaning here{_meant(each.name)}" for each in unknown)
+        notes = tuple(
+            f"{file}: the key `{each.name}` has no meaning here{_suggested_key(each.name)}" for each in unknown
+        )
     except DocumentError as error:
         raise NannyConfigurationError(str(error)) from error
     parameters = NannyParameters(**given)
@@ -113,6 +115,6 @@ def _quantity(origin: str, text: str) -> Quantity:
     return found
 
 
-def _meant(key: str) -> str:
+def _suggested_key(key: str) -> str:
     meant = nearest(key, _KEYS)
     return f": did you mean `{meant}`?" if meant else ""

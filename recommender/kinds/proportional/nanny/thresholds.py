@@ -64,7 +64,7 @@ def beyond_threshold(present: PresentSizes, wanted: Sizes, threshold_percent: in
 
     The ratio is cut to whole percent, so that a size may be up to one percent larger than the threshold says.
     """
-    for resource in _sized(wanted):
+    for resource in _sized_resources(wanted):
         for section, sizes in (("limit", present.limits), ("request", present.requests)):
             direction = _direction(sizes.get(resource), wanted[resource], threshold_percent)
             if direction is not None:
@@ -79,7 +79,7 @@ def beyond_offsets(
     lowest, highest = accepted
     lower, upper = recommended
     for section, sizes in (("limit", present.limits), ("request", present.requests)):
-        for resource in _sized(lowest):
+        for resource in _sized_resources(lowest):
             size = sizes.get(resource)
             if size is None or size < lowest[resource]:
                 direction = ResizeDirection.UNKNOWN if size is None else ResizeDirection.UP
@@ -89,7 +89,7 @@ def beyond_offsets(
     return None
 
 
-def _sized(sizes: Sizes) -> Iterator[str]:
+def _sized_resources(sizes: Sizes) -> Iterator[str]:
     """Yield the names of the resources that have a size, in the order in which they are looked at."""
     return (resource for resource in _ORDER if resource in sizes)
 

@@ -78,7 +78,7 @@ class SlowFacts:
         if known is not None and now < known.until:
             return known
         try:
-            found = self._asked(group, seconds, now)
+            found = self._ask_group(group, seconds, now)
             if known is not None and found.options is None and not found.problem:
                 # Options that are not stated any more may come back: until then they hold.
                 found = replace(found, options=known.options)
@@ -91,7 +91,7 @@ class SlowFacts:
         self._known[group] = found
         return found
 
-    def _asked(self, group: str, seconds: float, now: float) -> SlowFact:
+    def _ask_group(self, group: str, seconds: float, now: float) -> SlowFact:
         answer = self._optional(
             "NodeGroupTemplateNodeInfo", GroupRequest(id=group), NodeGroupTemplateNodeInfoResponse, seconds
         )
