@@ -1,1 +1,1 @@
-"""What the README's figures come from. Each benchmark is `python -m benchmarks.NAME`; `make bench` runs them all."""
+"""The commands behind the README's figures: each is `python -m benchmarks.NAME`; `make bench` runs all of them."""

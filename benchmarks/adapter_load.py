@@ -57,7 +57,7 @@ Workload = Literal["pods", "external", "resource"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure."""
+    """The load, and for how long it is measured."""
 
     fleet: Fleet
     seconds: float
@@ -69,7 +69,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One row to be."""
+    """A row that is to be measured."""
 
     label: str
     workload: Workload

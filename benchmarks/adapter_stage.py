@@ -55,7 +55,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Backdrop:
-    """What the adapter stands before."""
+    """The servers that an adapter needs, and the folder of its files."""
 
     folder: Path
     fleet: Fleet

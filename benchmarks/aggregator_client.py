@@ -58,7 +58,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to ask. Moments are monotonic seconds, which all processes of a machine share."""
+    """The requests of one client. Moments are monotonic seconds, which all processes of a machine share."""
 
     fleet: Fleet
     workload: Literal["pods", "external", "resource"]

@@ -1,4 +1,4 @@
-"""What strangers cost kube-scheduler and the kubelet: `python -m benchmarks.closed_doors --nodes 5000`.
+"""The cost of strangers for kube-scheduler and the kubelet: `python -m benchmarks.closed_doors --nodes 5000`.
 
 A real `tidewatch-adapter nodes` watches a scripted cluster, and a client asks for scores as kube-scheduler does, over
 TLS and with a certificate, one request after another. First alone; then beside eight requests whose bodies never end,

@@ -1,4 +1,4 @@
-"""What a cluster's Prometheus holds, made up: series of cadvisor, kube-state-metrics, nodes, control plane and apps.
+"""The made-up content of a cluster's Prometheus: series of cadvisor, kube-state-metrics, nodes, control plane and apps.
 
 Names, labels and the lengths of their values are as those exporters have them; which metrics the default rules of
 prometheus-adapter make of all that is worked out here by itself (`listed`), without any of the adapter's own code.

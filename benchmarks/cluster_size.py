@@ -1,4 +1,4 @@
-"""What a cluster size recommendation costs: `python -m benchmarks.cluster_size --nodes 5000 --pods 150000`.
+"""The cost of a cluster size recommendation: `python -m benchmarks.cluster_size --nodes 5000 --pods 150000`.
 
 The first row is the estimate of Cluster Autoscaler's own benchmark, beside what the peer takes for it. Then a cluster
 with 30 node groups and pending pods of 60 workloads is made, once, twice and four times as large (`--times`): written

@@ -60,7 +60,7 @@ EXTERNAL: Final = "external.metrics.k8s.io/v1beta1"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure."""
+    """The HPAs, and for how long they are watched."""
 
     hpas: int
     seconds: float

@@ -1,4 +1,4 @@
-"""What the API server's audit log tells of a stretch of time: what HPAs asked, and what the adapter asked."""
+"""The requests of HPAs and of the adapter during some time, from the API server's audit log."""
 
 from __future__ import annotations
 

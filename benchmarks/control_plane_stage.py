@@ -44,7 +44,7 @@ _HELM_SECONDS: Final = 1200.0
 
 
 class NotPreparedError(Exception):
-    """What the cluster needs is not on this machine; the message says what to do."""
+    """A program or file of the cluster is not on this machine; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)

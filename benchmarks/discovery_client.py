@@ -48,7 +48,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiscoveryPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to ask. Moments are monotonic seconds, which all processes of a machine share."""
+    """The requests of all streams. Moments are monotonic seconds, which all processes of a machine share."""
 
     endpoint: Endpoint
     streams: list[Stream]
@@ -59,7 +59,7 @@ class DiscoveryPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What a stream found."""
+    """The answers to one stream."""
 
     outcome: Outcome
     bytes: int

@@ -64,7 +64,7 @@ _RULE = f"""\
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure."""
+    """The lists, their readers, and for how long they are measured."""
 
     metrics: int
     seconds: float

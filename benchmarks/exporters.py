@@ -21,7 +21,7 @@ _EPOCH = 1_700_000_000
 
 
 class ExporterPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to expose, and where to tell the port."""
+    """The series to expose, and the file for the port."""
 
     fleet: Fleet
     targets: int

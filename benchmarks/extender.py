@@ -1,4 +1,4 @@
-"""What a score costs kube-scheduler: `python -m benchmarks.extender --names 5000`.
+"""The cost of a score for kube-scheduler: `python -m benchmarks.extender --names 5000`.
 
 A real `tidewatch-adapter nodes` watches a scripted cluster of as many nodes, with ten pods each, and asks a stand-in
 for Prometheus; a client asks for scores as kube-scheduler does, one request after another on a connection that is kept.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What came of one replay; arrays of shape (steps,)."""
+    """The result of one replay; arrays have the shape (steps,)."""
 
     startup_seconds: float
     history: LoadHistory

@@ -1,4 +1,4 @@
-"""What a poll of thousands of predicted targets costs: `python -m benchmarks.forecast_tick --series 10000`.
+"""The cost of a poll of thousands of predicted targets: `python -m benchmarks.forecast_tick --series 10000`.
 
 Ten recommendations with `forEach` share the series, each with two weeks of history. Each tick does, in one thread and
 with the recommender's own parts, what a poll does: it asks each query of a stand-in for Prometheus in another process,
@@ -96,7 +96,7 @@ _HISTORY_SECONDS: Final = 14 * DAY_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure."""
+    """The number of series, and how often they are measured."""
 
     series: int
     ticks: int

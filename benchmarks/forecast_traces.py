@@ -1,4 +1,4 @@
-"""What forecasts are worth on recorded and on made load: `python -m benchmarks.forecast_traces --traces DIR`.
+"""The worth of forecasts on recorded and on made-up load: `python -m benchmarks.forecast_traces --traces DIR`.
 
 Every CSV file of the folder (`timestamp,value`), and every made trace, is replayed with each start-up time by the
 defaults of the backtest command. A row is one replay: the shortage of `auto` (share of the time, missing share) and of
@@ -45,7 +45,7 @@ STARTUPS_SECONDS: Final = (60.0, 180.0, 600.0, 1800.0)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to replay."""
+    """The traces to replay, and how."""
 
     folder: Path
     traces: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What each kind of pod may leave of the GPUs of a node: computed once for each state, for all policies."""
+"""The GPUs of a node that each kind of pod may leave free: computed once for each state, for all policies."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _PUBLISHED_LISTS: Final = (1523, 6212, 8152)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure."""
+    """The cluster and the arrivals to measure."""
 
     nodes: tuple[GpuNode, ...]
     pods: tuple[Arrival, ...]

@@ -25,7 +25,7 @@ class ListError(ValueError):
 
 
 class GpuNode(NamedTuple):
-    """What a node has."""
+    """The capacity of a node."""
 
     cpu_milli: int
     memory_mib: int
@@ -33,7 +33,7 @@ class GpuNode(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """What a pod requests."""
+    """The requests of a pod."""
 
     shape: GpuPodKind
     memory_mib: int

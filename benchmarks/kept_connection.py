@@ -31,7 +31,7 @@ _END_OF_HEAD = b"\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came."""
+    """The answer to one request."""
 
     status: int
     head: bytes

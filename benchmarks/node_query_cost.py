@@ -1,4 +1,4 @@
-"""What one refresh of the load of nodes costs a real Prometheus, which has node_exporter's series of some nodes."""
+"""The cost of one refresh of the load of nodes in a real Prometheus, which has node_exporter's series of some nodes."""
 
 from __future__ import annotations
 

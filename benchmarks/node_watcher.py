@@ -1,4 +1,4 @@
-"""What the load of a large cluster's nodes costs: `python -m benchmarks.node_watcher --nodes 5000`.
+"""The cost of serving the load of a large cluster's nodes: `python -m benchmarks.node_watcher --nodes 5000`.
 
 A real `tidewatch-adapter nodes` watches a scripted cluster of as many nodes, with ten pods each and the heartbeats of
 their kubelets, and asks a stand-in for Prometheus for known loads. A client reads `/watcher` in each form, one request

@@ -40,7 +40,7 @@ filter: {cpu: 80%, memory: 90%}
 
 @dataclass(frozen=True, slots=True)
 class NodesStage:
-    """What the command stands before."""
+    """The servers that the command needs, and the folder of its files."""
 
     folder: Path
     nodes: int

@@ -30,7 +30,7 @@ _HEADERS = {
 
 
 class ProbePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to ask. Moments are monotonic seconds, which all processes of a machine share."""
+    """The request, and when it is sent. Moments are monotonic seconds, which all processes of a machine share."""
 
     endpoint: Endpoint
     fleet: Fleet
@@ -46,7 +46,7 @@ class ProbePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        """What is asked for."""
+        """Return the path of the request."""
         if self.app is None:
             return RESOURCES
         fleet, app = self.fleet, self.app

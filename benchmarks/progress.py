@@ -1,4 +1,4 @@
-"""What a long benchmark tells meanwhile, on stderr: the figures on stdout stay alone."""
+"""Progress of a long benchmark on stderr, so that stdout has the figures alone."""
 
 from __future__ import annotations
 

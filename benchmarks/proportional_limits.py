@@ -1,4 +1,4 @@
-"""What the drop-in for cluster-proportional-autoscaler takes: `python -m benchmarks.proportional_limits --nodes 5000`.
+"""The drop-in for cluster-proportional-autoscaler: `python -m benchmarks.proportional_limits --nodes 5000`.
 
 A real `tidewatch-recommender proportional` watches a scripted API server. Rows: idle, under the heartbeats of kubelets,
 and with the page, which is asked once, each with memory and processor time per poll of 10 s; and, where this machine

@@ -1,4 +1,4 @@
-"""What the readiness sidecar of a pod takes: `python -m benchmarks.readiness_memory`.
+"""Memory of the readiness sidecar of a pod: `python -m benchmarks.readiness_memory`.
 
 One application with many metrics, and sidecars that read it once a second, each probed once a second. Every answer
 must be the one that the metric demands.

@@ -1,4 +1,4 @@
-"""What a recommender takes in a large cluster: `python -m benchmarks.recommender_cluster --nodes 5000 --pods 50000 …`.
+"""A recommender in a large cluster: `python -m benchmarks.recommender_cluster --nodes 5000 --pods 50000 …`.
 
 A real `tidewatch-recommender run` watches a scripted API server. Rows: nodes alone, idle and under the heartbeats of
 kubelets; pods and services watched as well; and the floor, a program that reads the same heartbeats over HTTP and does
@@ -48,7 +48,7 @@ _DECISION = re.compile(r"^tidewatch_recommender_decision_duration_seconds_(sum|c
 
 @dataclass(frozen=True, slots=True)
 class ClusterSizes:
-    """What to measure."""
+    """The size of the cluster."""
 
     nodes: int
     pods: int

@@ -23,7 +23,7 @@ WIDEST_TABLE = 120
 
 
 class Report(msgspec.Struct, frozen=True, rename={"api_version": "apiVersion"}, kw_only=True):
-    """What a benchmark found."""
+    """The result of a benchmark."""
 
     api_version: str = "tidewatch.io/v1alpha1"
     kind: str = "BenchmarkReport"

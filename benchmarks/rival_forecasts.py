@@ -1,4 +1,4 @@
-"""What other autoscalers forecast by, after their documents and papers, on the load of one series.
+"""The forecasts of other autoscalers for the load of one series, after their documents and papers.
 
 Each is what the policy asks for at each step, from what was known then; the comparison holds all of them at equal cost.
 

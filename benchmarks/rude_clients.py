@@ -42,7 +42,7 @@ class RudePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RudeOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What they did."""
+    """What the clients did."""
 
     connections: int
     """Opened in all."""

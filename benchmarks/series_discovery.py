@@ -1,4 +1,4 @@
-"""What series discovery costs on a large Prometheus: `python -m benchmarks.series_discovery --series 200000`.
+"""The cost of series discovery on a large Prometheus: `python -m benchmarks.series_discovery --series 200000`.
 
 The six default rules of prometheus-adapter's Helm chart, on a real Prometheus with the series of a cluster. Rows: how
 soon a fresh adapter is ready and has its first list, beside how long Prometheus itself takes for the same look-ups, and
@@ -60,7 +60,7 @@ RELISTS = ("--metrics-relist-interval=1s", "--metrics-max-age=60s")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure."""
+    """The size of the Prometheus, and how often it is asked."""
 
     series: int
     seconds: float

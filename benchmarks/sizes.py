@@ -1,4 +1,4 @@
-"""What `tidewatch-recommender sizes` takes: `python -m benchmarks.sizes`.
+"""The cost of `tidewatch-recommender sizes`: `python -m benchmarks.sizes`.
 
 The command itself runs beside a stand-in for Prometheus, for a quarter, half and all of the workloads, with 8 days of
 5-minute history. How its sizes fit is `benchmarks.sizes_backtest`.

@@ -1,4 +1,4 @@
-"""What clients that do not read, and heads that do not end, do to others: `python -m benchmarks.slow_readers`.
+"""The effect on others of clients that do not read, and of heads that do not end: `python -m benchmarks.slow_readers`.
 
 A real Prometheus, `tidewatch-adapter serve` and HPAs that ask for External metrics, as in `discovery_lists`. Beside
 them hundreds of connections ask for the list of metrics, with a small receive buffer, and read nothing; then a thousand
@@ -57,7 +57,7 @@ BYTES_A_METRIC = 126
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to measure."""
+    """The clients, and for how long they are measured."""
 
     list_bytes: tuple[int, ...]
     readers: int

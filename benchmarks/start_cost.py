@@ -1,4 +1,4 @@
-"""What a start takes on a small cluster: `python -m benchmarks.start_cost --starts 5`.
+"""The cost of a start on a small cluster: `python -m benchmarks.start_cost --starts 5`.
 
 Real processes: `serve`, `nodes` and `run` until `/readyz` answers with 200, and `recommend` until it ends. The servers
 watch a scripted cluster; `recommend` reads a file of a small one. Each row has the median processor time of the whole
@@ -41,7 +41,7 @@ PRODUCT = Path(sys.executable).with_name("tidewatch-recommender")
 
 @dataclass(frozen=True, slots=True)
 class StartCost:
-    """What one start took."""
+    """The cost of one start."""
 
     cpu_seconds: float
     passed_seconds: float

@@ -1,4 +1,4 @@
-"""What real servers start before: a small cluster, Prometheus and the exporters of its nodes, all scripted."""
+"""The surroundings in which real servers start: a small cluster, Prometheus and node exporters, all scripted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TAKEN = "another process listens on this address"
 
 @dataclass(frozen=True, slots=True)
 class StartStage:
-    """What the servers stand before, and the credentials of `serve`."""
+    """The addresses and files that the servers need, and the credentials of `serve`."""
 
     nodes: NodesStage
     prometheus_url: str

@@ -63,7 +63,7 @@ _PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class StartOutcome:
-    """What became of one server."""
+    """The outcome of one start."""
 
     server: str
     died: tuple[str, ...]

@@ -15,7 +15,7 @@ _REASONS_KEPT = 20
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found in the measured time. Latencies are those of good answers, from the intended moment on."""
+    """Counts and latencies of the measured time. Latencies are those of good answers, from the intended moment on."""
 
     requests: int
     good: int

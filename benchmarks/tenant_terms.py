@@ -1,4 +1,4 @@
-"""What anti-affinity terms of one tenant's bound pods cost a decision on the size of the whole cluster."""
+"""The cost of one tenant's anti-affinity terms for a decision on the size of the whole cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one tenant costs the others, and which queries an adapter sends: `python -m benchmarks.tenants`.
+"""The cost of one tenant for the others, and the queries that an adapter sends: `python -m benchmarks.tenants`.
 
 It runs `tidewatch-adapter serve` with its defaults and a stand-in for Prometheus that delays its answers and counts the
 queries (`scripted_prometheus`). Each row has a target and the measured result:

@@ -1,4 +1,4 @@
-"""What a process and its children take: processor time and memory, as the kernel counts them."""
+"""Processor time and memory of a process and its children, as the kernel counts them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _LINE_SECONDS = 1.0
 
 
 class Second(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen in about one second."""
+    """The observations of about one second."""
 
     at: float
     """Its end, in monotonic seconds, which all processes of a machine share."""

@@ -32,7 +32,7 @@ _SHORTEST_HISTORY_SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the recommender has chosen, and what it costs by its own account."""
+    """The model that the recommender has chosen, and its cost by the recommender's own account."""
 
     model: str
     reason: str

@@ -24,7 +24,7 @@ FORECAST_LOST_RATIO = 0.2
 
 @dataclass(frozen=True, slots=True)
 class FleetDay:
-    """What one fleet went through."""
+    """The day of one fleet."""
 
     target: Target
     moments: Sequence[Moment]

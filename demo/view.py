@@ -27,7 +27,7 @@ PLAIN_LINE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class FleetView:
-    """What is shown of one fleet."""
+    """The figures that are shown of one fleet."""
 
     name: str
     moments: Sequence[Moment]

@@ -1,4 +1,4 @@
-"""What all tests share: fixtures live in `tests/support`, this only makes them known."""
+"""Makes the fixtures of `tests/support` known to all tests."""
 
 from hypothesis import settings
 

@@ -24,7 +24,7 @@ Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class KindMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """What one kind of recommendation remembers. Its fields are those of the document, in camelCase.
+    """The memory of one kind of recommendation. Its fields are those of the document, in camelCase.
 
     The `tag` of a subclass is the key of its kind, and the field `type` of the document.
     """

@@ -41,7 +41,7 @@ class NodeRemoval:
 
 @dataclass(frozen=True, slots=True)
 class RequestedSize:
-    """What a container is to request of a resource, in milli of cores or in bytes."""
+    """The requested amount of a resource of a container, in millicores or in bytes."""
 
     container: str
     resource: str

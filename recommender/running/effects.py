@@ -35,7 +35,7 @@ class RecordHistory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResizeEffects:
-    """What writes the requests of containers."""
+    """The writer of the requests of containers, and its memory."""
 
     writer: ScaleWriter
     requests: RequestWriters

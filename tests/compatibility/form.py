@@ -54,12 +54,12 @@ class Custom:
 
     @property
     def target(self) -> str:
-        """What is asked for, below an API version."""
+        """Return the path of the request below an API version."""
         return _target(self.path, labelSelector=self.select, metricLabelSelector=self.metrics)
 
     @property
     def crowd(self) -> tuple[str, ...]:
-        """What many other namespaces send, who want the same metric by the same selector."""
+        """Return the requests of many other namespaces for the same metric by the same selector."""
         root, _, *rest = self.path.split("/")
         if root != "namespaces" or rest[0] == "metrics":
             return ()
@@ -87,17 +87,17 @@ class External:
 
     @property
     def target(self) -> str:
-        """What is asked for, below the API."""
+        """Return the path of the request below the API."""
         return self._target_in(self.path.partition("/")[0])
 
     @property
     def crowd(self) -> tuple[str, ...]:
-        """What many other namespaces send, who want the same metric by the same selector."""
+        """Return the requests of many other namespaces for the same metric by the same selector."""
         return tuple(f"{EXTERNAL}/{self._target_in(name)}" for name in _CROWD)
 
     @property
     def url(self) -> str:
-        """What is sent."""
+        """Return the URL of the request."""
         return f"{EXTERNAL}/{self.target}"
 
     def _target_in(self, namespace: str) -> str:
@@ -122,12 +122,12 @@ class Usage:
 
     @property
     def target(self) -> str:
-        """What is asked for, below the API."""
+        """Return the path of the request below the API."""
         return _target(self.path, labelSelector=self.select)
 
     @property
     def url(self) -> str:
-        """What is sent."""
+        """Return the URL of the request."""
         return f"/apis/metrics.k8s.io/v1beta1/{self.target}"
 
 

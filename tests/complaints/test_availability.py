@@ -51,7 +51,7 @@ def asker(own_adapter: Adapter) -> Iterator[Caller]:
 
 @pytest.fixture
 def hanging(own_prometheus: PrometheusProcess, asker: Caller) -> Iterator[Caller]:
-    """What keeps connections open and answers nothing."""
+    """Run a server that keeps connections open and answers nothing."""
     own_prometheus.pause()
     try:
         yield asker

@@ -1,4 +1,4 @@
-"""What the complaints are tried on: a small shop, one namespace with 1,500 pods, and rules good and bad.
+"""The world in which complaints are tried: a small shop, one namespace with 1,500 pods, and rules good and bad.
 
 Samples lie in the past and in the next hour, so that nothing must be scraped; each value is constant.
 """

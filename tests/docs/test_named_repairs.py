@@ -1,4 +1,4 @@
-"""What messages tell people to set exists: keys of the chart or of the configuration, flags, and commands."""
+"""Repairs that messages name exist: keys of the chart or of the configuration, flags, and commands."""
 
 from __future__ import annotations
 

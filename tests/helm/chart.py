@@ -40,7 +40,7 @@ class HelmError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What would be installed."""
+    """The objects that would be installed."""
 
     objects: tuple[Object, ...]
 
@@ -87,7 +87,7 @@ class Release:
 
     @property
     def arguments(self) -> list[str]:
-        """What `tidewatch-adapter serve` is started with."""
+        """Return the arguments of `tidewatch-adapter serve`."""
         command, *arguments = map(str, self.container["args"])
         assert command == "serve"
         return arguments

@@ -1,4 +1,4 @@
-"""What Helm prints after an installation."""
+"""The notes that Helm prints after an installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row of the tables of mistakes holds."""
+"""The rows of the tables of mistakes."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """What a command line may name: servers that are down, locked, empty or of another kind, and kubeconfigs."""
+    """The servers and files that a command line may name: down, locked, empty or of another kind."""
     folder = tmp_path_factory.mktemp("servers")
     with ExitStack() as stack:
         locked = stack.enter_context(raw_server(answering(b"", "401 Unauthorized")))

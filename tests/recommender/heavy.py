@@ -1,4 +1,4 @@
-"""What children are given to do in tests."""
+"""Functions that children run in tests."""
 
 from __future__ import annotations
 

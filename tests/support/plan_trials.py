@@ -146,7 +146,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Tally:
-    """What came of many trials."""
+    """The results of many trials."""
 
     templates: int = 0
     wide: int = 0

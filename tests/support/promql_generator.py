@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What queries about one kind of object are made of."""
+    """The words that queries about one kind of object are made of."""
 
     gauges: tuple[str, ...]
     counters: tuple[str, ...]

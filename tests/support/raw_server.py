@@ -84,7 +84,7 @@ class Peer:
 
 @dataclass(slots=True)
 class RawServer:
-    """What a test knows of the running server."""
+    """The running server, as a test sees it."""
 
     url: str
     requests: list[RawRequest] = field(default_factory=list)

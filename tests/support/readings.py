@@ -56,7 +56,7 @@ class FakeClock:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the scripted Prometheus answers."""
+    """An answer of the scripted Prometheus."""
 
     samples: tuple[tuple[Mapping[str, str], str], ...] = ()
     warnings: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class ScriptedPrometheus:
 
 @dataclass(frozen=True)
 class RealAnswers:
-    """What a real Prometheus gives at any moment, decoded by the product's own code. It finds no series."""
+    """The answers of a real Prometheus at any moment, decoded by the product's own code. It finds no series."""
 
     rows: Callable[[str, float], Iterable[tuple[Mapping[str, str], str]] | None]
     """Labels and value of each series by query and moment; None where the query is refused."""

@@ -44,7 +44,7 @@ class WatcherDocument:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a plugin takes for the load of one resource, in percent."""
+    """The load of one resource as a plugin reads it, in percent."""
 
     is_valid: bool
     mean: float

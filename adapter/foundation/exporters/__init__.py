@@ -1,1 +1,1 @@
-"""What exporters publish that follows the load, recognised in what a Prometheus holds; both `init` commands use it."""
+"""Metrics of known exporters that follow the load, found in a Prometheus; both `init` commands use them."""

@@ -19,7 +19,7 @@ Number = TypeVar("Number", np.float16, np.float32)
 
 @dataclass(frozen=True, slots=True)
 class SlotAxes:
-    """What rows and columns are about: sorted names, and slots up to `end` in Unix seconds."""
+    """The meaning of rows and columns: sorted names, and slots up to `end` in Unix seconds."""
 
     nodes: tuple[str, ...]
     end: int

@@ -1,4 +1,4 @@
-"""What the command line of cluster-proportional-vertical-autoscaler asks for."""
+"""The settings on the command line of cluster-proportional-vertical-autoscaler."""
 
 from __future__ import annotations
 

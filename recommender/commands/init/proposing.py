@@ -52,7 +52,7 @@ class SeenSources:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What there is to make recommendations of."""
+    """The facts that recommendations are proposed from."""
 
     cluster: SeenCluster
     loads: tuple[WorkloadLoad, ...]

@@ -1,4 +1,4 @@
-"""What is known of a cluster before anything is configured: its nodes, workloads, and how long pods took to start."""
+"""The facts of a cluster before anything is configured: its nodes, workloads, and how long pods took to start."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class WorkloadLoad:
 
 @dataclass(frozen=True, slots=True)
 class CarriedLoad:
-    """What one pod carried on average."""
+    """The average load of one pod."""
 
     load: float
     reason: str

@@ -1,1 +1,1 @@
-"""What the drop-ins for small programs share: one process, its port, its start and its end."""
+"""The common parts of the drop-ins for small programs: one process, its port, its start and its end."""

@@ -1,4 +1,4 @@
-"""What the command line of addon-resizer asks for."""
+"""The settings on the command line of addon-resizer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_PERCENT: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Ward:
-    """What is resized."""
+    """The container that is resized."""
 
     deployment: TargetReference
     container: str

@@ -1,4 +1,4 @@
-"""What carries decisions out in a cluster: a writer for each kind of object, removals of nodes, and events."""
+"""Carries decisions out in a cluster: a writer for each kind of object, removals of nodes, and events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What all writers share."""
+    """The clients and rights that all writers share."""
 
     objects: Writes
     resolve: ResolveResource

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StatusAccess:
-    """What a process needs that writes statuses."""
+    """The client and the fence of a process that writes statuses."""
 
     objects: ObjectClient
     fence: Fence
@@ -34,7 +34,7 @@ class StatusAccess:
 
 @dataclass(frozen=True, slots=True)
 class FollowedObjects:
-    """What a worker does with objects."""
+    """The part that objects of the kind Recommendation play in a worker."""
 
     publish: Callable[[Publication], None]
     """Takes publications, of which statuses are made."""

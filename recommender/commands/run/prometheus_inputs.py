@@ -1,4 +1,4 @@
-"""What asks Prometheus for the inputs of decisions: queries, the history of loads, and the usage of containers."""
+"""Inputs of decisions from Prometheus: values of queries, the history of loads, and the usage of containers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUERY_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class PrometheusInputs:
-    """What asks Prometheus for the inputs of decisions."""
+    """The services that ask Prometheus for the inputs of decisions."""
 
     queries: QueryValues
     loads: LoadService

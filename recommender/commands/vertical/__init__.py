@@ -1,1 +1,1 @@
-"""What the drop-ins that resize containers share: the size of the cluster, the patch, and the polls."""
+"""The common parts of the drop-ins that resize containers: the size of the cluster, the patch, and the polls."""

@@ -1,4 +1,4 @@
-"""What the program tells of itself: names, labels and types that dashboards and alerts rely on."""
+"""The program's metrics about itself: names, labels and types that dashboards and alerts rely on."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ ALWAYS_ALL = {
 
 @pytest.fixture(scope="module")
 def families(adapter: Adapter) -> dict[str, Metric]:
-    """What is told after some questions of every kind."""
+    """Return the metrics after some requests of every kind."""
     with adapter.caller() as caller:
         ask_for_everything(caller)
         eventually(lambda: adapter.metric(f"{OWN}rule_plan") > 0)

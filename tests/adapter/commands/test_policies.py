@@ -1,4 +1,4 @@
-"""What rules ask for themselves, by the real program and a real Prometheus whose series stop."""
+"""Policies of single rules, tried with the real program and a real Prometheus whose series stop."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MILLI = Decimal("0.001")
 
 
 def as_told(value: str) -> Decimal:
-    """What the API can say of a value: thousandths, as prometheus-adapter cuts them."""
+    """Return a value as the API states it: in thousandths, cut off as by prometheus-adapter."""
     return Decimal(value).quantize(MILLI, ROUND_DOWN)
 
 

@@ -29,7 +29,7 @@ _BOOT_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SlowStart:
-    """What the nodes of a group lack for some time after they are Ready."""
+    """The resources and taints by which the nodes of a group differ for some time after they are Ready."""
 
     group: str
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""What the API server was asked for: each request to the metrics APIs, and each request of a pod.
+"""The requests in the API server's audit log: each request to the metrics APIs, and each request of a pod.
 
 The API server's audit log tells every request's answer and time exactly; its metrics only tell buckets.
 """
@@ -56,7 +56,7 @@ class AuditEvent:
 
 
 class AuditTail:
-    """What is written from now on, each event once: a log that grows for minutes is not parsed anew for each look."""
+    """The events from now on, each once: a log that grows for minutes is not parsed anew for each look."""
 
     def __init__(self, path: Path, *, from_the_start: bool = False) -> None:
         self._path = path

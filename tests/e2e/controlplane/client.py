@@ -67,7 +67,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back, whatever its status."""
+    """An answer of any status."""
 
     status: int
     headers: Mapping[str, str]

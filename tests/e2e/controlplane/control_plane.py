@@ -73,7 +73,7 @@ class ControlPlane:
 
     @property
     def node_folder(self) -> Path:
-        """What belongs to the node: volumes and logs of pods."""
+        """The folder of the node, with the volumes and logs of its pods."""
         return self.folder / "node"
 
     @property

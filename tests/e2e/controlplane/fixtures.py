@@ -73,7 +73,7 @@ def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]
 
 @pytest.fixture(scope="session")
 def pod_metrics(cluster: Cluster) -> Iterator[PodMetrics]:
-    """What ordinary pods would export: series that tests set, for pods that exist."""
+    """The series that ordinary pods would export, set by tests, for pods that exist."""
     with PodMetrics.running(cluster.client) as metrics:
         yield metrics
 

@@ -1,4 +1,4 @@
-"""What stands for images: for the adapter's, the checkout and the Python that runs this; for others, their programs."""
+"""Stand-ins for images: for the adapter's, the checkout and the Python that runs this; for others, their programs."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ PATH: Final = "/api/v1/nodes"
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """What may differ from one node to another."""
+    """The properties in which nodes may differ."""
 
     name: str
     capacity: Mapping[str, str] = field(default_factory=lambda: {"cpu": "4", "memory": "16Gi", "pods": "110"})

@@ -68,7 +68,7 @@ class _OfPods(NamedTuple):
 
 
 class PodMetrics:
-    """What Prometheus scrapes. Thread-safe."""
+    """The series that Prometheus scrapes. Thread-safe."""
 
     def __init__(self, client: ApiClient, exporter: Exporter) -> None:
         self._client = client

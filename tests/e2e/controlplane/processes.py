@@ -38,7 +38,7 @@ ISSUER: Final = "https://kubernetes.default.svc"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What may differ from one cluster to another."""
+    """The options in which clusters may differ."""
 
     kubernetes: str = NEWEST
     """Minor version, one of the pinned ones."""

@@ -47,7 +47,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What was seen of all cases."""
+    """The observations of all cases."""
 
     before: Mapping[str, int]
     smallest: Mapping[str, int]

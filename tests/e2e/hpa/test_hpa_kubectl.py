@@ -30,7 +30,7 @@ _SLOWER_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ApiResources:
-    """What `kubectl api-resources` prints, and how long it takes without a cache."""
+    """The output of `kubectl api-resources`, and how long it takes without a cache."""
 
     kinds: frozenset[str]
     seconds: float

@@ -120,7 +120,7 @@ def adapter(cluster: Cluster, prometheus: ScrapedPrometheus) -> Iterator[Install
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of all scripts."""
+    """The results of all scripts."""
 
     verdicts: dict[str, Verdict]
     """Of those that the model decides too."""

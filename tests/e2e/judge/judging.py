@@ -22,7 +22,7 @@ Objects: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ClusterVerdict:
-    """What the nodes of a cluster say to the pod."""
+    """The verdict of the nodes of a cluster on the pod."""
 
     refused: frozenset[str] = frozenset()
     """Why no node was asked; empty if they were."""

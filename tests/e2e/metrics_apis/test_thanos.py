@@ -54,7 +54,7 @@ QUERIES: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What one request was told."""
+    """The answer to one request."""
 
     status: int
     value: Decimal | None

@@ -30,7 +30,7 @@ _HOST: Final = "127.0.0.1"
 
 
 class Sidecar:
-    """What gives the querier the samples of one cluster; its ports stay the same when it starts again."""
+    """Gives the querier the samples of one cluster; its ports stay the same when it starts again."""
 
     def __init__(self, cluster: str, prometheus: PrometheusProcess) -> None:
         self.cluster = cluster

@@ -1,4 +1,4 @@
-"""What is compared: for each op of the oracle the questions, our answer, and the oracle's answer in the same form."""
+"""The comparisons: for each op of the oracle the questions, our answer, and the oracle's answer in the same form."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Autoscaler:
 
     @property
     def uri(self) -> str:
-        """What the controller asks in each sync, decoded."""
+        """Return the request that the controller sends in each sync, decoded."""
         kind = self.metric["type"].lower()
         of = self.metric[kind]
         if kind == "resource":

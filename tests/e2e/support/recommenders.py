@@ -174,7 +174,7 @@ class Workload:
 
     @property
     def replicas(self) -> int:
-        """What is wanted of it (`spec.replicas`)."""
+        """Return its desired replicas (`spec.replicas`)."""
         found: int = self.cluster.client.get(self.path)["spec"]["replicas"]
         return found
 

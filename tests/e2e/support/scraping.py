@@ -1,4 +1,4 @@
-"""What Prometheus scrapes beside `pod_metrics`, for the time of a block."""
+"""Scrape targets of Prometheus beside `pod_metrics`, for the time of a block."""
 
 from __future__ import annotations
 

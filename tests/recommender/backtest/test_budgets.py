@@ -1,4 +1,4 @@
-"""What a budget buys."""
+"""Backtests with a budget."""
 
 from __future__ import annotations
 

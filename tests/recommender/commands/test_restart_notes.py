@@ -1,4 +1,4 @@
-"""What a reload cannot bring into force is said."""
+"""Changes that need a restart are logged."""
 
 from __future__ import annotations
 

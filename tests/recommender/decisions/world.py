@@ -1,4 +1,4 @@
-"""What the tests of decisions are made of: one recommendation, one target, inputs that are as fresh as stated."""
+"""The parts of the tests of decisions: one recommendation, one target, inputs that are as fresh as stated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an elector decides, without a server: cases by table, and two electors on any way through time."""
+"""Decisions of an elector, without a server: cases by table, and two electors on any way through time."""
 
 from __future__ import annotations
 

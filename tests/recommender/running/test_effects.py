@@ -1,4 +1,4 @@
-"""What the leader hands to the writer of scale calls."""
+"""The decisions that the leader hands to the writer of scale calls."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ GATE = "gate"
 
 @dataclass(frozen=True)
 class Poll:
-    """What the sources answer in one poll."""
+    """The answers of the sources in one poll."""
 
     now: float
     """What the wall clock says, in seconds since the Unix epoch."""
@@ -58,7 +58,7 @@ class Poll:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one poll published, and what it wrote."""
+    """The publication of one poll, and its writes."""
 
     records: Mapping[str, Record]
     written: Mapping[TargetReference, int]

@@ -1,1 +1,1 @@
-"""What addon-resizer makes of a cluster's size: a base, an extra for each node, and when the difference matters."""
+"""The arithmetic of addon-resizer: a base, an extra for each node, and when the difference matters."""

@@ -44,7 +44,7 @@ class NannyParameters:
 
 @dataclass(frozen=True, slots=True)
 class NannyFile:
-    """What a file says."""
+    """The content of a file."""
 
     parameters: NannyParameters
     ignored: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What is told of rules of whose series only a part came."""
+"""Rules of which Prometheus returned only a part of the series."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ PATIENCE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """What a server shows and trusts."""
+    """The certificates that a server presents and trusts."""
 
     authority: Authority
     server: KeyPair

@@ -1,4 +1,4 @@
-"""What stands behind the APIs in their tests: made-up metrics and values, and one chain that is let in."""
+"""Stand-ins behind the APIs in their tests: made-up metrics and values, and one chain that is let in."""
 
 from __future__ import annotations
 

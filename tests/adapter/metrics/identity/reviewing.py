@@ -1,4 +1,4 @@
-"""What stands behind tokens and rights in their tests: a clock moved by hand, and a server that does as it is told."""
+"""Stand-ins behind tokens and rights in their tests: a clock moved by hand, and a server that does as it is told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an access review is asked about, path by path, as kube-apiserver derives it from the same path."""
+"""The attributes of access reviews, path by path, as kube-apiserver derives it from the same path."""
 
 from __future__ import annotations
 

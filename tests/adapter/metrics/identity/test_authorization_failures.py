@@ -1,4 +1,4 @@
-"""What holds while the API server does not answer, or does not let itself be asked."""
+"""Authorization while the API server does not answer, or refuses access reviews."""
 
 from __future__ import annotations
 

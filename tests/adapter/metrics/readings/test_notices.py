@@ -1,4 +1,4 @@
-"""What askers are told of failures: nothing that may be of other namespaces. Whole texts are for the log."""
+"""Failures as callers see them: without anything of other namespaces. Whole texts are for the log."""
 
 from __future__ import annotations
 

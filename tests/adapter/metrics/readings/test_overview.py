@@ -1,4 +1,4 @@
-"""What is told of all rules together."""
+"""The overview of all rules."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ DAY = 86400.0
 
 
 class Asked:
-    """What Prometheus says of its start, and how often it was asked."""
+    """The stated start of Prometheus, and how often it was asked."""
 
     def __init__(self, says: Started | PrometheusError) -> None:
         self.says = says

@@ -1,4 +1,4 @@
-"""What a series query tells without being asked."""
+"""Facts about a series query that are known before it is sent."""
 
 from __future__ import annotations
 

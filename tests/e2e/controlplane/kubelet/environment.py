@@ -20,7 +20,7 @@ _MAP_FIELD: Final = re.compile(r"^metadata\.(labels|annotations)\['(.+)'\]$")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the environment is made of, besides the container's own specification."""
+    """The sources of a container's environment besides its own specification."""
 
     pod: Document
     """With the node's name in it."""

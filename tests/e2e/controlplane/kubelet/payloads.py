@@ -1,4 +1,4 @@
-"""What the volumes of a pod hold: objects of the API, fields of the pod, tokens of its service account."""
+"""The content of a pod's volumes: objects of the API, fields of the pod, tokens of its service account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stand-in is started with, as a JSON file between the cluster's fixture and its process."""
+"""The settings of the stand-in, passed from the cluster's fixture to its process as a JSON file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands for a container image: programs of this machine."""
+    """The stand-in for a container image: programs of this machine."""
 
     entrypoint: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()

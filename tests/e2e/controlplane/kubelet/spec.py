@@ -157,7 +157,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """What one pod asks of its node."""
+    """The part of a pod's specification that its node carries out."""
 
     containers: tuple[Container, ...]
     volumes: Sequence[Document]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ContainerState:
-    """What is to be told of one container."""
+    """The reported state of one container."""
 
     name: str
     image: str

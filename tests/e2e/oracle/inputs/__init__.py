@@ -1,1 +1,1 @@
-"""What the oracle is asked: texts made by grammars that know where implementations part, from a seeded source."""
+"""The questions to the oracle: texts made by grammars that know where implementations part, from a seeded source."""

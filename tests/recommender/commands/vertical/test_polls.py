@@ -1,4 +1,4 @@
-"""What is remembered of polls."""
+"""The memory of polls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of the sizes that are asked for."""
+"""The memory of requested sizes."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ SIZE = {
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of a node: seconds from the request until it registers, and from then until each part is there."""
+    """The fate of a node: seconds from the request until it registers, and from then until each part is there."""
 
     registered: int = 30
     ready: int = 10

@@ -1,4 +1,4 @@
-"""What is remembered of sizes that were to be written: whether they were, failed, or nothing is known of it."""
+"""The memory of writes of sizes: whether each succeeded, failed, or has an unknown outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each registered mode keeps to; a new mode is tested here without a line of its own."""
+"""Rules that each registered mode keeps; a new mode is tested here without a line of its own."""
 
 from __future__ import annotations
 

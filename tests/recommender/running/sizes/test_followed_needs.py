@@ -1,4 +1,4 @@
-"""What the groups of Cluster API name is watched as soon as they are seen, and no longer than they name it."""
+"""Objects that groups of Cluster API name are watched as soon as they are seen, and no longer than they are named."""
 
 from __future__ import annotations
 

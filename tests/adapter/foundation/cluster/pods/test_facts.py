@@ -1,4 +1,4 @@
-"""What pods and the objects that select them state."""
+"""Facts of pods, and of the objects that select them."""
 
 from __future__ import annotations
 

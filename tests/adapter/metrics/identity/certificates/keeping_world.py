@@ -56,12 +56,12 @@ class Cluster:
         self.now += by
 
     def published(self, name: str = CUSTOM) -> frozenset[x509.Certificate]:
-        """What the API server trusts for an APIService."""
+        """Return what the API server trusts for an APIService."""
         return apiservices.read_apiservice(self.store.get_without_rights(APISERVICES, "", name)).authorities
 
     @property
     def content(self) -> Content:
-        """What the Secret holds, which must be good."""
+        """Return the content of the Secret, which must be valid."""
         state = read_secret(self.store.get_without_rights(SECRETS, SECRET.namespace, SECRET.name))
         assert isinstance(state, Found), state
         return state.content

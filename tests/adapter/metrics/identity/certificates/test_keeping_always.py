@@ -64,7 +64,7 @@ class Restarts:
 
 
 class Damage(Enum):
-    """What somebody does by hand."""
+    """Damage that somebody does by hand."""
 
     DELETE_SECRET = auto()
     SPOIL_SECRET = auto()

@@ -1,4 +1,4 @@
-"""What came from an asker stays known as such, whatever a template does with it; and no template can tell."""
+"""Text that came from a caller stays marked, whatever a template does with it; and no template can tell."""
 
 from __future__ import annotations
 

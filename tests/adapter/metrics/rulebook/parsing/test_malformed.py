@@ -1,4 +1,4 @@
-"""What nobody can read in a query, and what somebody may."""
+"""Queries that no parser can read, and queries that some can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a query's template without executing it."""
+"""Facts about a query's template that are known without executing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Cluster Autoscaler asks its gRPC expander, in both forms of the protocol."""
+"""Requests of Cluster Autoscaler to its gRPC expander, in both forms of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a snapshot counts as it changes is what a new snapshot of the same cluster counts."""
+"""A snapshot that changes counts the same as a new snapshot of the same cluster."""
 
 from __future__ import annotations
 
