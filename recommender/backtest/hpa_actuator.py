@@ -47,7 +47,7 @@ class _Controller:
     """The replicas that the metric asked for at each sync of the look-back; 0 where it could not be used."""
 
     def look(self, milli: int | None) -> None:
-        """Set the size for the next look; None is no metric, by which nothing changes."""
+        """Set the size for the next look; None means no metric, so nothing changes."""
         if milli is None:
             self.wanted.append(0)
             return
@@ -59,7 +59,7 @@ class _Controller:
 
 
 def through_hpa(sizes: FloatArray, settings: FleetSettings) -> Fleet:
-    """Return the fleet that an HPA makes of these sizes, shape (steps,); NaN is no metric."""
+    """Return the fleet that an HPA makes of these sizes, shape (steps,); NaN means no metric."""
     times = np.arange(0.0, len(sizes) * settings.step_seconds, SYNC_SECONDS)
     first = first_size(sizes, settings)
     # The first look sees no metric yet. A controller that has just started takes the size that it finds for its first

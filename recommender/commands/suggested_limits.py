@@ -62,5 +62,5 @@ def _fix(settings: PredictiveSettings, queries: QueryValues) -> str:
     if isinstance(found, Unknown):
         return f"{FIND_LIMIT}; its history could not be asked: {found.reason}"
     if not (math.isfinite(found.value) and found.value >= 0):
-        return f"{FIND_LIMIT}; its largest load is {found.value:g}, which is no load"
+        return f"{FIND_LIMIT}; its largest load is {found.value:g}, which is not a load"
     return suggestion(found.value, settings)

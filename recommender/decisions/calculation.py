@@ -41,7 +41,7 @@ class SettledValue:
     decide_again: float | None = None
     """When time alone can lead to another value, in seconds since the Unix epoch; None: not before the next poll."""
     outcomes: tuple[TargetOutcome, ...] | None = None
-    """What it means for the targets, of a value that is no number of replicas; None: what replicas mean for them."""
+    """What it means for the targets, of a value that is not a number of replicas; None: what replicas mean for them."""
 
 
 class BrakedValue(Braking, Protocol):
@@ -49,7 +49,7 @@ class BrakedValue(Braking, Protocol):
 
     @property
     def replicas(self) -> int | None:
-        """The number of replicas; None for a value that is no single number, or that is not known."""
+        """The number of replicas; None for a value that is not a single number, or that is not known."""
         ...
 
     def settled(self, question: DecisionContext) -> SettledValue:

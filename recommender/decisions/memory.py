@@ -64,7 +64,7 @@ class LastValue:
     """The last value that all constraints let through."""
 
     replicas: int | None
-    """None for a kind whose value is no single size: its own memory has it."""
+    """None for a kind whose value is not a single size: its own memory has it."""
     decided: float
     """When it was decided, in seconds since the Unix epoch."""
     confirmed: float

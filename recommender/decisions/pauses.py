@@ -1,7 +1,7 @@
 """Pauses: how they are written, which ones are in force, and what they stop.
 
 A pause is set in the configuration (`paused`) or on a target (the annotation `tidewatch.io/paused`): `true`, `up`,
-`down`, or the time until which both directions are stopped. `false` is no pause. An annotation that cannot be read
+`down`, or the time until which both directions are stopped. `false` does not pause. An annotation that cannot be read
 stops both directions: somebody wanted a pause.
 """
 
@@ -33,7 +33,7 @@ class ActivePause:
 
     @property
     def sentence(self) -> str:
-        """Who pauses what, and until when."""
+        """Return who pauses what, and until when."""
         what = {Direction.UP: "increases are ", Direction.DOWN: "decreases are ", Direction.BOTH: ""}
         until = "" if self.pause.until is None else f" until {rfc3339(self.pause.until)}"
         return f"{what[self.pause.direction]}paused by {self.source}{until}"

@@ -149,10 +149,10 @@ class ScaleEffects:
 
 
 def longest_fenced_write_seconds(timing: LeaseTiming) -> float:
-    """Return the most that the fence of a write may last for a leader to be always allowed to write.
+    """Return the longest fence of a write with which a leader may always write.
 
-    A leader may be at the end of its renew deadline; what is left of the Lease then must hold the write, at its
-    longest, and the slack between two clocks.
+    A leader may be at the end of its renew deadline; the rest of the Lease must then suffice for the longest
+    write and for the slack between two clocks.
     """
     left = timing.lease_seconds - timing.renew_deadline_seconds - timing.slack_seconds
     return left / MOST_OF_A_WRITE

@@ -23,5 +23,5 @@ class ConfigurationSource(Protocol):
         ...
 
     def check(self) -> None:
-        """Look whether it has changed; the body of a periodic task."""
+        """Check whether it has changed; the body of a periodic task."""
         ...

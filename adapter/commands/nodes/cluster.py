@@ -55,7 +55,7 @@ def node_source(
 ) -> NodeSource:
     """Return the source, and start its tasks; raises StartError.
 
-    `changed` is called when a fact becomes another. Lists begin with the event `begin`, or a little later without it:
+    `changed` is called when a fact changes. Lists begin with the event `begin`, or a little later without it:
     tens of thousands of pods would hold up what must be done before.
     """
     if objects is None:

@@ -151,7 +151,7 @@ class RuleObjectStore:
                 self._changed_statuses.add(identity.namespace)
 
     def remove(self, namespace: str | None, name: str) -> None:
-        """Delete an object; one that is not known is no error."""
+        """Delete an object; an unknown one is not an error."""
         key = namespace or "", name
         with self._lock:
             if key in self._objects.values:

@@ -56,7 +56,7 @@ class _Slot:
         self._repeated: dict[DocumentProblem, None] = {}
 
     def fill_up(self, entry: MappingEntry) -> bool:
-        """Add the entries of the other mapping. Returns False, without effect, if one of the two is no mapping."""
+        """Add the entries of the other mapping. Returns False, without effect, if one of the two is not a mapping."""
         there = self._entry.value
         if not isinstance(there, MappingNode) or not isinstance(entry.value, MappingNode):
             return False

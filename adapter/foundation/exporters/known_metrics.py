@@ -24,7 +24,7 @@ class MetricSubject(StrEnum):
     INGRESS = "ingresses.networking.k8s.io"
     SERVICE = "services"
     EXTERNAL = "external"
-    """Something that is no object of Kubernetes, such as a queue."""
+    """Something that is not an object of Kubernetes, such as a queue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,7 +85,7 @@ def first_bytes(path: Path, count: int) -> bytes:
 
 @contextmanager
 def mapped_regular(path: Path) -> Iterator[bytes | mmap.mmap]:
-    """Map a regular file of any size into memory; raises OSError. An empty file is no bytes.
+    """Map a regular file of any size into memory; raises OSError. An empty file gives empty bytes.
 
     If somebody shortens the file meanwhile, reading it ends the process.
     """

@@ -17,7 +17,7 @@ class NewFilesError(Exception):
 
 
 def refuse_existing(folder: Path, names: tuple[str, ...]) -> None:
-    """Raise NewFilesError if the folder is no folder, or holds one of the files."""
+    """Raise NewFilesError if the path is not a folder, or the folder holds one of the files."""
     if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
         raise NewFilesError(f"{folder} exists and is not a folder: name another one with --out")
     for name in names:

@@ -124,7 +124,7 @@ def _with_assumed_usage(
 def _replicas_with_assumptions(
     current: int, ratio: float, assumed_ratio: float, counted: int, tolerances: Tolerances
 ) -> int:
-    """Return the replicas with assumptions in it: the current ones where they would turn the direction around."""
+    """Return the replicas by the assumed values; the current ones if the assumptions would reverse the direction."""
     turned = (ratio < 1.0 < assumed_ratio) or (assumed_ratio < 1.0 < ratio)
     if turned or tolerances.hold(assumed_ratio):
         return current

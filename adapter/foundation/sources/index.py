@@ -173,7 +173,7 @@ class ObjectIndex:
             space.put(metadata.name, metadata.labels or {})
 
     def remove(self, namespace: str | None, name: str) -> None:
-        """Delete an object; one that is not known is no error."""
+        """Delete an object; an unknown one is not an error."""
         with self._lock:
             space = self._spaces.get(namespace or _ROOT)
             if space is None:

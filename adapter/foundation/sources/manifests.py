@@ -259,7 +259,7 @@ class _ObjectReader:
         return self._decoders[form]
 
     def _as_expected(self, content: bytes | msgspec.Raw) -> FileObject | None:
-        """Decode an object as the kind of the one before; return None if it is none, or cannot be read."""
+        """Decode an object as the kind of the previous one; return None if it is of another kind, or cannot be read."""
         if self._expected is None:
             return None
         kind, decoder = self._expected

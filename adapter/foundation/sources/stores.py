@@ -66,7 +66,7 @@ class Store(Protocol[T_contra]):
         ...
 
     def remove(self, namespace: str | None, name: str) -> None:
-        """Delete an object; one that is not known is no error."""
+        """Delete an object; an unknown one is not an error."""
         ...
 
 

@@ -24,7 +24,7 @@ MOST_INDENTED_BYTES = 1024 * 1024
 
 
 def compressed_in_advance(body: bytes) -> bytes | None:
-    """Return the body in the gzip format; None if it is too short for clients to get it so."""
+    """Return the body in the gzip format; None if it is too short to be worth it."""
     return gzipped(body) if len(body) > GZIP_FROM_BYTES else None
 
 

@@ -70,7 +70,7 @@ class FirstAnswerPendingError(SourceSlowError):
 
 
 class AnswerTooOldError(ReadingError):
-    """An answer is there, and older than answers may be."""
+    """The newest answer is older than answers may be."""
 
 
 class QueryRefusedByPrometheusError(ReadingError):

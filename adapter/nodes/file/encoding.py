@@ -5,7 +5,7 @@
     BLAKE2b digest of everything before it, 32 bytes
 
 All numbers are little-endian. float32 keeps a ratio to 6e-8 of itself, that is, to 0.000006 percent. The digest detects
-damage; it is no protection against somebody who may write the file.
+damage; it does not protect against somebody who may write the file.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _grid(content: memoryview, grid: _Grid, nodes: tuple[str, ...]) -> SampleGri
 
 
 def _as_float32(values: Floats) -> NDArray[np.float32]:
-    """Return the values as float32; what does not fit is no ratio, and becomes NaN."""
+    """Return the values as float32; what does not fit is not a ratio, and becomes NaN."""
     with np.errstate(over="ignore"):
         narrow = values.astype(_VALUE)
     narrow[~np.isfinite(narrow)] = np.nan

@@ -48,8 +48,8 @@ class HeatState:
 def advance(state: HeatState, loads: LoadSnapshot | None, settings: HotspotSettings) -> HeatState:
     """Return the state after one more refresh, which is judged by the average of the longest window.
 
-    A refresh without new samples, or with those of the local file, is no refresh. A node whose load is unknown is
-    judged neither hotter nor cooler, and an estimate is no load that is known.
+    A refresh without new samples, or with those of the local file, is not a refresh. A node whose load is unknown is
+    judged neither hotter nor cooler, and an estimate is not a known load.
     """
     if loads is None or loads.from_file or loads.window_end <= state.window_end:
         return state

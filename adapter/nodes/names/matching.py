@@ -2,7 +2,7 @@
 
 `instance` is whatever the installation made of it: the node's name, `IP:9100`, a short or a full host name. Each text
 is looked up from the strongest evidence to the weakest: labels that name a node, the name of a node, an address, a
-host name. A text that fits two nodes is no match, so a node never gets the load of another.
+host name. A text that fits two nodes does not match, so a node never gets the load of another.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def rows_of(
     is_overridden: bool = False,
 ) -> AnswerRows:
     """Return the rows of an answer. `scrape_seconds` is what is known of scrape intervals (`Survey.scrape_seconds`)."""
-    # An infinite value is no sample of a utilisation.
+    # An infinite value is not a utilisation.
     samples = np.where(np.isfinite(samples), samples, np.nan)
     times = np.array(piece.times, dtype=np.float64)
     values, accounted = _values(layout, samples)

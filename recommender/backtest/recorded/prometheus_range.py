@@ -52,7 +52,7 @@ def read_range(
 ) -> RecordedLoad:
     """Return the load at each whole multiple of the step from start to end. Raises BacktestError.
 
-    `show` is called with the share that is done. A value that is infinite or no number is unknown.
+    `show` is called with the share that is done. A value that is infinite or not a number is unknown.
     """
     step = asked.step_seconds
     first, end = math.ceil(asked.start / step), math.floor(asked.end / step) + 1

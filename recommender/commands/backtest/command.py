@@ -176,7 +176,7 @@ def _check_length(trace: RecordedLoad, history: LoadHistory) -> None:
 
 
 def _check_replicas(history: LoadHistory, options: BacktestOptions) -> None:
-    """Refuse a load that no number of replicas serves: it is a mistake by units, and has no meaningful figures."""
+    """Refuse a load that no number of replicas serves: its unit is probably wrong, and no figure means anything."""
     largest, per_replica = float(np.nanmax(history.values)), options.load_per_replica
     if per_replica is not None and largest > MOST_REPLICAS * per_replica:
         raise UsageError(

@@ -38,7 +38,8 @@ def settings_of(values: FlagValues, environment: Mapping[str, str]) -> CpvaSetti
     """Return what the flags ask for. Raises UsageError."""
     namespace = values.text("namespace") or environment.get("MY_NAMESPACE", "")
     if not is_namespace_name(namespace):
-        why = f"{shortened(namespace)!r} is no namespace" if namespace else "it is not set, and neither is MY_NAMESPACE"
+        not_set = "it is not set, and neither is MY_NAMESPACE"
+        why = f"{shortened(namespace)!r} is not a namespace" if namespace else not_set
         raise UsageError(f"--namespace: {why}: name the namespace of the target")
     period = values.integer("poll-period-seconds")
     if period < 1:

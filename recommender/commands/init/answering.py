@@ -34,7 +34,7 @@ def _no_load(text: str) -> str:
         is_load = parse_quantity(text).milli_value() > 0
     except ValueError:
         is_load = False
-    return "" if is_load else f"{text!r} is no load: write a number above 0, such as 25000, 25k or 500m"
+    return "" if is_load else f"{text!r} is not a load: write a number above 0, such as 25000, 25k or 500m"
 
 
 def _no_horizon(text: str) -> str:
@@ -42,7 +42,7 @@ def _no_horizon(text: str) -> str:
         is_horizon = 1 <= parse_duration(text) <= 86_400
     except ValueError:
         is_horizon = False
-    return "" if is_horizon else f"{text!r} is no duration from 1s to 1d: write one such as 90s"
+    return "" if is_horizon else f"{text!r} is not a duration from 1s to 1d: write one such as 90s"
 
 
 _PROBLEMS: Final[Mapping[str, Callable[[str], str]]] = {"loadPerReplica": _no_load, "horizon": _no_horizon}

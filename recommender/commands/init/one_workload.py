@@ -63,8 +63,8 @@ def _draft(sources: AskedSources, wanted: ObjectName) -> Draft:
     drafts = proposed_entries(sources.queries, _of_workload(sources.seen, wanted), QUERY_SECONDS).drafts
     if not drafts:
         raise UsageError(
-            f"--workload {wanted}: no series of a known exporter is its load, and it is no known add-on: docs/init.md "
-            "lists both; write a configuration file with its load"
+            f"--workload {wanted}: no series of a known exporter is its load, and it is not a known add-on: "
+            "docs/init.md lists both; write a configuration file with its load"
         )
     if len(drafts) > 1:
         raise UsageError(f"--workload {wanted}: a Deployment and a StatefulSet have this name: write a file for one")

@@ -57,7 +57,7 @@ class Surroundings:
     cluster: SeenCluster
     loads: tuple[WorkloadLoad, ...]
     unused: tuple[str, ...]
-    """Series that are no load of one workload, as sentences."""
+    """Series that are not the load of one workload, as sentences."""
     read_inputs: ReadInputs
 
 

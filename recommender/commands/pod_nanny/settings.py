@@ -97,7 +97,7 @@ def _ward(values: FlagValues, environment: Mapping[str, str]) -> Ward:
     namespace = values.text("namespace") or environment.get("MY_POD_NAMESPACE", "")
     if not is_namespace_name(namespace):
         not_set = "it is not set, and neither is MY_POD_NAMESPACE"
-        why = f"{shortened(namespace)!r} is no namespace" if namespace else not_set
+        why = f"{shortened(namespace)!r} is not a namespace" if namespace else not_set
         raise UsageError(f"--namespace: {why}: name the namespace of the Deployment")
     deployment = values.text("deployment")
     if not is_object_name(deployment):

@@ -74,7 +74,7 @@ def _scaled_by(records: Sequence[Record]) -> frozenset[TargetReference]:
 
 
 def _failures_of(record: Record) -> list[str]:
-    """Return why a decision failed. A pause or a rollout that holds the value is no failure."""
+    """Return why a decision failed. A pause or a rollout that holds the value is not a failure."""
     # Steps are there if and only if the value was calculated from fresh inputs.
     if record.status is not Status.OK and not record.steps:
         return [record.message]

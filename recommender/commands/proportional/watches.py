@@ -65,7 +65,7 @@ class ProportionalWatches:
         telemetry: WatchTelemetry,
         changed: Callable[[], None],
     ) -> None:
-        """`labels` are the keys of nodes' labels that count; `changed` is called when a fact becomes another."""
+        """`labels` are the keys of nodes' labels that count; `changed` is called when a fact changes."""
         self._client = client
         self._namespace = namespace
         self._records = WatchRecords(telemetry)

@@ -53,7 +53,7 @@ def check_shape_flags(values: FlagValues) -> None:
         return
     other = next((name for name in _ELSEWHERE if name in values.given), None)
     if other is not None:
-        raise UsageError(f"--{other} cannot be combined with --shapes, which packs pods that there have been")
+        raise UsageError(f"--{other} cannot be combined with --shapes, which packs pods of the past")
     if not 1 <= values.integer("max-shapes") <= _MOST_SHAPES:
         raise UsageError(f"--max-shapes of {values.integer('max-shapes')}: write 1 to {_MOST_SHAPES}")
     if has_past(values) and values.path("cluster") is not None:

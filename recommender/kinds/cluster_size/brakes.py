@@ -30,7 +30,7 @@ def would_change(answer: ClusterSizeAnswer, sizes: Mapping[str, int]) -> bool:
 def within_step(answer: ClusterSizeAnswer, step: MaxStep, all_or_nothing: frozenset[str]) -> ClusterSizeAnswer:
     """Limit for each group how far it grows, and how many of its nodes go, from its present size.
 
-    `all_or_nothing` are groups that have no node or all of them: a part of a step is no step for them.
+    `all_or_nothing` are groups that have no node or all of them: they never take a part of a step.
     """
     sizes: dict[str, int] = {}
     allowed: dict[str, int] = {}

@@ -121,7 +121,7 @@ class TargetHistory:
         return stretched_history(LoadHistory(first * self.step_seconds, self.step_seconds, values), stretch)
 
     def known_seconds(self, targets: Sequence[Target], now: float) -> FloatArray:
-        """Return for each target since how long its load is known, in seconds of models."""
+        """Return for how long the load of each target has been known, in seconds of models."""
         last = nearest_index(now, self.step_seconds)
         with self._lock:
             firsts = [self._ring.first_known(self._rows.get(target, -1)) for target in targets]

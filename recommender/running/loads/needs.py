@@ -72,7 +72,7 @@ def load_needs_of(configuration: Configuration) -> frozenset[LoadNeed]:
 def source_of(prometheus: PrometheusSettings) -> str:
     """Return a digest of what decides whose data is seen: address, parameters, headers, matchers and who asks.
 
-    A password is no part of it, nor an Authorization header: with a new one, the data is the same.
+    A password is not part of it, nor is an Authorization header: with a new one, the data is the same.
     """
     endpoint, credentials = prometheus.endpoint, prometheus.basic_credentials
     headers = sorted((key.lower(), value) for key, value in prometheus.headers if key.lower() != "authorization")

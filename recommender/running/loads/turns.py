@@ -35,7 +35,7 @@ class Turns:
         return all(due > -math.inf for due in self._due.values())
 
     def is_anybody_due(self, targets: int, now: float) -> bool:
-        """Whether somebody's turn may be due, where there are so many targets: a look that costs next to nothing."""
+        """Return whether a turn may be due, with this number of targets; the check costs next to nothing."""
         return targets != len(self._due) or now >= min(self._due.values(), default=math.inf)
 
     def next_group(self, loads: Mapping[Target, float], now: float) -> tuple[Target, ...]:

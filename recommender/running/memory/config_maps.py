@@ -357,7 +357,7 @@ class ConfigMapMemoryStore:
 
 
 def _place(key: MemoryKey) -> tuple[str, str]:
-    """Return the part of the ConfigMap and the key in it: what is compressed is no text."""
+    """Return the part of the ConfigMap and the key in it: compressed data is not text."""
     return ("data", DATA_KEY) if key.shard is None else ("binaryData", SHARD_DATA_KEY)
 
 

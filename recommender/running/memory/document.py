@@ -30,7 +30,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 
 class MemoryDocumentError(ValueError):
-    """The text is no memory of this recommendation, or was damaged; the message says which."""
+    """The text is not a memory of this recommendation, or was damaged; the message says which."""
 
 
 class NewerMemoryError(MemoryDocumentError):
@@ -78,7 +78,7 @@ class _Document(msgspec.Struct, rename="camel", omit_defaults=True):
     checksum: str
     memory: msgspec.Raw
     shards: Count = 0
-    """How many shards there are of which this is one; 0: this is no shard."""
+    """How many shards there are of which this is one; 0: this is not a shard."""
 
 
 _WHOLE = decoder_of(_Whole)

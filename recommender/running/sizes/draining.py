@@ -46,7 +46,7 @@ def obstacle_to(pods: Iterable[Mapping[str, Any]]) -> str:
         if safe == "false":
             return f"{name} has the annotation {SAFE_TO_EVICT}: false"
         if safe != "true" and _controller(pod) is None:
-            return f"{name} has no controller that would make it anew"
+            return f"{name} has no controller that would recreate it"
     return ""
 
 

@@ -34,7 +34,7 @@ MOST_PODS: Final = 200_000
 SAME_KILL_SECONDS: Final = 900.0
 """A kill is seen in each part whose look-back contains it; a second one within this time counts as the same."""
 GONE_SECONDS: Final = 900.0
-"""A container without samples for so long, in a workload that has some, is no part of it any more."""
+"""A container without samples for so long, in a workload that has some, is not part of it any more."""
 _ROWS_AT_ONCE: Final = 500
 
 

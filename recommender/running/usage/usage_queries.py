@@ -22,8 +22,8 @@ JOB_OWNER_METRIC: Final = "kube_job_owner"
 HPA_METRIC: Final = "kube_horizontalpodautoscaler_info"
 
 _BY_CONTAINER: Final = "max by (namespace, pod, container)"
-# The pause container and the sums of pods are no containers. With `exported_…`, the labels are those of a pod that says
-# something of others, such as an exporter of its own.
+# The pause container and the sums of pods are not containers. With `exported_…`, the labels are those of a pod that
+# describes others, such as an exporter.
 _CONTAINERS: Final = 'container!="",container!="POD",pod!="",exported_namespace="",exported_pod=""'
 # Older kubelets have a series for each core as well.
 _ALL_CORES: Final = 'cpu=~"|total"'

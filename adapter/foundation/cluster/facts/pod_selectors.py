@@ -61,7 +61,7 @@ def selector_place(selector: PodSelector) -> str:
 
 
 def _requirements(kind: str, raw: msgspec.Raw) -> Iterator[Requirement]:
-    """Return the requirements; none selects nothing here, as no controller may have an empty selector."""
+    """Return the requirements; an empty selector selects nothing here, since no controller may have one."""
     selector = LabelSelectorForm(_MAP.decode(raw)) if kind in _BY_MAP else _SELECTOR.decode(raw)
     return selector_requirements(selector or LabelSelectorForm())
 

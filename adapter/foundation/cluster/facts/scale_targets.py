@@ -191,7 +191,7 @@ def _rolls_out(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: _Sca
     """Return whether a new version of the pods is being rolled out.
 
     It is while the controller has not seen the newest generation, and while pods of an earlier template remain. A
-    change of `spec.replicas` alone is no rollout, so the conditions of `kubectl rollout status` that compare with it
+    change of `spec.replicas` alone is not a rollout, so the conditions of `kubectl rollout status` that compare with it
     are left out. A StatefulSet that is meant to keep pods of an earlier template is not rolling out either, or it never
     would be done.
     """

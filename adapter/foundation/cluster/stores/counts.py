@@ -74,7 +74,7 @@ class NameStore:
         return _NameReplacement(self._replace)
 
     def put(self, item: NameForm) -> None:
-        """Add an object; a known one is no change."""
+        """Add an object; a known one is not a change."""
         namespace = item.metadata.namespace or ""
         names = self._names.setdefault(namespace, set())
         if item.metadata.name not in names:
@@ -82,7 +82,7 @@ class NameStore:
             self._counts.add(namespace, 1)
 
     def remove(self, namespace: str | None, name: str) -> None:
-        """Delete an object; one that is not known is no error."""
+        """Delete an object; an unknown one is not an error."""
         names = self._names.get(namespace or "", set())
         if name in names:
             names.remove(name)
@@ -135,7 +135,7 @@ class AddressStore:
         self._counts.add(item.metadata.namespace or "", self._services.put(item))
 
     def remove(self, namespace: str | None, name: str) -> None:
-        """Delete a slice; one that is not known is no error."""
+        """Delete a slice; an unknown one is not an error."""
         self._counts.add(namespace or "", self._services.remove(namespace or "", name))
 
     def _replace(self, services: _Services) -> None:

@@ -113,7 +113,7 @@ class PodStore:
             self._changed()
 
     def remove(self, namespace: str | None, name: str) -> None:
-        """Delete a pod; one that is not known is no error."""
+        """Delete a pod; an unknown one is not an error."""
         place = namespace or "default"
         with self._lock:
             known = self._known_pod(place, name)

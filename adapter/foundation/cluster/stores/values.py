@@ -1,7 +1,7 @@
 """Stores for the values of objects: nodes and HPAs.
 
 One thread writes to a store, and any thread asks for its snapshot, an immutable value. A store calls `changed` only if
-its snapshot becomes another: a heartbeat of a node is no change.
+its snapshot becomes another: a heartbeat of a node is not a change.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ValueStore(Generic[F, V]):
         self._changed()
 
     def remove(self, namespace: str | None, name: str) -> None:
-        """Delete an object; one that is not known is no error."""
+        """Delete an object; an unknown one is not an error."""
         key = (namespace or "", name)
         with self._lock:
             known = self._values.pop(key, None) is not None

@@ -71,7 +71,7 @@ class SpreadConstraint:
     """None matches no pod. `matchLabelKeys` are part of it."""
     min_domains: int = 1
     honors_node_affinity: bool = True
-    """`nodeAffinityPolicy`: whether nodes that affinity and node selector exclude are no domains."""
+    """`nodeAffinityPolicy`: whether nodes that affinity and node selector exclude do not count as domains."""
     honors_node_taints: bool = False
     """`nodeTaintsPolicy`."""
 

@@ -27,7 +27,7 @@ def when_empty(store: Store[F]) -> Doubt[F]:
 
 
 def when_one_is_missing() -> Doubt[F]:
-    """Doubt each known object's absence from a list of values: the list is taken, and those objects stay beside it."""
+    """Doubt the absence of each known object from a list: the list is accepted, and the missing objects are kept."""
     doubted: set[tuple[str, str]] = set()
 
     def doubt(replacement: Replacement[F], listed: int, *, is_second: bool) -> int:  # noqa: ARG001 - as the protocol

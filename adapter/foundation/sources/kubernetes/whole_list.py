@@ -25,7 +25,7 @@ _MOST_PAGES: Final = 10_000
 def whole_list(client: KubernetesClient, which: ListWatch, form: type[T]) -> Iterator[T]:
     """Yield all objects of a collection at one moment, decoded as `form`, page by page.
 
-    Raises KubernetesError, also for an object that cannot be decoded: a list that lacks one is no whole list. What was
+    Raises KubernetesError, also for an object that cannot be decoded: a list that lacks one is not whole. What was
     yielded before an error does not count.
     """
     query = which.list_query(_PAGE_SIZE)

@@ -294,7 +294,7 @@ def _has_value(space: _Space, resource: str) -> bool:
 
 
 def _names_with_values(space: _Space, resource: str, name: str) -> set[str]:
-    """Return by which names an object has values of a resource."""
+    """Return the names under which an object has values of a resource."""
     reading = space.readings.get(resource)
     if reading is None:
         return set()

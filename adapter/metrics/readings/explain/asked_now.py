@@ -76,7 +76,7 @@ class AskedNow:
     def __init__(self, sources: Sources, progress: Progress, metric: Metric) -> None:
         """`metric` is the one whose query the explanation shows; others may be queried beside it."""
         self.nobodys: Counter[Dropped] = Counter()
-        """Samples that are nobody's value; counted here alone, since an explanation is no refresh."""
+        """Samples that are nobody's value; counted here alone, since an explanation is not a refresh."""
         self._sources = sources
         self._progress = progress
         self._metric = metric

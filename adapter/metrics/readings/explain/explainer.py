@@ -164,7 +164,7 @@ class Explainer:
 
 
 def _answer_of_error(progress: Progress, error: ReadingError) -> Answered:
-    """Return what it means that the API answers with this error: 404 is no value, any other code an error."""
+    """Return the meaning of an error that the API answers with: no value for 404, else an error."""
     if isinstance(error, NoSampleError) and progress.absent:
         return Answered(ExplanationVerdict.NO_VALUE, progress.absent, _LOOK_AT_NAMES)
     verdict = (

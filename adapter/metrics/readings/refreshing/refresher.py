@@ -87,7 +87,7 @@ class Tally(Protocol):
     """Counts samples. `ReadingsTelemetry` implements it."""
 
     def dropped(self, tally: Counter[Dropped]) -> None:
-        """Count samples that are no object's value."""
+        """Count samples that belong to no object."""
         ...
 
 

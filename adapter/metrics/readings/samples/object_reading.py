@@ -192,7 +192,7 @@ class ObjectReading:
                     yield name, fault
 
     def keys(self, namespace: str | None, name: str) -> tuple[str, ...]:
-        """Return by which names an object has values: its own, or those of its containers."""
+        """Return the names under which an object has values: its own, or those of its containers."""
         if self.containers is None:
             return (name,)
         containers = self.containers.get(namespace or ROOT, {}).get(name)

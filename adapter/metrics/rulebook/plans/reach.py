@@ -1,4 +1,7 @@
-"""Determines how far back the query of a rule looks: an empty result is no data only after that time of scraping."""
+"""Determines how far back the query of a rule looks.
+
+Prometheus must have scraped for so long before an empty result means that there is no data.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Determines how many nodes an estimate may open, and how long it may take.
 
-The rules are those of Cluster Autoscaler's threshold-based limiter: 0 is no limit, and a negative one allows nothing.
+The rules are those of Cluster Autoscaler's threshold-based limiter: 0 means no limit, and a negative one allows
+nothing.
 """
 
 from __future__ import annotations

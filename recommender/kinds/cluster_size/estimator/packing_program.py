@@ -56,7 +56,7 @@ class LeastCost:
 
 
 def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]) -> float:
-    """Return a cost that no mix of nodes holding all pods is below.
+    """Return a lower bound of the cost of any mix of nodes that holds all pods.
 
     `free` is what an empty node of each option offers, by resource, and `costs` what one costs. Demands without an
     option are left out, and 0 is returned if the solver gives up.

@@ -56,7 +56,7 @@ class NodeTemplate:
     """A node as the group would add it, and the pods that would be on it from the start."""
 
     node: ClusterNode
-    """Its name is no node's; labels have no `kubernetes.io/hostname`: each new node has its own."""
+    """No node has its name; labels have no `kubernetes.io/hostname`: each new node has its own."""
     pods: tuple[ClusterPod, ...] = ()
     """Of DaemonSets, and mirror pods of the node it was taken from; bound to nothing."""
     source: str = ""

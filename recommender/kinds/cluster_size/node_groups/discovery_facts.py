@@ -58,7 +58,7 @@ class DiscoveryFacts:
     ) -> NodeTemplate | None:
         """Return the template of a group: of one of its ready nodes, else of the node that is stated.
 
-        Ready nodes whose GPUs are not there yet are no example where it is stated that the group has some.
+        Ready nodes whose GPUs are not there yet are not an example where it is stated that the group has some.
         """
         present = [self.nodes[name] for name in members if name in self.nodes]
         offered = () if stated is None else extended_resources(stated)

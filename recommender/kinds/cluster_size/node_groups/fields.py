@@ -31,7 +31,7 @@ def whole(one: Mapping[str, object], *path: str) -> int | None:
 
 
 def items(one: Mapping[str, object], *path: str) -> tuple[JsonObject, ...]:
-    """Return the objects in the list at a path; what is no object is left out."""
+    """Return the objects in the list at a path; anything else is left out."""
     found = section(one, *path[:-1]).get(path[-1])
     return tuple(each for each in found if isinstance(each, dict)) if isinstance(found, list) else ()
 

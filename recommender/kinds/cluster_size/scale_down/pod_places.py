@@ -125,7 +125,7 @@ class PodPlaces:
         return self._searches[shape].is_independent
 
     def begin(self, leaving: Iterable[str]) -> None:
-        """Begin to empty nodes, none of which takes a pod from now on."""
+        """Begin to empty nodes; from now on, none of them takes a pod."""
         self._leaving = tuple(self._numbers[name] for name in leaving if name in self._numbers)
         for number in self._leaving:
             self._gone[number] = _CLOSED

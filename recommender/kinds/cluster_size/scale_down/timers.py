@@ -41,7 +41,7 @@ def unneeded_since(names: Iterable[str], before: Mapping[str, float], now: float
 
 
 def recently_unremovable(name: str, until: Mapping[str, float], now: float) -> float | None:
-    """Return until when a node is not simulated again, if that is in the future; never longer than five minutes."""
+    """Return until when a node is not simulated again, at most five minutes from now; None if that has passed."""
     end = min(until.get(name, now), now + UNREMOVABLE_SECONDS)
     return end if end > now else None
 

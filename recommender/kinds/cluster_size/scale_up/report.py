@@ -42,7 +42,7 @@ def left_pending(
     groups: Sequence[PodGroup],
     left_out: Mapping[str, str],
 ) -> LeftPending:
-    """Return the pods that are left, those that are alike together, with what is against each group.
+    """Return the remaining pods, those that are alike together, with the reason against each node group.
 
     `left_out` are groups that are left out, with the reason.
     """

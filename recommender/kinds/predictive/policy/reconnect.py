@@ -1,4 +1,4 @@
-"""A mass reconnect: many connections break at once and come back. That is no fall in demand."""
+"""A mass reconnect: many connections break at once and come back. That is not a fall in demand."""
 
 from __future__ import annotations
 

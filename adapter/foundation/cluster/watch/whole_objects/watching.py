@@ -55,7 +55,7 @@ def whole_object(resource: Resource, form: AnyObjectForm) -> JsonObject:
     content: dict[str, object] = msgspec.to_builtins(form)
     spec = content.get("spec")
     if resource.kind == "Lease" and isinstance(spec, dict) and isinstance(spec.get("renewTime"), str):
-        # Its holder renews it every two seconds, which is no change of the cluster.
+        # Its holder renews it every two seconds, which does not change the cluster.
         spec["renewTime"] = spec["renewTime"][: len("2026-01-31T08:00")] + ":00Z"
     return {"apiVersion": resource.api_version, "kind": resource.kind} | content
 

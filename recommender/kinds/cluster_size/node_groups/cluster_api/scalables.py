@@ -88,7 +88,7 @@ def target_size(one: JsonObject, bounds: SizeBounds) -> int:
     """Return `spec.replicas`; without it, what the defaulting webhook of Cluster API would write.
 
     That is the present size within the limits (`calculateMachineDeploymentReplicas`). Raises ScalableError for a value
-    that is no size.
+    that is not a size.
     """
     spec = section(one, "spec")
     if "replicas" not in spec or spec["replicas"] is None:

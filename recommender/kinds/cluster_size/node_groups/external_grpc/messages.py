@@ -96,7 +96,7 @@ def options_message(defaults: GroupOptions) -> NodeGroupAutoscalingOptions:
 def options_of(stated: NodeGroupAutoscalingOptions, defaults: GroupOptions) -> GroupOptions:
     """Return what a group overrides. Raises PluginError for shares and times that cannot be.
 
-    A time that is not stated is no override, since a zero would let nodes go at once.
+    A time that is not stated overrides nothing, since a zero would let nodes go at once.
     """
     ratios = (stated.scaleDownUtilizationThreshold, stated.scaleDownGpuUtilizationThreshold)
     if not all(0.0 <= each <= 1.0 for each in ratios):

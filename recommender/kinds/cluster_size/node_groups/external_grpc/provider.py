@@ -130,7 +130,7 @@ class ExternalGrpcProvider:
         return self._groups.get(name)
 
     def _is_still_right(self, group: str, node: ProviderNode) -> bool:
-        """Whether no known fact contradicts the group of a node. A node without a group is no group's machine."""
+        """Whether no known fact contradicts the group of a node. A node without a group is a machine of no group."""
         return group in self._groups if group else node.provider_id not in self._machines
 
     def _owner(self, node: ProviderNode) -> str:
