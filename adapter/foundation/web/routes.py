@@ -26,8 +26,9 @@ class Route:
     """One path rule and the handler for it."""
 
     path: str
-    """Matched against the raw path, so `%2F` is not a slash. `<name>` stands for one segment, and
-    `<path:name>` for several; both arrive in `Request.path_values`. A rule that ends with `/*` matches every path below, if no other rule does."""
+    """Matched against the raw path, so `%2F` is not a slash. `<name>` stands for one segment, and `<path:name>` for
+    several; both arrive in `Request.path_values`. A rule that ends with `/*` matches every path below, if no other rule
+    does."""
     handle: Handle
     methods: tuple[str, ...] = ()
     """Any other method is answered with 405. Empty: the handler decides."""

@@ -115,52 +115,47 @@ class _OverviewCollector(Collector):
 
 
 def _families(overview: Overview) -> Iterator[Family]:
-    demanded = GaugeMetricFamily(f"{_PREFIX}demanded_metrics", "Metrics that are in demand.")
-    demanded.add_metric([], overview.demanded)
-    yield demanded
-    values = GaugeMetricFamily(
-        f"{_PREFIX}values_held", "Values in memory; a value that several queries share counts once."
+    yield _gauge("demanded_metrics", "Metrics that are in demand.", {(): overview.demanded})
+    yield _gauge(
+        "values_held", "Values in memory; a value that several queries share counts once.", {(): overview.values_held}
     )
-    values.add_metric([], overview.values_held)
-    yield values
-    rules = GaugeMetricFamily(
-        f"{_PREFIX}rules",
+    yield _gauge(
+        "rules",
         "Rules by state: ok; refused (an error in it); retained (refused, and its last good "
         "version is served); failing (its series cannot be looked up, or a query fails).",
-        labels=["state"],
+        {(state,): number for state, number in overview.rule_states.items()},
+        "state",
     )
-    for state, number in overview.rule_states.items():
-        rules.add_metric([state], number)
-    yield rules
-    objects = GaugeMetricFamily(
-        f"{_PREFIX}metric_rules",
+    yield _gauge(
+        "metric_rules",
         "MetricRule objects by state: ready; refused (all of it); waiting (for its series, or their look-up).",
-        labels=["state"],
+        {(state,): number for state, number in overview.objects.items()},
+        "state",
     )
-    for state, number in overview.objects.items():
-        objects.add_metric([state], number)
-    yield objects
-    plans = GaugeMetricFamily(
-        f"{_PREFIX}rule_plan",
+    yield _gauge(
+        "rule_plan",
         "Requests in demand that a rule answers, one for each metric and selector, by query plan.",
-        labels=["rule", "plan"],
+        {(rule, plan.value): number for (rule, plan), number in overview.plans.items()},
+        "rule",
+        "plan",
     )
-    for (rule, plan), number in overview.plans.items():
-        plans.add_metric([rule, plan.value], number)
-    yield plans
-    distrusted = GaugeMetricFamily(
-        f"{_PREFIX}rule_plan_distrusted",
+    yield _gauge(
+        "rule_plan_distrusted",
         "Metrics of a rule that are queried exactly until the next reload, because a wider plan gave other values.",
-        labels=["rule"],
+        {(rule,): number for rule, number in overview.distrusted.items()},
+        "rule",
     )
-    for rule, number in overview.distrusted.items():
-        distrusted.add_metric([rule], number)
-    yield distrusted
-    success = GaugeMetricFamily(
-        f"{_PREFIX}rule_last_success_timestamp_seconds",
+    yield _gauge(
+        "rule_last_success_timestamp_seconds",
         "When Prometheus last answered a query of a rule.",
-        labels=["rule"],
+        {(rule,): moment for rule, moment in overview.last_success.items()},
+        "rule",
     )
-    for rule, moment in overview.last_success.items():
-        success.add_metric([rule], moment)
-    yield success
+
+
+def _gauge(name: str, text: str, values: Mapping[tuple[str, ...], float], *labels: str) -> Family:
+    """Return a family of gauges; `values` are by the values of these labels."""
+    family = GaugeMetricFamily(f"{_PREFIX}{name}", text, labels=labels)
+    for label_values, value in values.items():
+        family.add_metric(label_values, value)
+    return family

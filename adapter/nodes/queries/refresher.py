@@ -201,19 +201,8 @@ class SampleRefresher:
         register = None if query is None else self._progress[query.resource].register
         if query is None or register is None:
             return PastAnswer()
-        reader = MatrixReader(query.expression, query.piece, LIMITS, self._pace)
-        piece = query.piece
         try:
-            self._client.read_range(
-                reader,
-                query.expression,
-                start=piece.first,
-                end=piece.last,
-                step_seconds=piece.step_seconds,
-                timeout_seconds=seconds,
-                limits=LIMITS,
-            )
-            answer = reader.matrix()
+            answer = self._read_piece(query.expression, query.piece, seconds).matrix()
             if answer.warnings:
                 raise UnexpectedAnswerError(query.expression, f"the answer may be partial: {answer.warnings[0]}")
             found = past_slots(query, answer, register, (self._mapper_of(nodes), nodes), self._pace)
@@ -222,6 +211,20 @@ class SampleRefresher:
             return PastAnswer(queries=1, failure=str(e))
         progress.succeeded(query)
         return PastAnswer((found,), 1)
+
+    def _read_piece(self, expression: str, piece: QueryPiece, timeout_seconds: float) -> MatrixReader:
+        """Ask for a piece, and return what has read the answer. Raises PrometheusError."""
+        reader = MatrixReader(expression, piece, LIMITS, self._pace)
+        self._client.read_range(
+            reader,
+            expression,
+            start=piece.first,
+            end=piece.last,
+            step_seconds=piece.step_seconds,
+            timeout_seconds=timeout_seconds,
+            limits=LIMITS,
+        )
+        return reader
 
     def _owners(self) -> dict[LoadResource, Mapping[str, Owner]]:
         return {resource: p.register.owners for resource, p in self._progress.items() if p.register is not None}
@@ -338,16 +341,7 @@ class SampleRefresher:
         """Return the grid with the answer for a piece, and why it may lack something. Raises PrometheusError."""
         query, progress = self._query(resource, grids), self._progress[resource]
         progress.asked, began = next(self._sequence), self._monotonic()
-        reader = MatrixReader(query.expression, piece, LIMITS, self._pace)
-        self._client.read_range(
-            reader,
-            query.expression,
-            start=piece.first,
-            end=piece.last,
-            step_seconds=piece.step_seconds,
-            timeout_seconds=timeout_seconds,
-            limits=LIMITS,
-        )
+        reader = self._read_piece(query.expression, piece, timeout_seconds)
         took = self._monotonic() - began
         answer = reader.matrix()
         layout = self._layout(resource, query, answer)

@@ -45,7 +45,7 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
         (f"load: {WEB}, loadPerReplica: 1k, minReplicas: 4", TARGETS, "{maxReplicas: 4}"),
         ("load: load, loadPerReplica: 100, forEach: {namespace: namespace, name: app}", "", "{maxReplicas: 45}"),
         ("load: sum(nothing), loadPerReplica: 100", TARGETS, "its history could not be asked: "),
-        ("load: sum(load) - 1e9, loadPerReplica: 100", TARGETS, "which is no load"),
+        ("load: sum(load) - 1e9, loadPerReplica: 100", TARGETS, "which is not a load"),
     ],
     ids=["one load", "another bound", "fewest replicas", "many targets", "no series", "negative"],
 )

@@ -79,7 +79,7 @@ def test_on_a_control_plane_the_lease_is_that_of_the_peer() -> None:
         (("--cpu=1x",), "--cpu or --extra-cpu: '1x' is not a quantity"),
         (("--extra-memory=-1Mi",), "--memory or --extra-memory: -1Mi is below 0"),
         (("--run-on-control-plane",), "--nanny-config-map-name and --run-on-control-plane belong together"),
-        (("--namespace=A",), "--namespace: 'A' is no namespace"),
+        (("--namespace=A",), "--namespace: 'A' is not a namespace"),
         (("--pod=a/b",), "--pod is 'a/b'"),
         (("--deployment=a/b",), "--deployment is 'a/b'"),
         (
