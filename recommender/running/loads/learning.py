@@ -36,14 +36,11 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    from adapter.foundation.time.clock import Clock
     from recommender.kinds.predictive.forecast import ForecastTask, Model
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.learning import ModelTrial
-    from recommender.running.loads.delays import DelayMeter
     from recommender.running.loads.histories import TargetHistory
-    from recommender.running.loads.learned_models import LearnedModels
-    from recommender.running.loads.learning_rules import LearningTelemetry, RunChild, VerdictStore
+    from recommender.running.loads.learning_rules import LearningServices
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
@@ -70,27 +67,13 @@ class _State:
 class Learner:
     """Fits models and chooses among them. For one thread."""
 
-    def __init__(
-        self,
-        histories: Callable[[], tuple[TargetHistory, ...]],
-        delays: DelayMeter,
-        book: LearnedModels,
-        run_child: RunChild,
-        telemetry: LearningTelemetry,
-        store: VerdictStore,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, histories: Callable[[], tuple[TargetHistory, ...]], services: LearningServices) -> None:
         self._histories = histories
-        self._delays = delays
-        self._book = book
-        self._run_child = run_child
-        self._telemetry = telemetry
-        self._clock = clock
+        self._services = services
         self._states: dict[str, _State] = {}
         self._served: dict[str, float] = {}
         """When a recommendation last learned anything."""
-        self._store = store
-        self._many = ManyTargetsLearner(delays, book, run_child, telemetry, store, clock)
+        self._many = ManyTargetsLearner(services)
         self._rest_seconds = 0.0
         self._log = StateLog(_log)
 
@@ -107,10 +90,10 @@ class Learner:
         self._many.keep(set(histories))
         self._rest_seconds = 0.0
         for name in sorted(histories, key=lambda name: self._served.get(name, -1.0)):
-            began = self._clock.monotonic()
+            began = self._services.clock.monotonic()
             try:
                 if self._learn_due(histories[name]):
-                    self._served[name] = self._clock.monotonic()
+                    self._served[name] = self._services.clock.monotonic()
                     if self._many.is_settled(name):
                         # There is no hurry, and others need the processor, too.
                         self._rest_seconds = self._served[name] - began
@@ -134,17 +117,17 @@ class Learner:
 
     def learn(self, history: TargetHistory) -> None:
         """Try all models of a recommendation, and choose among them."""
-        now, need = self._clock.wall(), history.need
-        task = task_of(need, self._delays.delays(need))
+        now, need = self._services.clock.wall(), history.need
+        task = task_of(need, self._services.delays.delays(need))
         targets = history.targets()
         past = known_past(history, targets, now)
         known = float(history.known_seconds(targets, now).max(initial=0.0))
         models = models_to_try(need.settings.model, len(targets), known)
         names = tuple(model.name for model in models)
         # Before anything can fail, so that the others have their turn.
-        began = self._clock.monotonic()
+        began = self._services.clock.monotonic()
         self._states[need.name] = _State(learns_anew_for(history), began, began, has_problems=True, models=names)
-        before = self._go_on(need, self._book.get(need), targets, past, task)
+        before = self._go_on(need, self._services.models.get(need), targets, past, task)
         kept = dict(before.trials) if before is not None and before.targets == targets and before.task == task else {}
         trials: dict[str, ModelTrial] = {}
         problems: dict[str, str] = {}
@@ -158,14 +141,14 @@ class Learner:
                 if model.name in kept:
                     trials[model.name] = kept[model.name]
         learned = Learned(task, targets, trials, problems=problems)
-        ended = self._clock.monotonic()
+        ended = self._services.clock.monotonic()
         self._states[need.name] = _State(learns_anew_for(history), ended, ended, bool(problems), names)
         self._judge(history, need, learned, past)
 
     def _learn_due(self, history: TargetHistory) -> bool:
         """Learn what is due for a recommendation; return whether anything was."""
-        now, state, need = self._clock.monotonic(), self._states.get(history.need.name), history.need
-        known = float(history.known_seconds(history.targets(), self._clock.wall()).max(initial=0.0))
+        now, state, need = self._services.clock.monotonic(), self._states.get(history.need.name), history.need
+        known = float(history.known_seconds(history.targets(), self._services.clock.wall()).max(initial=0.0))
         if not history.is_downloaded or known < LEAST_HISTORY_SECONDS:
             return False
         if len(history.targets()) > MOST_FITTED_TARGETS:
@@ -178,12 +161,12 @@ class Learner:
         if now - state.judged < catch_up_seconds(len(self._histories())):
             return False
         models = tuple(model.name for model in models_to_try(need.settings.model, len(history.targets()), known))
-        learned = self._book.get(need)
+        learned = self._services.models.get(need)
         if learned is None or set(models) > set(state.models):
             self.learn(history)
             return True
         self._states[need.name] = replace(state, judged=now)
-        self._judge(history, need, learned, known_past(history, learned.targets, self._clock.wall()))
+        self._judge(history, need, learned, known_past(history, learned.targets, self._services.clock.wall()))
         return True
 
     def _go_on(
@@ -202,14 +185,14 @@ class Learner:
         for names in (sorted(chosen & POOLED), sorted(chosen & FITTED_ALONE)):
             limits = ChildLimits(seconds=LONGEST_CHILD_SECONDS)
             try:
-                found = self._run_child("restart", newest_fits, (names, past, task), limits) if names else {}
+                found = self._services.run_child("restart", newest_fits, (names, past, task), limits) if names else {}
             except ChildClosedError:
                 raise
             except ChildError as error:
                 _log.warning("recommendation %s: %s cannot be fitted anew: %s", need.name, ", ".join(names), error)
                 continue
             learned = replace(learned, targets=targets, task=task, shared={**learned.shared, **found})
-            self._book.put(need, learned)
+            self._services.models.put(need, learned)
         return learned
 
     def _trial_of(self, name: str, model: Model, past: LoadHistory, task: ForecastTask) -> ModelTrial:
@@ -218,7 +201,7 @@ class Learner:
         seconds = min(LONGEST_CHILD_SECONDS, FIT_SECONDS * _FITS_A_TRIAL * series)
         result, key = "ok", f"{name} {model.name}"
         try:
-            found: ModelTrial = self._run_child(
+            found: ModelTrial = self._services.run_child(
                 model.name, tried, (model.name, past, task), ChildLimits(seconds=seconds)
             )
         except ChildClosedError:
@@ -230,7 +213,7 @@ class Learner:
             self._log.failed(key, f"{message}: its last good parameters stay in use", level=logging.WARNING)
             raise
         finally:
-            self._telemetry.learned(name, model.name, result)
+            self._services.telemetry.learned(name, model.name, result)
         self._log.recovered(key, f"recommendation {name}: {model.name} is fitted again")
         return found
 
@@ -241,23 +224,23 @@ class Learner:
         arguments = (str(need.settings.model), past, tuple(learned.trials.values()), task, fleet)
         limits = ChildLimits(seconds=FIT_SECONDS * (1 + len(learned.targets)))
         try:
-            since, verdicts = self._run_child("choice", caught_up, arguments, limits)
+            since, verdicts = self._services.run_child("choice", caught_up, arguments, limits)
         except ChildClosedError:
             raise
         except ChildError as error:
             message = f"recommendation {need.name}: models could not be compared: {error}"
             self._log.failed(f"{need.name} choice", message, level=logging.WARNING)
-            self._telemetry.learned(need.name, "choice", error.outcome)
-            if self._book.get(need) is None:
-                self._book.put(need, learned)
+            self._services.telemetry.learned(need.name, "choice", error.outcome)
+            if self._services.models.get(need) is None:
+                self._services.models.put(need, learned)
             return
         self._log.recovered(f"{need.name} choice", f"recommendation {need.name}: models are compared again")
-        self._telemetry.learned(need.name, "choice", "ok")
+        self._services.telemetry.learned(need.name, "choice", "ok")
         parts = zip(learned.trials.values(), since, strict=True)
         trials = [continued(trial, part, past) for trial, part in parts]
         learned = with_verdicts(need, learned, trials, verdicts)
-        self._book.put(need, learned)
-        self._store.save(need, learned)
+        self._services.models.put(need, learned)
+        self._services.store.save(need, learned)
 
 
 def _tried_again_after(state: _State) -> float:

@@ -35,12 +35,9 @@ from recommender.running.loads.turns import Turns
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.foundation.time.clock import Clock
     from recommender.kinds.predictive.forecast import Model
-    from recommender.running.loads.delays import DelayMeter
     from recommender.running.loads.histories import TargetHistory
-    from recommender.running.loads.learned_models import LearnedModels
-    from recommender.running.loads.learning_rules import LearningTelemetry, RunChild, VerdictStore
+    from recommender.running.loads.learning_rules import LearningServices
     from recommender.running.loads.reading import Target
 
 _log = logging.getLogger(__name__)
@@ -67,21 +64,8 @@ class _Round:
 class ManyTargetsLearner:
     """Learns for recommendations with many targets. For one thread."""
 
-    def __init__(
-        self,
-        delays: DelayMeter,
-        book: LearnedModels,
-        run_child: RunChild,
-        telemetry: LearningTelemetry,
-        store: VerdictStore,
-        clock: Clock,
-    ) -> None:
-        self._delays = delays
-        self._book = book
-        self._run_child = run_child
-        self._telemetry = telemetry
-        self._store = store
-        self._clock = clock
+    def __init__(self, services: LearningServices) -> None:
+        self._services = services
         self._rounds: dict[str, _Round] = {}
         self._log = StateLog(_log)
 
@@ -99,14 +83,14 @@ class ManyTargetsLearner:
 
     def learn_due(self, history: TargetHistory, recommendations: int) -> bool:
         """Let a recommendation fit its models, or some of its targets have their turn; returns whether any was due."""
-        need, now = history.need, self._clock.monotonic()
+        need, now = history.need, self._services.clock.monotonic()
         state = self._rounds.get(need.name)
         if state is None or state.basis != learns_anew_for(history):
             state = self._rounds[need.name] = _Round(learns_anew_for(history), Turns())
         if not _is_stale(state, now) and not state.turns.is_anybody_due(len(history.targets()), now):
             return False
-        loads = _present_loads(history, self._clock.wall())
-        known = float(history.known_seconds(tuple(loads), self._clock.wall()).max(initial=0.0))
+        loads = _present_loads(history, self._services.clock.wall())
+        known = float(history.known_seconds(tuple(loads), self._services.clock.wall()).max(initial=0.0))
         models = models_to_try(need.settings.model, len(loads), known)
         fitted = tuple(model for model in models if model.name in POOLED)
         names = tuple(model.name for model in models)
@@ -125,17 +109,19 @@ class ManyTargetsLearner:
     ) -> None:
         """Fit the models that serve all targets, and put them into the book one by one."""
         need = history.need
-        before, task = self._book.get(need), task_of(need, self._delays.delays(need))
+        before, task = self._services.models.get(need), task_of(need, self._services.delays.delays(need))
         learned = Learned(task) if before is None else replace(before, task=task, targets=(), trials={}, problems={})
-        past = known_past(history, _sample(loads), self._clock.wall())
-        self._book.put(need, learned)
+        past = known_past(history, _sample(loads), self._services.clock.wall())
+        self._services.models.put(need, learned)
         # Models that are fitted alike share a child, and so a fit.
         for fit in dict.fromkeys(model.fit for model in models):
             names = tuple(model.name for model in models if model.fit is fit)
             result = "ok"
             try:
                 arguments = (names, past, task)
-                found = self._run_child(names[0], shared_fits, arguments, ChildLimits(seconds=LONGEST_CHILD_SECONDS))
+                found = self._services.run_child(
+                    names[0], shared_fits, arguments, ChildLimits(seconds=LONGEST_CHILD_SECONDS)
+                )
                 learned = replace(learned, shared={**learned.shared, **found})
             except ChildClosedError:
                 raise
@@ -145,40 +131,40 @@ class ManyTargetsLearner:
                 self._log.failed(f"{need.name} {names[0]}", message, level=logging.WARNING)
                 learned = replace(learned, problems={**learned.problems, **dict.fromkeys(names, str(error))})
             for name in names:
-                self._telemetry.learned(need.name, name, result)
-            self._book.put(need, learned)
+                self._services.telemetry.learned(need.name, name, result)
+            self._services.models.put(need, learned)
         state.has_problems = bool(learned.problems)
 
     def _judge(self, history: TargetHistory, state: _Round, group: tuple[Target, ...], seconds: float) -> None:
         """Let targets have their turn."""
-        need, learned = history.need, self._book.get(history.need)
+        need, learned = history.need, self._services.models.get(history.need)
         if learned is None:
             # It has just been configured anew.
             return
-        past = known_past(history, group, self._clock.wall())
+        past = known_past(history, group, self._services.clock.wall())
         fleet = fleet_of(need, learned.task, history.step_seconds)
         arguments = (str(need.settings.model), state.models, dict(learned.shared), past, learned.task, fleet)
         limit = min(LONGEST_CHILD_SECONDS, FIT_SECONDS + _JUDGE_SECONDS * len(group))
         try:
-            verdicts = self._run_child("choice", judged, arguments, ChildLimits(seconds=limit))
+            verdicts = self._services.run_child("choice", judged, arguments, ChildLimits(seconds=limit))
         except ChildClosedError:
             raise
         except ChildError as error:
             message = f"recommendation {need.name}: models could not be compared on {len(group)} targets: {error}"
             self._log.failed(f"{need.name} choice", message, level=logging.WARNING)
-            self._telemetry.learned(need.name, "choice", error.outcome)
-            state.turns.failed(group, self._clock.monotonic(), RETRY_SECONDS)
+            self._services.telemetry.learned(need.name, "choice", error.outcome)
+            state.turns.failed(group, self._services.clock.monotonic(), RETRY_SECONDS)
             return
         self._log.recovered(f"{need.name} choice", f"recommendation {need.name}: models are compared again")
-        self._telemetry.learned(need.name, "choice", "ok")
-        now = self._clock.monotonic()
+        self._services.telemetry.learned(need.name, "choice", "ok")
+        now = self._services.clock.monotonic()
         state.turns.served(group, now + seconds)
         found = {target: verdict for target, verdict in zip(group, verdicts, strict=True) if verdict is not None}
         present = set(history.targets())
         kept = {target: verdict for target, verdict in learned.verdicts.items() if target in present}
         learned = replace(learned, verdicts={**kept, **found})
-        self._book.put(need, learned)
-        self._store.save(need, learned)
+        self._services.models.put(need, learned)
+        self._services.store.save(need, learned)
 
 
 def _is_stale(state: _Round, now: float) -> bool:

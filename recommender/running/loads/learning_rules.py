@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from recommender.kinds.predictive.current import duration_text, lacks_history
@@ -15,12 +15,14 @@ from recommender.running.loads.predicting import POOLED
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from adapter.foundation.time.clock import Clock
     from recommender.child_processes.parent import ChildLimits
     from recommender.kinds.predictive.forecast import Model
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
+    from recommender.running.loads.delays import DelayMeter
     from recommender.running.loads.histories import TargetHistory
-    from recommender.running.loads.learned_models import Learned
+    from recommender.running.loads.learned_models import Learned, LearnedModels
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
@@ -59,6 +61,19 @@ class VerdictStore(Protocol):
     def save(self, need: LoadNeed, learned: Learned) -> None:
         """Store the verdicts of a recommendation."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class LearningServices:
+    """The services that learning uses, for few targets and for many."""
+
+    delays: DelayMeter
+    models: LearnedModels
+    """Where models are put."""
+    run_child: RunChild
+    telemetry: LearningTelemetry
+    store: VerdictStore
+    clock: Clock
 
 
 def catch_up_seconds(recommendations: int) -> float:

@@ -21,6 +21,7 @@ from recommender.running.loads.learning import Learner
 from recommender.running.loads.learning_rules import (
     FIT_SECONDS,
     LONGEST_CHILD_SECONDS,
+    LearningServices,
     known_past,
     models_to_try,
     with_verdicts,
@@ -130,8 +131,8 @@ class _SingleRun:
             return source.load(need)
         learned = self._learned_in_one_child(history, delays, clock)
         if learned is None:
-            run_child = self._run_child(need)
-            Learner(lambda: (history,), delays, book, run_child, _Silent(), _Silent(), clock).learn_once(history)
+            services = LearningServices(delays, book, self._run_child(need), _Silent(), _Silent(), clock)
+            Learner(lambda: (history,), services).learn_once(history)
         else:
             book.put(need, learned)
         # What was observed before all that is old by now.

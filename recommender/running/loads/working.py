@@ -10,6 +10,7 @@ from recommender.running.loads.keeping import HistoryKeeper
 from recommender.running.loads.learned_files import LearnedFiles
 from recommender.running.loads.learned_models import Learned, LearnedModels
 from recommender.running.loads.learning import Learner
+from recommender.running.loads.learning_rules import LearningServices
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.source import LoadSource
@@ -45,7 +46,8 @@ class RunningLoadService:
         self.source = LoadSource(queries, self.histories, self._delays, self._predictor, telemetry)
 
         self._stored = LearnedFiles(state / FOLDER, clock.wall)
-        self.learner = Learner(self.histories.all, self._delays, self.book, run_child, telemetry, self._stored, clock)
+        services = LearningServices(self._delays, self.book, run_child, telemetry, self._stored, clock)
+        self.learner = Learner(self.histories.all, services)
 
     def use(self, needs: frozenset[LoadNeed]) -> None:
         """Follow a configuration."""

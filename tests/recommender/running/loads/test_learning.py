@@ -19,7 +19,7 @@ from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.histories import TargetHistory
 from recommender.running.loads.learned_models import Learned, LearnedModels
 from recommender.running.loads.learning import Learner
-from recommender.running.loads.learning_rules import CATCH_UP_SECONDS, RETRY_SECONDS, catch_up_seconds
+from recommender.running.loads.learning_rules import CATCH_UP_SECONDS, RETRY_SECONDS, LearningServices, catch_up_seconds
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.reading import target_of
@@ -79,9 +79,8 @@ class World:
 
     def __post_init__(self) -> None:
         telemetry = LoadTelemetry(self.registry)
-        self.learner = Learner(
-            lambda: (self.history,), DelayMeter(), self.book, self.run_child, telemetry, self, self.clocks.clock()
-        )
+        services = LearningServices(DelayMeter(), self.book, self.run_child, telemetry, self, self.clocks.clock())
+        self.learner = Learner(lambda: (self.history,), services)
 
     def save(self, need: LoadNeed, learned: Learned) -> None:
         self.saved[need.name] = dict(learned.verdicts)
@@ -270,9 +269,8 @@ def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog:
     histories = (world.history, daily(good, 3))
     world.answers = {"linear": lambda _: 1 / 0}
     telemetry = LoadTelemetry(CollectorRegistry())
-    learner = Learner(
-        lambda: histories, DelayMeter(), world.book, world.run_child, telemetry, world, world.clocks.clock()
-    )
+    services = LearningServices(DelayMeter(), world.book, world.run_child, telemetry, world, world.clocks.clock())
+    learner = Learner(lambda: histories, services)
     learner.step()
 
     assert world.book.get(good) is not None
@@ -285,7 +283,8 @@ def test_a_process_that_ends_reports_no_failed_fit(caplog: pytest.LogCaptureFixt
     children.close()
     history, book = daily(AUTO, 3), LearnedModels()
     telemetry = LoadTelemetry(CollectorRegistry())
-    learner = Learner(lambda: (history,), DelayMeter(), book, children.run, telemetry, NotStored(), Clocks(END).clock())
+    services = LearningServices(DelayMeter(), book, children.run, telemetry, NotStored(), Clocks(END).clock())
+    learner = Learner(lambda: (history,), services)
 
     assert not learner.step()
     assert book.get(AUTO) is None
@@ -297,7 +296,8 @@ def test_children_fit_what_a_process_of_its_own_can_load() -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL))
     history, book = daily(configured, 3), LearnedModels()
     telemetry = LoadTelemetry(CollectorRegistry())
-    Learner(lambda: (history,), DelayMeter(), book, children.run, telemetry, NotStored(), Clocks(END).clock()).step()
+    services = LearningServices(DelayMeter(), book, children.run, telemetry, NotStored(), Clocks(END).clock())
+    Learner(lambda: (history,), services).step()
 
     learned = book.get(configured)
     assert learned is not None
