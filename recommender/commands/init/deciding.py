@@ -15,7 +15,7 @@ from adapter.foundation.time.pace import UNPACED
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.deciding import query_values, records_of
 from recommender.commands.recommend.file_inputs import inputs_of_files
-from recommender.commands.recommend.load_inputs import QUERY_SECONDS
+from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.reading import read_configuration
 from recommender.running.query_values import QueryValues
 

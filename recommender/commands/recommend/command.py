@@ -31,9 +31,8 @@ from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.deciding import query_values, records_of
 from recommender.commands.recommend.file_inputs import inputs_of_files
-from recommender.commands.recommend.load_inputs import load_inputs
+from recommender.commands.recommend.history_inputs import load_inputs, usage_inputs
 from recommender.commands.recommend.shape_flags import SHAPE_FLAGS, check_shape_flags
-from recommender.commands.recommend.usage_inputs import usage_inputs
 from recommender.commands.recommend.what_if import WHAT_IF_FLAGS, what_if_of, with_assumptions
 from recommender.commands.suggested_limits import with_suggested_limits
 from recommender.decisions.inputs import Inputs

@@ -10,7 +10,7 @@ from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
-from recommender.commands.recommend.load_inputs import QUERY_SECONDS
+from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one, queries_of
 from recommender.decisions.failures import refused_record
 from recommender.decisions.inputs import ConfigMapData

@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.documents.tree import nearest
-from recommender.kinds.cluster_size.expanders.counting import least_nodes, most_pods
 from recommender.kinds.cluster_size.expanders.expander_context import Choice, Kept, names
 from recommender.kinds.cluster_size.expanders.price import cheapest
 from recommender.kinds.cluster_size.expanders.priorities import highest_priority
@@ -23,6 +22,21 @@ RANDOM: Final = "random"
 GRPC: Final = "grpc"
 TIES: Final = "ties"
 """Decides among options that all expanders keep. Nobody can configure it as an expander."""
+
+
+def most_pods(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
+    """Keep the options that hold the most pods (`expander/mostpods`)."""
+    most = max((len(option.estimate.pods) for option in options), default=0)
+    return Kept(tuple(option for option in options if len(option.estimate.pods) == most), f"{most} pods, the most")
+
+
+def least_nodes(options: Sequence[ExpansionOption], _context: ExpanderContext) -> Kept:
+    """Keep the options with the fewest nodes; those without any are dropped (`expander/leastnodes`)."""
+    counted = [option for option in options if option.estimate.node_count > 0]
+    least = min((option.estimate.node_count for option in counted), default=0)
+    return Kept(
+        tuple(option for option in counted if option.estimate.node_count == least), f"{least} nodes, the fewest"
+    )
 
 
 def one_at_random(options: Sequence[ExpansionOption], context: ExpanderContext) -> Kept:

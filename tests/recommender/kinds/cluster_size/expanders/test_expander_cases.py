@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recommender.kinds.cluster_size.expanders.chain import choose, run_chain
-from recommender.kinds.cluster_size.expanders.counting import least_nodes, most_pods
+from recommender.kinds.cluster_size.expanders.chain import choose, least_nodes, most_pods, run_chain
 from recommender.kinds.cluster_size.expanders.expander_context import ExpanderContext, Kept
 from recommender.kinds.cluster_size.expanders.price import Offer, preferred_cores, price_score, unfitness
 from recommender.kinds.cluster_size.expanders.priorities import compile_priorities

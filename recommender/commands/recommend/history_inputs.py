@@ -1,4 +1,4 @@
-"""The loads of predictive recommendations, with their progress on a terminal."""
+"""The histories that recommendations follow: loads, with their progress on a terminal, and the usage of containers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.running.loads.needs import load_needs_of
 from recommender.running.query_values import QueryValues
+from recommender.running.usage.usage_needs import usage_needs_of
+from recommender.running.usage.usage_service import LONGEST_QUERY_SECONDS, UsageService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from adapter.foundation.cluster.values.state import Unknown
+    from adapter.foundation.cluster.values.state import Observed, Unknown
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.record import TargetReference
 
 QUERY_SECONDS = 20.0
 _ERASE_LINE = "\r\x1b[K"
@@ -41,6 +45,26 @@ def load_inputs(configuration: Configuration) -> Mapping[str, LoadInputs | Unkno
             return load_inputs_once(configuration, queries, children.run, report)
     finally:
         children.close()
+        queries.close()
+
+
+def usage_inputs(
+    configuration: Configuration,
+) -> Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown]:
+    """Return the usage by recommendation, as a recommender that has run for long would see it.
+
+    The history is read from Prometheus unless a recommender has stored it in the folder `state` of the configuration.
+    Nothing is written.
+    """
+    if not usage_needs_of(configuration):
+        return {}
+    queries = QueryValues(PrometheusClient, UNPACED, LONGEST_QUERY_SECONDS)
+    service = UsageService(queries, configuration.state, Clock())
+    try:
+        service.use(configuration)
+        service.read_once()
+        return service.inputs()
+    finally:
         queries.close()
 
 
