@@ -87,10 +87,10 @@ def needs_of_rule_objects() -> Iterator[Need]:
     """Yield the rights that `--metric-rules` needs."""
     for verb in ("list", "watch"):
         right = AccessRight(verb, PLURAL, GROUP)
-        yield _own(right, METRIC_RULES.lost, f"a ClusterRole with get, list and watch on {PLURAL}")
+        yield _need_of_adapter(right, METRIC_RULES.lost, f"a ClusterRole with get, list and watch on {PLURAL}")
     right = AccessRight("patch", PLURAL, GROUP, subresource="status")
     lost = "the statuses of MetricRules: nobody sees what became of his"
-    yield _own(right, lost, f"a ClusterRole with patch on {PLURAL}/status")
+    yield _need_of_adapter(right, lost, f"a ClusterRole with patch on {PLURAL}/status")
 
 
 def _needs_of_certificate(secret: ObjectName, apiservices: Sequence[str]) -> Iterator[Need]:
