@@ -7,6 +7,8 @@ python := .venv/bin/python
 with_prometheus = folder="$$(.ci/prometheus)"; export PATH="$$folder:$$PATH";
 # Hundreds of processes of the tests import the same modules: whatever the machine sets, they are compiled once.
 export PYTHONDONTWRITEBYTECODE :=
+# The theme's notice about its end of life is the maintainers' business.
+site = NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --site-dir
 tests ?= tests
 suite ?= tests/e2e
 jobs ?= 2
@@ -32,7 +34,7 @@ again: environment ## the tests that failed last time, one after another (tests=
 	@$(with_prometheus) exec $(python) -m $(if $(filter tests/e2e%,$(tests)),tests.e2e --workers 1,pytest -n 0) -v \
 	  --last-failed --last-failed-no-failures none $(tests)
 
-lint: environment ## format, lint, types, architecture, dependencies, dead code, Dockerfile
+lint: environment ## format, lint, types, architecture, dependencies, dead code, Dockerfile, the site of the documentation
 	@$(python) -m ruff format --check .
 	@$(python) -m ruff check .
 	@$(python) -m mypy
@@ -40,13 +42,16 @@ lint: environment ## format, lint, types, architecture, dependencies, dead code,
 	@.venv/bin/deptry .
 	@$(python) -m vulture
 	@.venv/bin/hadolint Dockerfile
+	@$(site) .cache/site-of-lint
 
 format: environment ## the formatter and the linter's safe repairs
 	@$(python) -m ruff format .
 	@$(python) -m ruff check --fix .
 
-docs: environment ## the pages that are made from the code
+docs: environment ## the pages that are made from the code, and all pages as a site, into docs/site/
 	@$(python) -m docs.generate
+	@$(site) .cache/site
+	@rm -rf docs/site && mv .cache/site docs/site
 
 bench: environment ## every figure of the README
 	@$(with_prometheus) exec $(python) -m benchmarks
@@ -63,4 +68,4 @@ lock: ## the locks, from pyproject.toml (needs uv)
 	@.ci/lock
 
 clean: ## what the other targets made
-	rm -rf .venv .prometheus .cache demo/out benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .prometheus .cache docs/site demo/out benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
