@@ -1,0 +1,69 @@
+"""The flags of each command, from the tables that parse them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.commands.main import COMMANDS as ADAPTER
+from adapter.foundation.service.flags.table import CommandFlags, Flag, Ignored, Refused
+from docs.generate.reference.markdown import code, plain, table
+from recommender.commands.main import COMMANDS as RECOMMENDER
+from recommender.kubectl.main import COMMANDS as PLUGIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.service.flags.program import Program
+
+PROGRAMS: Final[tuple[Program, ...]] = (ADAPTER, RECOMMENDER, PLUGIN)
+_INTRODUCTION: Final = """# Flags of `{program}`
+
+Every command with its flags, types and defaults. {summary} `{program} COMMAND --help` prints the same.
+
+An environment variable sets each flag too: `TIDEWATCH_FLAG_` and the name in capitals, with `_` for `-`. The command
+line takes precedence. `make docs` writes this page from the tables that parse the command lines.
+"""
+
+
+def flags_page(program: Program) -> str:
+    """Return the page of a program: a section for each command."""
+    sections = (_section(program.load(name).flags) for name in sorted(program.commands))
+    return "\n".join([_INTRODUCTION.format(program=program.name, summary=program.summary), *sections])
+
+
+def _section(command: CommandFlags) -> str:
+    arguments = "".join(f" {name}" for name in command.arguments)
+    groups = dict.fromkeys(flag.group for flag in command.flags)
+    return "\n".join([f"## `{command.program}{arguments}`", "", command.summary, "", *_groups(command, list(groups))])
+
+
+def _groups(command: CommandFlags, groups: list[str]) -> Iterator[str]:
+    """Yield a table for each group; of a single group the table alone."""
+    for group in groups:
+        if len(groups) > 1:
+            yield f"**{group}**\n"
+        rows = [_flag(flag) for flag in command.flags if flag.group == group]
+        yield table(("flag", "default", "meaning"), rows)
+
+
+def _flag(flag: Flag) -> tuple[str, str, str]:
+    short = f"-{flag.short}, " if flag.short else ""
+    value = f" {flag.kind.placeholder}" if flag.kind.placeholder else ""
+    return code(f"{short}--{flag.name}{value}"), _default(flag), _meaning(flag)
+
+
+def _default(flag: Flag) -> str:
+    if flag.required:
+        return "required"
+    if flag.default in (None, (), ""):
+        return ""
+    values = flag.default if isinstance(flag.default, tuple) else (flag.default,)
+    return code(",".join(flag.kind.show(value) for value in values))
+
+
+def _meaning(flag: Flag) -> str:
+    if isinstance(flag.state, Ignored):
+        return f"Accepted, without effect: {plain(flag.state.reason)}"
+    if isinstance(flag.state, Refused):
+        return f"Not supported: {plain(flag.state.reason)}"
+    return plain(flag.help)

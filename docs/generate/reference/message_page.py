@@ -1,0 +1,145 @@
+"""Every message with its repair: what the code spells out, the codes of findings, and the alerts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import yaml
+
+from adapter.metrics.rulebook.findings import Code
+from docs.generate.reference.markdown import plain, table
+from docs.generate.reference.texts import UNKNOWN, constants_of, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_INTRODUCTION: Final = """# Messages and repairs
+
+Every message that names a repair: look up what you see in a log, on a terminal or in the status of an object. `…`
+stands for a name or a value. Most messages begin with the file and line, the flag or the object that they are about,
+which is left out here. `make docs` writes this page from the code.
+"""
+PARTS: Final = {
+    "adapter/foundation/service": "Command lines and servers",
+    "adapter/foundation/documents": "YAML and JSON files",
+    "adapter/foundation": "Prometheus, Kubernetes and values of any file",
+    "adapter/commands": "Commands of tidewatch-adapter",
+    "adapter/metrics/rulebook": "Rules",
+    "adapter/metrics": "The metrics APIs",
+    "adapter/nodes": "The load of nodes",
+    "adapter/readiness": "The readiness sidecar",
+    "recommender/commands": "Commands of tidewatch-recommender",
+    "recommender/kubectl": "kubectl tidewatch",
+    "recommender/configuration": "The recommender's configuration",
+    "recommender/kinds/proportional": "Proportional recommendations",
+    "recommender/kinds/predictive": "Predicted load",
+    "recommender/kinds/cluster_size": "Cluster size",
+    "recommender/kinds/resources": "Sizes of containers",
+    "recommender/backtest": "Backtests",
+    "recommender/replay": "Replays",
+    "recommender/shapes": "Machine shapes",
+    "recommender": "The running recommender",
+    "adapter": "Both programs",
+}
+"""Headings by the folder that the messages are in: the first that fits."""
+_REPAIRS: Final = frozenset(
+    {
+        *("add", "aggregate", "allow", "ask", "choose", "check", "configure", "correct", "create", "delete"),
+        *("find", "give", "grant", "install", "keep", "leave", "let", "list", "load", "look", "lower"),
+        *("make", "mount", "move", "name", "narrow", "put", "raise", "read", "record", "remove", "run"),
+        *("save", "scrape", "see", "send", "separate", "set", "start", "state", "try", "turn", "unset"),
+        *("upgrade", "use", "wait", "write"),
+    }
+)
+"""Words with which what to do begins."""
+_OF_KINDS: Final = frozenset({"Scalar", "checked"})
+"""Calls whose first text says what a value should be."""
+_FORMAT: Final = re.compile(r"%[sdr]|%\.\d+f|\{\w+\}")
+"""A value that is put in later. A brace with more than a name in it is an example of YAML."""
+
+
+def messages_page(checkout: Path) -> str:
+    """Return the page."""
+    found: dict[str, dict[tuple[str, str], None]] = {heading: {} for heading in PARTS.values()}
+    for top in ("adapter", "recommender"):
+        for path in sorted((checkout / top).rglob("*.py")):
+            name = str(path.relative_to(checkout))
+            heading = next(each for prefix, each in PARTS.items() if name.startswith(f"{prefix}/"))
+            found[heading] |= dict.fromkeys(messages_of(path.read_text(encoding="utf-8")))
+    sections = [
+        f"## {heading}\n\n{table(('message', 'what to do'), [(plain(what), plain(fix)) for what, fix in sorted(rows)])}"
+        for heading, rows in found.items()
+        if rows
+    ]
+    return "\n".join([_INTRODUCTION, _codes(), _alerts(checkout), *sections])
+
+
+def messages_of(source: str) -> Iterator[tuple[str, str]]:
+    """Yield the messages of a module with their repairs: `WHAT: REPAIR` in one text, or two arguments of a call."""
+    module = ast.parse(source)
+    constants = constants_of(module)
+    # Docstrings, and the parts of texts that are read as a whole.
+    passed = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.JoinedStr | ast.BinOp):
+            passed |= {id(part) for part in ast.iter_child_nodes(node)}
+        if isinstance(node, ast.Module | ast.FunctionDef):
+            yield from _of_calls(node, constants)
+        if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp) and id(node) not in passed:
+            yield from _of_text(text_of(node, constants))
+
+
+def _of_calls(scope: ast.Module | ast.FunctionDef, constants: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the messages that calls are given with their repair as the next argument."""
+    local = constants if isinstance(scope, ast.Module) else constants_of(scope)
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Call):
+            is_kind = isinstance(node.func, ast.Name) and node.func.id in _OF_KINDS
+            texts = (
+                local.get(each.id) if isinstance(each, ast.Name) else text_of(each, constants) for each in node.args
+            )
+            for what, fix in pairwise(texts):
+                if what is not None and fix is not None and " " in what.strip() and _is_repair(fix):
+                    yield (f"{UNKNOWN} is not {what}" if is_kind else _shown(what)), _shown(fix)
+
+
+def _of_text(text: str | None) -> Iterator[tuple[str, str]]:
+    what, colon, fix = (text or "").rpartition(": ")
+    # The help of a flag is a sentence.
+    if colon and " " in what.strip(f"{UNKNOWN}: ") and _is_repair(fix) and not fix.endswith("."):
+        yield _shown(what), _shown(fix)
+
+
+def _is_repair(text: str) -> bool:
+    return " " in text and text.partition(" ")[0] in _REPAIRS and "\n" not in text
+
+
+def _shown(text: str) -> str:
+    """Return a text without the place that it begins with."""
+    return _FORMAT.sub(UNKNOWN, text).removeprefix(f"{UNKNOWN}:").strip()
+
+
+def _codes() -> str:
+    rows = [(f"[`{each.value}`](../findings.md#{each.value})",) for each in sorted(Code)]
+    cells = [rows[at : at + 4] for at in range(0, len(rows), 4)]
+    lines = [[cell for (cell,) in [*group, *[("",)] * (4 - len(group))]] for group in cells]
+    return f"## Findings of rule files\n\n{table(('code', '', '', ''), lines)}"
+
+
+def _alerts(checkout: Path) -> str:
+    """Return the alerts that ship, each with a link to its runbook."""
+    rows = [
+        (f"[`{rule['alert']}`](../runbooks.md#{rule['alert'].lower()})", plain(_summary(rule)))
+        for path in sorted((checkout / "rules" / "alerts").glob("*.yaml"))
+        for group in yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]
+        for rule in group["rules"]
+    ]
+    return f"## Alerts\n\n{table(('alert', 'what it says'), sorted(rows))}"
+
+
+def _summary(rule: Mapping[str, Mapping[str, str]]) -> str:
+    return re.sub(r"\{\{.*?\}\}", UNKNOWN, rule["annotations"]["summary"])

@@ -1,0 +1,51 @@
+"""Texts that the code spells out, with `…` in the place of what is only known when it runs."""
+
+from __future__ import annotations
+
+import ast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+UNKNOWN: Final = "…"
+
+
+def text_of(node: ast.expr | None, constants: Mapping[str, str]) -> str | None:
+    """Return the text that an expression makes; None if it is not one that spells out any of it."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(_part(value, constants) for value in values)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = text_of(left, constants), text_of(right, constants)
+            return None if first is None and second is None else f"{first or UNKNOWN}{second or UNKNOWN}"
+        case ast.Name() | ast.Attribute():
+            return constants.get(ast.unparse(node))
+        case _:
+            return None
+
+
+def constants_of(
+    scope: ast.Module | ast.FunctionDef, known: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """Return the texts that a module or a function gives names at its top level, beside those that are known."""
+    found = dict(known)
+    for node in scope.body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=value)
+            ):
+                text = text_of(value, found)
+                if text is not None:
+                    found[name] = text
+    return found
+
+
+def _part(value: ast.expr, constants: Mapping[str, str]) -> str:
+    if isinstance(value, ast.FormattedValue):
+        return text_of(value.value, constants) or UNKNOWN
+    return text_of(value, constants) or ""
