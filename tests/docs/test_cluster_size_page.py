@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DOCS = CHECKOUT / "docs"
 PAGE = (DOCS / "cluster-size.md").read_text()
+MIGRATION = (DOCS / "migration-from-cluster-autoscaler.md").read_text()
 EXAMPLE = DOCS / "examples" / "cluster-size"
 PEERS_FLAGS = """
 scan-interval max-nodes-total cores-total memory-total gpu-total expander estimator balance-similar-node-groups
@@ -45,10 +46,10 @@ blocking-system-pod-distruption-timeout ignore-daemonsets-utilization ignore-mir
 """Of Cluster Autoscaler, as in its FAQ and `pkg/config/flags/flags.go`."""
 
 
-def first_cells(heading: str) -> str:
+def first_cells(heading: str, page: str = PAGE) -> str:
     """Return the first cells of the tables below a heading, up to the next one of its level."""
     level = heading.partition(" ")[0]
-    section = PAGE.partition(f"\n{heading}\n")[2].partition(f"\n{level} ")[0]
+    section = page.partition(f"\n{heading}\n")[2].partition(f"\n{level} ")[0]
     assert section, heading
     return " ".join(re.findall(r"^\| ([^|]*) \|", section, re.MULTILINE))
 
@@ -87,7 +88,7 @@ def test_every_expander_has_a_row() -> None:
 
 
 def test_every_flag_of_cluster_autoscaler_has_its_key_or_a_reason() -> None:
-    assert unnamed(PEERS_FLAGS.split(), first_cells("## From Cluster Autoscaler's flags to keys")) == []
+    assert unnamed(PEERS_FLAGS.split(), first_cells("## Flags and keys", MIGRATION)) == []
 
 
 def test_the_configuration_of_the_example_is_the_one_that_is_shown() -> None:
