@@ -11,19 +11,19 @@ import yaml
 
 from tests.e2e.controlplane.pod_metrics import each
 from tests.e2e.support.figures import state
-from tests.e2e.support.strangers import namespaces, prometheus_at, shell, small_deployment
+from tests.e2e.support.readers import namespaces, prometheus_at, shell, small_deployment
 from tests.helm.chart import helm
 from tests.support.checkout import CHECKOUT
 from tests.support.prometheus import ScrapedPrometheus
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
     from tests.e2e.controlplane.pod_metrics import PodMetrics
+    from tests.e2e.support.readers import Shell
 
 __all__ = ["shell", "state"]
 
@@ -50,7 +50,7 @@ def strange_cluster(cluster: Cluster, pod_metrics: PodMetrics, tmp_path: Path) -
     """Prometheus, a workload whose pods count their connections, and an exporter of RabbitMQ."""
     with (
         namespaces(cluster, NAMESPACE, CHAT),
-        prometheus_at(cluster, pod_metrics, tmp_path / "prometheus", f"prometheus.{NAMESPACE}", 9090) as prometheus,
+        prometheus_at(cluster, pod_metrics, tmp_path / "prometheus", f"http://prometheus.{NAMESPACE}:9090") as prometheus,
     ):
         cluster.apply(small_deployment(CHAT, "web"))
         cluster.wait_until_ready(CHAT, "web")
@@ -79,7 +79,7 @@ def value_of(autoscaler: Document) -> tuple[str, str]:
 @pytest.mark.usefixtures("strange_cluster")
 def test_the_documented_commands_lead_to_an_hpa_that_reads_a_metric(
     cluster: Cluster,
-    shell: Callable[[str], subprocess.CompletedProcess[str]],
+    shell: Shell,
     state: Callable[[str, str], None],
     tmp_path: Path,
 ) -> None:

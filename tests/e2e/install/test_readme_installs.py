@@ -7,7 +7,6 @@ import re
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -16,20 +15,18 @@ from tests.e2e.controlplane.cluster import KubectlError
 from tests.e2e.controlplane.pod_metrics import each
 from tests.e2e.support.figures import state
 from tests.e2e.support.installed import APIS, REGISTERED
-from tests.e2e.support.strangers import namespaces, prometheus_at, shell, small_deployment
+from tests.e2e.support.readers import namespaces, prometheus_at, shell, small_deployment
 from tests.helm.chart import helm
 from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from demo.machine.prometheus import PrometheusProcess
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
     from tests.e2e.controlplane.pod_metrics import PodMetrics
+    from tests.e2e.support.readers import Shell
 
 __all__ = ["shell", "state"]
 
@@ -67,12 +64,9 @@ def autoscaler() -> Document:
     return dict(found)
 
 
-def prometheus_of_the_command(
-    cluster: Cluster, pod_metrics: PodMetrics, folder: Path
-) -> AbstractContextManager[PrometheusProcess]:
-    """Run a Prometheus at the address that README's command names."""
-    url = urlsplit(re.findall(r"prometheus\.url=(\S+)", install_command())[0])
-    return prometheus_at(cluster, pod_metrics, folder, str(url.hostname), url.port or 80)
+def prometheus_of_the_command() -> str:
+    """Return the address of Prometheus that README's command names."""
+    return str(re.findall(r"prometheus\.url=(\S+)", install_command())[0])
 
 
 def commands_of(notes: str) -> list[str]:
@@ -93,11 +87,14 @@ def values(cluster: Cluster) -> set[tuple[str, str]]:
 def test_readme_s_commands_give_readme_s_hpa_its_metric_and_the_notes_say_what_works_next(
     cluster: Cluster,
     pod_metrics: PodMetrics,
-    shell: Callable[[str], subprocess.CompletedProcess[str]],
+    shell: Shell,
     state: Callable[[str, str], None],
     tmp_path: Path,
 ) -> None:
-    with namespaces(cluster, NAMESPACE, CHAT), prometheus_of_the_command(cluster, pod_metrics, tmp_path / "prometheus"):
+    with (
+        namespaces(cluster, NAMESPACE, CHAT),
+        prometheus_at(cluster, pod_metrics, tmp_path / "prometheus", prometheus_of_the_command()),
+    ):
         cluster.apply(small_deployment(CHAT, "gateway"))
         cluster.wait_until_ready(CHAT, "gateway")
         pod_metrics.of_pods("websocket_connections", CHAT, "app=gateway", each(CONNECTIONS))
@@ -124,7 +121,7 @@ def test_readme_s_commands_give_readme_s_hpa_its_metric_and_the_notes_say_what_w
 
 
 def test_an_installation_that_failed_blocks_no_namespace_once_the_doctor_has_removed_what_it_left(
-    cluster: Cluster, namespace: str, shell: Callable[[str], subprocess.CompletedProcess[str]]
+    cluster: Cluster, namespace: str, shell: Shell
 ) -> None:
     with namespaces(cluster, NAMESPACE), nothing_left_behind(cluster):
         assert shell(f"{install_command()} --set replicas=1 --set extraArguments={{--no-such-flag}}").returncode == 0

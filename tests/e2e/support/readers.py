@@ -1,7 +1,4 @@
-"""A stranger's surroundings: a shell with an administrator's kubeconfig, and a cluster that has Prometheus already.
-
-The stand-in for the kubelet resolves names of headless Services, so the Service of Prometheus is one.
-"""
+"""A reader of the pages: a shell in a checkout, with an administrator's kubeconfig where kubectl looks for it."""
 
 from __future__ import annotations
 
@@ -11,45 +8,84 @@ import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import pytest
 
+from demo.machine.processes import start
 from demo.machine.prometheus import Access, PrometheusProcess
 from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
 
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
     from tests.e2e.controlplane.pod_metrics import PodMetrics
     from tests.e2e.controlplane.programs import Programs
 
+CURL: Final = """#!{python}
+import sys, urllib.request
+sys.path.insert(0, "{checkout}")
+from tests.support.waiting import until
 
-@pytest.fixture
-def shell(
-    cluster: Cluster, kubernetes_programs: Programs, tmp_path: Path
-) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """Run a command line in the checkout as its owner would, with an administrator's ~/.kube/config."""
-    kubectl = Path(kubernetes_programs["kubectl"])
-    (tmp_path / ".kube").mkdir()
-    (tmp_path / ".kube" / "config").symlink_to(cluster.kubeconfig)
-    path = f"{kubectl.parent}:{sys.prefix}/bin:{os.environ['PATH']}"
-    environment = {"PATH": path, "HOME": str(tmp_path), "no_proxy": "*"}
+def asked():
+    try:
+        with urllib.request.urlopen(sys.argv[1], timeout=10) as answer:
+            return answer.read().decode() or " "
+    except OSError:
+        return ""
 
-    def run(command: str) -> subprocess.CompletedProcess[str]:
+print(until(asked, 100))
+"""
+"""What a reader's curl does, for machines that have none; a 503 is asked again, as the pages tell the reader to do."""
+
+
+class Shell:
+    """Runs command lines as a person does."""
+
+    def __init__(self, cluster: Cluster, programs: Programs, home: Path, folder: Path = CHECKOUT) -> None:
+        """`home` gets a ~/.kube/config; commands run in `folder`."""
+        kubectl = Path(programs["kubectl"])
+        (home / ".kube").mkdir()
+        (home / ".kube" / "config").symlink_to(cluster.kubeconfig)
+        own = home / "bin"
+        own.mkdir()
+        (own / "curl").write_text(CURL.format(python=sys.executable, checkout=CHECKOUT))
+        (own / "curl").chmod(0o755)
+        self._path = f"{own}:{kubectl.parent}:{sys.prefix}/bin:{os.environ['PATH']}"
+        self._home = home
+        self._folder = folder
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        return {"PATH": self._path, "HOME": str(self._home), "no_proxy": "*"}
+
+    def __call__(self, command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command line until it ends."""
         return subprocess.run(
             ["sh", "-c", command],
-            cwd=CHECKOUT,
-            env=environment,
+            cwd=self._folder,
+            env=self._environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=150,
             check=False,
         )
 
-    return run
+    @contextmanager
+    def in_background(self, command: str) -> Iterator[None]:
+        """Run a command line beside others until the block ends."""
+        log = self._home / "background.log"
+        with start(["sh", "-c", f"exec {command}"], log_path=log, environment=self._environment, folder=self._folder):
+            yield
+
+
+@pytest.fixture
+def shell(cluster: Cluster, kubernetes_programs: Programs, tmp_path: Path) -> Shell:
+    """Run a command line in the checkout as its owner would."""
+    return Shell(cluster, kubernetes_programs, tmp_path)
 
 
 @contextmanager
@@ -70,20 +106,25 @@ def namespaces(cluster: Cluster, *names: str) -> Iterator[None]:
 
 @contextmanager
 def prometheus_at(
-    cluster: Cluster, pod_metrics: PodMetrics, folder: Path, place: str, port: int
+    cluster: Cluster, pod_metrics: PodMetrics, folder: Path, address: str
 ) -> Iterator[PrometheusProcess]:
-    """Run a Prometheus behind the Service `place`, such as `prometheus.monitoring`, of a namespace that exists."""
-    name, _, namespace = place.partition(".")
+    """Run a Prometheus at the address that a page names: the URL of a Service of a namespace that exists.
+
+    The stand-in for the kubelet resolves names of headless Services, so the Service is one.
+    """
+    url = urlsplit(address)
+    name, namespace = str(url.hostname).split(".")
+    host, port = cluster.network.host, url.port or 80
     folder.mkdir()
-    prometheus = PrometheusProcess(folder, [], Access(host=cluster.network.host))
+    prometheus = PrometheusProcess(folder, [], Access(host=host))
     prometheus.port = port
     scrape = {"scrape_interval": "1s", "scrape_timeout": "1s"}
     prometheus.configure({"global": scrape, "scrape_configs": [pod_metrics.scrape_config()]})
     prometheus.start_again()
     try:
-        cluster.apply(*_service(name, namespace, cluster.network.host, port))
+        cluster.apply(*_service(name, namespace, host, port))
         # The service proxy of the API server goes to addresses of pods alone.
-        status = {"phase": "Running", "podIP": cluster.network.host, "podIPs": [{"ip": cluster.network.host}]}
+        status = {"phase": "Running", "podIP": host, "podIPs": [{"ip": host}]}
         cluster.client.merge(f"/api/v1/namespaces/{namespace}/pods/{name}/status", {"status": status})
         yield prometheus
     finally:

@@ -1,0 +1,146 @@
+"""The site of the documentation: it is built strictly, every page is on it, and the search finds words."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from docs.generate.__main__ import reference_pages
+from docs.generate.reference.message_page import messages_of
+from docs.generate.site_hooks import OUTSIDE, REPOSITORY, links_for_the_site, pipes_for_the_site
+from tests.docs.blocks import PAGES, blocks_of
+from tests.support.checkout import CHECKOUT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCS: Final = CHECKOUT / "docs"
+_BUILD_SECONDS: Final = 110
+
+
+def build(configuration: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    """Build a site as `make docs` does."""
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--config-file", configuration, "--site-dir", site],
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=_BUILD_SECONDS,
+        check=False,
+    )
+
+
+def test_the_strict_build_passes_and_the_site_has_every_page_and_asks_no_other_host(tmp_path: Path) -> None:
+    done = build(CHECKOUT / "mkdocs.yml", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {path.relative_to(DOCS).with_suffix(".html") for path in PAGES if DOCS in path.parents}
+    assert {str(page) for page in pages if not (tmp_path / page).is_file()} == set()
+    loaded = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*"')
+    asked = {match for page in tmp_path.rglob("*.html") for match in loaded.findall(page.read_text())}
+    assert asked == set()
+    assert_blocks_are_shown(tmp_path)
+    assert_search_finds(tmp_path)
+
+
+def assert_blocks_are_shown(site: Path) -> None:
+    """Each code block of a page is one on the site: nothing runs into the text around it."""
+    shown = {
+        path.relative_to(DOCS): (site / path.relative_to(DOCS).with_suffix(".html")).read_text().count("<pre")
+        for path in PAGES
+        if DOCS in path.parents
+    }
+    assert {page: count for page, count in shown.items() if count != len(list(blocks_of(DOCS / page)))} == {}
+
+
+def assert_search_finds(site: Path) -> None:
+    """The index of the search has the places that these words are explained at."""
+    index = json.loads((site / "search" / "search_index.json").read_text())
+    texts = {entry["location"]: f"{entry['title']} {entry['text']}" for entry in index["docs"]}
+    for words, page in (
+        ("NamespaceDeletionDiscoveryFailure", "operating.html"),
+        ("is not a regular expression of RE2", "reference/messages.html"),
+        ("--metrics-relist-interval", "reference/tidewatch-adapter.html"),
+        ("skipNodesWithLocalStorage", "reference/recommender-configuration.html"),
+        ("tidewatch_recommended_replicas", "reference/metrics.html"),
+        ("TidewatchRuleFailing", "runbooks.html"),
+    ):
+        assert [place for place, text in texts.items() if words in text and place.startswith(page)], words
+    assert not [place for place in texts if place.startswith("rooms.html")]
+
+
+def test_a_dead_link_and_a_page_that_nothing_leads_to_fail_the_build(tmp_path: Path) -> None:
+    configuration = (CHECKOUT / "mkdocs.yml").read_text().partition("\nnav:\n")[0]
+    hooks = str(DOCS / "generate" / "site_hooks.py")
+    configuration = configuration.replace("docs/generate/site_hooks.py", hooks)
+    (tmp_path / "mkdocs.yml").write_text(f"{configuration}\nnav: [index.md]\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Start\n\n[a](gone.md) [b](lost.md#c) [d](#here) [e](../gone.py)\n")
+    (tmp_path / "docs" / "lost.md").write_text("# Lost\n")
+    done = build(tmp_path / "mkdocs.yml", tmp_path / "site")
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert [
+        each for each in ("'gone.md'", "'lost.md#c'", "'#here'", "'../gone.py'", "- lost.md") if each not in said
+    ] == []
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    written = {path.name: path.read_text() for path in (DOCS / "reference").iterdir()}
+    made = reference_pages()
+    assert written.keys() == made.keys()
+    assert [name for name, text in made.items() if written[name] != text] == [], "run: make docs"
+
+
+def test_the_reference_of_metrics_has_each_metric_that_pages_alerts_and_dashboards_name() -> None:
+    page = (DOCS / "reference" / "metrics.md").read_text()
+    known = set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE))
+    sources = [*DOCS.glob("*.md"), *(CHECKOUT / "rules").rglob("*.yaml")]
+    pattern = re.compile(r"\b(?:tidewatch_\w+|metrics_apiserver_\w+|prometheus_adapter_prometheus\w+)(?=[{`\[ (=)])")
+    named = {name for path in sources for name in pattern.findall(path.read_text())}
+    assert len(named) > 60
+    assert {name for name in named if re.sub(r"_(bucket|sum|count)$", "", name) not in known} == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('raise Error(f"{place}: the file is empty: write {what}")', [("the file is empty", "write …")]),
+        ('problem(node, "it is cut off", "write it again")', [("it is cut off", "write it again")]),
+        ('Scalar("true or false", "write true or false")', [("… is not true or false", "write true or false")]),
+        ('log.warning("%s: the file has changed: check it again", name)', [("the file has changed", "check it again")]),
+        ('Flag(help="The first address: use only that one.")', []),
+        ('"""It says what it is: write it down"""', []),
+        ('raise Error("it is not known: nothing helps")', []),
+    ],
+)
+def test_messages_are_read_with_their_repairs(source: str, found: list[tuple[str, str]]) -> None:
+    assert list(messages_of(source)) == found
+
+
+@pytest.mark.parametrize(
+    ("link", "on_the_site"),
+    [
+        ("[a](rules.md#top)", "[a](../rules.md#top)"),
+        ("[a](../helm/tidewatch/README.md)", "[a](../chart.md)"),
+        ("[a](../../rules/adapter)", f"[a]({REPOSITORY}/tree/main/rules/adapter)"),
+        ("[a](../../Makefile)", f"[a]({REPOSITORY}/blob/main/Makefile)"),
+        ("[a](../../gone.md)", "[a](../../gone.md)"),
+        ("[a](https://example.com/x.md) [b](#here)", "[a](https://example.com/x.md) [b](#here)"),
+        ("`[a](../../Makefile)`", "`[a](../../Makefile)`"),
+    ],
+)
+def test_links_lead_to_pages_of_the_site_or_into_the_repository(link: str, on_the_site: str) -> None:
+    pages = frozenset({"rules.md", *OUTSIDE.values()})
+    source = link.replace("(rules.md", "(../rules.md").replace("(../helm", "(../../helm")
+    assert links_for_the_site(source, "tutorials/a.md", pages) == on_the_site
+
+
+def test_code_in_tables_shows_pipes_as_they_are() -> None:
+    page = "| `a\\|b` | c \\| d |\n`a\\|b`"
+    assert pipes_for_the_site(page) == "| `a|b` | c \\| d |\n`a\\|b`"
