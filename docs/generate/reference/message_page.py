@@ -120,7 +120,7 @@ def _is_repair(text: str) -> bool:
 
 def _shown(text: str) -> str:
     """Return a text without the place that it begins with."""
-    return _FORMAT.sub(UNKNOWN, text).removeprefix(f"{UNKNOWN}:").strip()
+    return _FORMAT.sub(UNKNOWN, text).removeprefix(f"{UNKNOWN}:").strip("; ")
 
 
 def _codes() -> str:
