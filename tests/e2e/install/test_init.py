@@ -50,7 +50,9 @@ def strange_cluster(cluster: Cluster, pod_metrics: PodMetrics, tmp_path: Path) -
     """Prometheus, a workload whose pods count their connections, and an exporter of RabbitMQ."""
     with (
         namespaces(cluster, NAMESPACE, CHAT),
-        prometheus_at(cluster, pod_metrics, tmp_path / "prometheus", f"http://prometheus.{NAMESPACE}:9090") as prometheus,
+        prometheus_at(
+            cluster, pod_metrics, tmp_path / "prometheus", f"http://prometheus.{NAMESPACE}:9090"
+        ) as prometheus,
     ):
         cluster.apply(small_deployment(CHAT, "web"))
         cluster.wait_until_ready(CHAT, "web")

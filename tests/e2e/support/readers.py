@@ -105,9 +105,7 @@ def namespaces(cluster: Cluster, *names: str) -> Iterator[None]:
 
 
 @contextmanager
-def prometheus_at(
-    cluster: Cluster, pod_metrics: PodMetrics, folder: Path, address: str
-) -> Iterator[PrometheusProcess]:
+def prometheus_at(cluster: Cluster, pod_metrics: PodMetrics, folder: Path, address: str) -> Iterator[PrometheusProcess]:
     """Run a Prometheus at the address that a page names: the URL of a Service of a namespace that exists.
 
     The stand-in for the kubelet resolves names of headless Services, so the Service is one.
