@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -22,11 +21,8 @@ _GPU_LABELS: Final = (
 _FALSE: Final = frozenset({"", "false", "none"})
 _GPU_SUFFIX: Final = "/gpu"
 _GPU_PREFIXES: Final = ("nvidia.com/mig-", "gpu.intel.com/")
-_MOST_NAMES: Final = 256
-"""Names of resources that are remembered: each node of a decision asks about the same few."""
 
 
-@lru_cache(_MOST_NAMES)
 def is_gpu(resource: str) -> bool:
     """Whether a resource is GPUs or parts of GPUs."""
     return resource.endswith(_GPU_SUFFIX) or resource.startswith(_GPU_PREFIXES)

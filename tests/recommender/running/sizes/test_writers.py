@@ -157,7 +157,7 @@ def test_a_buffer_that_is_no_longer_sized_gets_its_former_size_back(
     assert (world.replicas(), world.size) == (2, 6)
     event = event_of_scale_call(world.outcomes[-1])
     assert event is not None
-    assert event.message == "nodes: it is no longer sized, so its previous size is restored"
+    assert event.message == "recommendation nodes: it is no longer sized, so its previous size is restored"
     assert world.poll(later) == [], "it is done"
 
 
