@@ -20,6 +20,7 @@ from tests.e2e.support.readers import Shell, namespaces, prometheus_at, small_de
 from tests.e2e.support.recommenders import POOL
 from tests.helm.chart import CHART, helm
 from tests.support.checkout import CHECKOUT
+from tests.support.prometheus import ScrapedPrometheus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +103,7 @@ def test_replace_an_adapter(cluster: Cluster, pod_metrics: PodMetrics, reader: R
     }
     with (
         namespaces(cluster, MONITORING, CHAT),
-        prometheus_at(cluster, pod_metrics, tmp_path / "prometheus", PROMETHEUS),
+        prometheus_at(cluster, pod_metrics, tmp_path / "prometheus", PROMETHEUS) as prometheus,
     ):
         cluster.apply(old, small_deployment(CHAT, "gateway"))
         values = {"prometheus": {"url": PROMETHEUS.rpartition(":")[0], "port": 9090}, "replicas": 1}
@@ -110,6 +111,8 @@ def test_replace_an_adapter(cluster: Cluster, pod_metrics: PodMetrics, reader: R
         helm("install", "prometheus-adapter", str(CHART), *options, values=values, kubeconfig=cluster.kubeconfig)
         cluster.wait_until_ready(CHAT, "gateway")
         pod_metrics.of_pods("websocket_connections", CHAT, "app=gateway", each(9000.0))
+        scraped = ScrapedPrometheus(prometheus, pod_metrics.exporter)
+        cluster.wait_for("the series", lambda: len(scraped.query("websocket_connections")) == 2)
         try:
             reader.follow("replace-an-adapter")
             served = json.loads(reader.answer("get --raw"))["items"]
