@@ -2,8 +2,8 @@
 
 A structural schema (Kubernetes' documentation, "Specifying a structural schema") has one type at each node and no null,
 and forbids `additionalProperties: false`: unknown keys are refused by strict validation and pruned without it. It
-accepts less than a reader: texts must be texts, as JSON and kubectl write them anyway. Defaults are told but not set,
-since the API server would write them into objects, where they would count as written.
+accepts less than a reader: texts must be texts, as JSON and kubectl write them anyway. Defaults are described but
+not set, since the API server would write them into objects, where they would count as written.
 """
 
 from __future__ import annotations

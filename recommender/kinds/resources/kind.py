@@ -33,7 +33,7 @@ _METRICS: Final = {
     "kube_pod_owner": "the workloads of pods are unknown: scrape kube-state-metrics",
     "kube_pod_container_resource_requests": "present requests are unknown: scrape kube-state-metrics",
 }
-_NO_REPLICAS: Final = "sizes of containers are no number of replicas"
+_NO_REPLICAS: Final = "sizes of containers are not a number of replicas"
 
 
 class ResourcesKind(RecommendationKind[ResourcesSettings]):

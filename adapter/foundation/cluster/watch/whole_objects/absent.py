@@ -1,4 +1,4 @@
-"""Fetches objects that have come within a quota after the watch told of them.
+"""Fetches objects that the watch reported while they were beyond a quota, once they are within it.
 
 tasks.running("objects within quotas", lambda stop: fetch_absent(client, resource, Form, store, stop.event))
 """
