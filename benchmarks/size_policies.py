@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.kinds.resources.histograms import FloatArray
 
 HISTORY_DAYS: Final = KRR_DAYS
-"""What is known before the first day that is judged: the longest history that a policy uses."""
+"""The length of the history before the first day that is judged: the longest one that a policy uses."""
 _OUR_DAYS: Final = 8
 
 

@@ -89,7 +89,7 @@ class PageRenderer:
         return kind, self._environment.get_template(kind.page).module
 
     def _size(self, line: PageLine) -> str:
-        """Return what an index says of the size: its change, or the value of a kind that is no number of replicas."""
+        """Return what an index says of the size: its change, or the value of a kind without a number of replicas."""
         if line.replicas is not None or line.current is not None:
             return _changed(line.current, line.replicas)
         kind = kind_named(line.type)

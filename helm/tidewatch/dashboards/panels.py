@@ -49,7 +49,7 @@ class Row:
     title: str
     panels: tuple[Builder[models.Panel], ...]
     is_collapsed: bool = False
-    """What is read when something is wrong, and not before."""
+    """Whether the row is collapsed at first, because it is read only when something is wrong."""
 
 
 def panel(of: _Panel, title: str, description: str, *targets: Dataquery, alert: str = "") -> _Panel:

@@ -1,4 +1,4 @@
-"""What is chosen at the top of a dashboard."""
+"""The variables of the dashboards: a reader chooses their values at the top."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class ObjectConfigurations:
     ) -> None:
         """Take objects from `known`: those to be read, by `NAMESPACE/NAME`; None while they are not known.
 
-        `limit` is told how many objects of each namespace are to be read.
+        `limit` is called with the number of objects of each namespace that are to be read.
         """
         self._known = known
         self._limit = limit

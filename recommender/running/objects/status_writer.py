@@ -125,7 +125,7 @@ class StatusWriter:
         self._known = known
         self._unread = unread
         self._resumes_at = -math.inf
-        """When objects that are not read are told so again, after a write of one has failed."""
+        """When the statuses of objects beyond a quota are written again, after a write of one has failed."""
         self._clock = clock
         self._publication = Publication()
         self._wake = threading.Event()

@@ -75,7 +75,7 @@ def test_the_day_is_held_although_the_recommender_is_killed_half_way(tmp_path: P
     assert predictive["answers_wrong"] == predictive["decisions_wrong"] == 0, printed
     # Nothing shrinks because a metric is missing, and the other metrics still let it grow.
     assert predictive["replicas_last"] == predictive["replicas_max"] >= predictive["replicas_min"] + 3, printed
-    # A crowded machine may refuse some connections more in a short day, and the peak of a fleet that has lost its
-    # forecast is 5 or 6 pods; nothing else may be wrong.
+    # A crowded machine may refuse some connections more in a short day, and a fleet that has lost its forecast peaks at
+    # 5 or 6 pods: `decisions_wrong` says that each size is what the formula gives. Nothing else may be wrong.
     tolerated = "were refused (", "three times the minimum"
     assert not [each for each in predictive["objections"] if not any(one in each for one in tolerated)], printed

@@ -38,7 +38,7 @@ def counted_objects(lines: Iterable[bytes], plural: str) -> int:
             return int(count)
     if found:
         raise CountError(f"the number of {plural} is not known to this API server: it will be later")
-    raise CountError(f"there is no number of {plural}: leave out --use-metrics")
+    raise CountError(f"the number of {plural} is missing: leave out --use-metrics")
 
 
 def _value(text: bytes) -> float:

@@ -29,8 +29,8 @@ def test_the_newest_metric_with_a_value_counts(lines: list[str], count: int) -> 
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ([], "there is no number of nodes"),
-        ([OTHER_GROUP], "there is no number of nodes"),
+        ([], "the number of nodes is missing"),
+        ([OTHER_GROUP], "the number of nodes is missing"),
         ([USUAL.replace(" 6", " -1")], "is not known to this API server"),
         ([USUAL.replace(" 6", " NaN")], "is not known to this API server"),
         ([USUAL.replace(" 6", " x")], "is not known to this API server"),
