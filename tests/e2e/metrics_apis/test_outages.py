@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from adapter.foundation.hpa.documents import milli
 from tests.e2e.controlplane.cluster import KubectlError
 from tests.e2e.controlplane.pod_metrics import shared
 from tests.e2e.support.autoscalers import Autoscaler, Autoscalers, external_metric, object_metric, pods_metric, service
@@ -39,6 +40,8 @@ INACTIVE: Final = {
 }
 """The condition ScalingActive of each HPA once there is no answer any more."""
 _FAILED_SECONDS: Final = 120.0
+_ANSWERS: Final = 12
+"""All of one of two replicas once in 2,000 times: the API server draws one for each request."""
 
 
 @dataclass(slots=True)
@@ -82,10 +85,26 @@ class Scene:
         self.cluster.kubectl("delete", "namespace", name, "--timeout=50s")
 
     def assert_it_scales(self) -> None:
-        """Let the loads grow, and wait until the sizes have followed."""
+        """Let the loads grow, and wait until the sizes have followed and each replica of the adapter knows the loads.
+
+        A replica whose last good answer is from before the growth may serve it for 8 s of the next outage.
+        """
         self.size += GROWTH
         self.load()
         self.scalers.wait_for_sizes(**dict.fromkeys(INACTIVE, self.size))
+        self.cluster.wait_for("the loads in each replica", self._is_known, why_not=self._loads)
+
+    def _is_known(self) -> bool:
+        """Tell whether all of so many answers are new that each replica has given one of them."""
+        return all(set(self._loads().values()) == {TARGET * self.size * 1000} for _ in range(_ANSWERS))
+
+    def _loads(self) -> dict[str, int]:
+        """Return each workload's load in thousandths, as a replica of the API server's choice knows it."""
+        replies = {name: self.scalers.ask(one) for name, one in self.scalers.all.items()}
+        return {
+            name: sum(milli(item["value"]) for item in reply.document.get("items") or ())
+            for name, reply in replies.items()
+        }
 
 
 @pytest.fixture(scope="module")
