@@ -30,7 +30,8 @@ class RecommenderTelemetry:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._scale_calls = Counter(
             "tidewatch_scale_calls",
-            "Scale calls and decisions not to send one, by result: " + ", ".join(ScaleResult) + ".",
+            "Scale calls and decisions not to send one, by result: ok, unchanged, conflict, error, refused, "
+            "superseded, fenced, expired.",
             ("recommendation", "result"),
             registry=registry,
         )

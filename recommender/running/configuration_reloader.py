@@ -34,7 +34,7 @@ class ConfigurationReloader:
 
     def __init__(self, path: Path, registry: CollectorRegistry, metrics_prefix: str) -> None:
         """Read the file; raises FilesError or ConfigurationFileError: at the start there is no last good version."""
-        metrics = ReloadMetrics(registry, metrics_prefix, "the configuration file")
+        metrics = ReloadMetrics(registry, metrics_prefix)
         self._on_change: Callable[[Configuration], None] = lambda _: None
         self._in_force = Configuration()
         self._followed = FollowedConfiguration(

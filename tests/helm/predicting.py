@@ -45,7 +45,7 @@ class PredictionsAtWork:
         self._fleet = Fleet()
         self._telemetry = RecommenderTelemetry(self._registry)
         self._telemetry.scale_output_added(RECOMMENDATION)
-        self._reloads = ReloadMetrics(self._registry, "tidewatch_recommender", "the configuration")
+        self._reloads = ReloadMetrics(self._registry, "tidewatch_recommender")
         self._scaled = 0.0
 
     def work(self, number: int) -> None:

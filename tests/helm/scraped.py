@@ -145,7 +145,7 @@ class _Recommending:
         LeaseMetrics(self._registry, "tidewatch_recommender").show(lambda: True)
         self._telemetry = RecommenderTelemetry(self._registry)
         self._telemetry.scale_output_added("coredns")
-        ReloadMetrics(self._registry, "tidewatch_recommender", "the configuration")
+        ReloadMetrics(self._registry, "tidewatch_recommender")
 
     def work(self, number: int) -> None:
         """Decide once, be refused now and then, and be scraped with that."""

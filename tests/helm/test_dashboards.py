@@ -16,6 +16,7 @@ from adapter.foundation.promql.tree import SelectorNode, operands_of, parse_quer
 from adapter.nodes.extender.scores_page import scores_routes
 from adapter.nodes.hotspots.page import hotspots_routes
 from adapter.nodes.watcher.handlers import watcher_routes
+from docs.generate.reference.metric_page import exposed_metrics, labels_of
 from helm.tidewatch.dashboards.panels import DOCS
 from helm.tidewatch.dashboards.texts import DASHBOARDS, text_of
 from helm.tidewatch.dashboards.variables import NODES_PAGE, PAGE
@@ -193,12 +194,29 @@ def empty(prometheus: ScrapedPrometheus, wanted: dict[str, str]) -> list[str]:
     ]
 
 
+def misdescribed(prometheus: ScrapedPrometheus) -> list[str]:
+    """Return the series of the programs whose labels are not those of docs/reference/metrics.md."""
+    described = {metric.name: {*labels_of(metric)} for metric in exposed_metrics(CHECKOUT)}
+    found = set()
+    for row in prometheus.query('{job="tidewatch"}'):
+        labels = {*row["metric"]} - {"__name__", "job", "instance", "le"}
+        if row["metric"]["__name__"].startswith("tidewatch_readiness_"):
+            # A scrape of the sidecar sets these.
+            labels -= {"namespace", "pod"}
+        name = re.sub(r"_(bucket|count|sum)$", "", row["metric"]["__name__"])
+        if name.startswith("tidewatch_") and not name.endswith("_created") and labels != described.get(name):
+            found.add(f"{name}: {sorted(labels)}")
+    return sorted(found)
+
+
 def test_every_dashboard_has_something_that_is_scraped() -> None:
     assert {name for names in TOGETHER for name in names} == set(SCRAPED) == set(DASHBOARDS)
 
 
 @pytest.mark.parametrize("names", TOGETHER, ids=" and ".join)
-def test_no_panel_is_empty(names: tuple[str, ...], tmp_path: Path) -> None:
+def test_no_panel_is_empty_and_the_reference_has_the_labels_of_all_series(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
     wanted = {f"{name}: {panel}": query for name in names for panel, query in queries(name).items()}
     numbers, missing = itertools.count(1), list(wanted)
     assert wanted
@@ -216,6 +234,7 @@ def test_no_panel_is_empty(names: tuple[str, ...], tmp_path: Path) -> None:
         named = {metric for query in wanted.values() for metric in metrics_of(parse_query(query))}
         assert named - label_values(prometheus, "__name__") == set()
         assert {name: unanswered_variables(prometheus, name) for name in names} == {name: [] for name in names}
+        assert misdescribed(prometheus) == []
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)

@@ -64,7 +64,7 @@ class RuleReloader:
         """Read the files; raises FilesError or DocumentError, since there is no last good value at the start."""
         self._resolve = resolve
         self._apply: Callable[[Rulebook], None] = lambda _: None
-        self._metrics = ReloadMetrics(registry, metrics_prefix, "the rule files")
+        self._metrics = ReloadMetrics(registry, metrics_prefix)
         self.rulebook = Rulebook()
         """The rulebook in force."""
         self._paths = tuple(paths)

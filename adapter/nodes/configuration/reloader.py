@@ -30,7 +30,7 @@ class SchedulingReloader:
 
     def __init__(self, path: Path | None, registry: CollectorRegistry, metrics_prefix: str) -> None:
         """Read the file; raises FilesError or SchedulingFileError: at the start there is no last good version."""
-        metrics = ReloadMetrics(registry, metrics_prefix, "the scheduling configuration", ("success", "failure"))
+        metrics = ReloadMetrics(registry, metrics_prefix, ("success", "failure"))
         self._on_change: Callable[[SchedulingSettings], None] = lambda _: None
         self._followed: FollowedConfiguration[SchedulingSettings] | None = None
         if path is not None:

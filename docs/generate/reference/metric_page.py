@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from docs.generate.reference.markdown import code, plain, table
+from docs.generate.reference.metric_labels import LABELS
 from docs.generate.reference.texts import constants_of, text_of
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ _INTRODUCTION: Final = """# Metrics
 Every metric that the programs expose. `make docs` writes this page from the code.
 
 [Operating](../operating.md#own-metrics) says which ones to alert on, and [what the recommender
-writes](../recommender-outputs.md#metrics) has the labels of recommendations. Labels that are not listed here depend on
-the series.
+writes](../recommender-outputs.md#metrics) explains those of recommendations.
 """
 _KINDS: Final = {
     "Counter": "counter",
@@ -51,13 +51,24 @@ class Metric:
 
 def metrics_page(checkout: Path) -> str:
     """Return the page: one table, by name."""
+    rows = [
+        (code(each.name), each.kind, ", ".join(map(code, labels_of(each))), plain(each.about))
+        for each in exposed_metrics(checkout)
+    ]
+    return "\n".join([_INTRODUCTION, table(("metric", "type", "labels", "meaning"), rows)])
+
+
+def exposed_metrics(checkout: Path) -> list[Metric]:
+    """Return every family that the programs expose, by name."""
     found: dict[str, Metric] = {}
     for metric in sorted(_metrics(checkout)):
         found.setdefault(metric.name, metric)
-    rows = [
-        (code(each.name), each.kind, ", ".join(map(code, each.labels)), plain(each.about)) for each in found.values()
-    ]
-    return "\n".join([_INTRODUCTION, table(("metric", "type", "labels", "meaning"), rows)])
+    return list(found.values())
+
+
+def labels_of(metric: Metric) -> tuple[str, ...]:
+    """Return the names of the labels of each sample, without `le` of a histogram."""
+    return metric.labels or LABELS.get(metric.name, ())
 
 
 def _metrics(checkout: Path) -> Iterator[Metric]:

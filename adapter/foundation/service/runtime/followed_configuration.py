@@ -26,28 +26,25 @@ _log = logging.getLogger(__name__)
 
 LOOKS_UNTIL_SETTLED: Final = 2
 """Looks, a second apart, that must see the same files: an editor may empty a file before it writes it."""
-RESULTS: Final = {
-    "success": "all of it is in force",
-    "partial": "a part is refused",
-    "failure": "nothing took effect",
-}
+RESULTS: Final = ("success", "partial", "failure")
 
 
 class ReloadMetrics:
     """`PREFIX_config_last_reload_successful` and `PREFIX_config_reloads_total{result}`."""
 
-    def __init__(
-        self, registry: CollectorRegistry, prefix: str, what: str, results: Sequence[str] = tuple(RESULTS)
-    ) -> None:
-        """Register both; `what` names the configuration in their help texts."""
+    def __init__(self, registry: CollectorRegistry, prefix: str, results: Sequence[str] = RESULTS) -> None:
+        """Register both; `results` are those that a change of this configuration may have."""
         self._well = Gauge(
             f"{prefix}_config_last_reload_successful",
-            f"1 while everything in {what} is in force; 0 while any of it is refused.",
+            "1 while the whole configuration is in force; 0 while any of it is refused.",
             registry=registry,
         )
-        meanings = ", ".join(f"{result} ({RESULTS[result]})" for result in results)
         self._reloads = Counter(
-            f"{prefix}_config_reloads", f"Changes of {what}, by result: {meanings}.", ["result"], registry=registry
+            f"{prefix}_config_reloads",
+            "Changes of the configuration by result: success (all of it is in force); partial (a part is refused; rule "
+            "files alone); failure (nothing took effect).",
+            ["result"],
+            registry=registry,
         )
         for result in results:
             self._reloads.labels(result)

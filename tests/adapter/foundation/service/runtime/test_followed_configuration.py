@@ -34,7 +34,7 @@ class Owner:
         self.in_force: list[int] = []
         self.apply: Callable[[int], None] = self.in_force.append
         self.followed = FollowedConfiguration(
-            [path], self._load, self._changed, unusable=(ValueError,), metrics=ReloadMetrics(self.registry, "p", "it")
+            [path], self._load, self._changed, unusable=(ValueError,), metrics=ReloadMetrics(self.registry, "p")
         )
 
     @staticmethod
