@@ -185,13 +185,14 @@ class _Task:
         return deadline is not None and self._clock() > deadline
 
     def succeeded(self) -> None:
-        self._events.ended(self.name, "late" if self._late else "ok")
         if self._late:
             _log.warning("a task exceeded its deadline", extra=fields(task=self.name))
         if self._backoff.failures:
             _log.info("a task works again", extra=fields(task=self.name, failures=self._backoff.failures))
         self._backoff.reset()
         self._last_failure = ""
+        # The count comes last: who sees it finds the lines of the log.
+        self._events.ended(self.name, "late" if self._late else "ok")
 
     def failed(self, error: Exception) -> float:
         """Count a failure, and log it if it differs from the last one; return the seconds until the next try."""
