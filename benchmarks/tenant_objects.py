@@ -19,7 +19,12 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from adapter.commands.serve.rule_object_store import RuleObjectForm, RuleObjectMeta, RuleObjectStore
+from adapter.commands.serve.rule_object_store import (
+    RuleObjectChanges,
+    RuleObjectForm,
+    RuleObjectMeta,
+    rule_object_store,
+)
 from adapter.commands.serve.rule_objects import RuleObjectLoader
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyMeta, AnyObjectForm
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
@@ -33,7 +38,7 @@ from recommender.configuration.objects.admission import most_read
 from recommender.configuration.objects.object_settings import RecommendationObjectSettings
 from recommender.configuration.recommender_configuration import Configuration
 from recommender.running.objects.object_configuration import ObjectConfigurations
-from recommender.running.objects.object_store import RecommendationStore
+from recommender.running.objects.object_store import recommendation_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,7 +93,7 @@ class Recommendations:
     def __init__(self) -> None:
         kind = find_kind()
         self._source = ObjectConfigurations(File())
-        self._store = RecommendationStore(lambda: kind, most_read(File.current.objects), self._source.changed)
+        self._store = recommendation_store(lambda: kind, most_read(File.current.objects), self._source.changed)
         self._source.connect(lambda: {each.key: each for each in self._store.known.values()})
         threading.Thread(target=self._source.run, args=(threading.Event(),), daemon=True).start()
 
@@ -125,10 +130,12 @@ class Rules:
     """An adapter's objects."""
 
     def __init__(self) -> None:
-        self._store = RuleObjectStore()
+        changes = RuleObjectChanges()
+        self._store = rule_object_store(changes)
         self._readings = InForce()
         resolve = partial(find_resource, BUILT_IN)
-        loader = RuleObjectLoader(self._store, resolve, cast("Readings", self._readings), "namespace", Pace())
+        readings = cast("Readings", self._readings)
+        loader = RuleObjectLoader(self._store, changes, resolve, readings, "namespace", Pace())
         threading.Thread(target=loader.run, args=(Stop(), lambda _seconds: True, lambda: False), daemon=True).start()
 
     def put(self, namespace: str, name: str, generation: int, text: str = "") -> None:

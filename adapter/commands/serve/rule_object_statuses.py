@@ -25,7 +25,7 @@ from adapter.metrics.rulebook.objects.verdict import verdict_of, verdict_on_too_
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.commands.serve.rule_object_store import RuleObjectStore
+    from adapter.commands.serve.rule_object_store import RuleObjectChanges, RuleObjectStore
     from adapter.foundation.cluster.stores.oldest import ObjectIdentity
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
@@ -69,6 +69,7 @@ class RuleObjectStatuses:
         self,
         client: ObjectClient,
         store: RuleObjectStore,
+        changes: RuleObjectChanges,
         readings: RuleObjectsInForce,
         pace: Pace,
         clock: Callable[[], float] = time.monotonic,
@@ -77,6 +78,7 @@ class RuleObjectStatuses:
         self._too_many = verdict_on_too_many(store.most)
         self._client = client
         self._store = store
+        self._changes = changes
         self._readings = readings
         self._pace = pace
         self._clock = clock
@@ -100,7 +102,7 @@ class RuleObjectStatuses:
         """Look at the namespaces in which something has changed or has come due, and write what differs there."""
         now = self._clock()
         objects, files = self._readings.rule_objects(), self._readings.catalogue
-        changed = self._store.take_changed_statuses()
+        changed = self._changes.take_statuses()
         for namespace, found in objects.items():
             if files is not self._files or self._seen.get(namespace) is not found or namespace in changed:
                 self._due.set(namespace, now)
@@ -141,9 +143,10 @@ class RuleObjectStatuses:
     def _settle(self, known: KnownObject, *, may_write: bool) -> float:
         """Write the status of an object if it is due; return after how many seconds to look again, or infinity."""
         content, now = known.found.content, self._clock()
-        seen = self._store.status((content.namespace, content.name))
-        if seen is None or seen.uid != content.uid:
+        stored = self._store.value((content.namespace, content.name))
+        if stored is None or stored.status.uid != content.uid:
             return math.inf
+        seen = stored.status
         wanted = status_of(
             verdict_of(known), known.found.findings, content.generation, seen.content, _rfc3339(self._wall())
         )

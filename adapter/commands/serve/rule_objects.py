@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.commands.serve.rule_object_statuses import RuleObjectStatuses
-from adapter.commands.serve.rule_object_store import RuleObjectForm, RuleObjectStore
+from adapter.commands.serve.rule_object_store import RuleObjectChanges, RuleObjectForm, rule_object_store
 from adapter.foundation.cluster.values.state import ObjectKind
 from adapter.foundation.cluster.watch.doubts import when_empty
 from adapter.foundation.cluster.watch.whole_objects.absent import fetch_absent, list_one
@@ -35,6 +35,7 @@ from adapter.metrics.rulebook.objects.status import collection_path
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from adapter.commands.serve.rule_object_store import RuleObjectStore
     from adapter.foundation.objects.resources import ResolveResource, Resource
     from adapter.foundation.options.clients import ObjectSettings
     from adapter.foundation.service.flags.table import FlagValues
@@ -123,6 +124,7 @@ class RuleObjectLoader:
     def __init__(
         self,
         store: RuleObjectStore,
+        changes: RuleObjectChanges,
         resolve: ResolveResource,
         readings: Readings,
         namespace_label: str,
@@ -130,6 +132,7 @@ class RuleObjectLoader:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
+        self._changes = changes
         self._resolve = resolve
         self._readings = readings
         self._label = namespace_label
@@ -153,7 +156,7 @@ class RuleObjectLoader:
             if is_removed() and len(self._store):
                 # The definition went with its objects while no watch stood.
                 self._store.replacement().commit()
-            if has_more or self._store.changed.wait(_LOOK_SECONDS) or self._may_resolve():
+            if has_more or self._changes.contents.wait(_LOOK_SECONDS) or self._may_resolve():
                 has_more = self.load()
 
     def load(self) -> bool:
@@ -162,11 +165,11 @@ class RuleObjectLoader:
         The objects of the namespace whose objects took the least time so far are read first, so that nobody's change
         waits for many, or for slow ones, of another namespace. A former version is in force until the new one is read.
         """
-        self._store.changed.clear()
+        self._changes.contents.clear()
         if self._may_resolve():
             self._resolved_at = self._clock()
             self._known = {key: found for key, found in self._known.items() if not found.waits_for_a_kind}
-        contents = self._store.contents()
+        contents = {key: seen.content for key, seen in self._store.known.items()}
         known = {key: found for key, found in self._known.items() if key in contents}
         self._spent = {namespace: self._spent.get(namespace, 0.0) for namespace, _ in contents}
         changed = [key for key, content in contents.items() if key not in known or known[key].content != content]
@@ -207,15 +210,16 @@ def serve_rule_objects(
     except KubernetesError as error:
         raise StartError(f"{error}; or leave out --metric-rules") from error
     watches = WatchSettings(pace=pace, telemetry=telemetry)
-    store = RuleObjectStore(most=settings.max_per_namespace)
+    changes = RuleObjectChanges()
+    store = rule_object_store(changes, most=settings.max_per_namespace)
 
     def reflector(resource: Resource, failed: Callable[[KubernetesError], None]) -> Reflector[RuleObjectForm]:
         which = ListWatch(resource, WHOLE_OBJECTS)
         return Reflector(client, which, RuleObjectForm, store, watches, failed, when_empty(store))
 
     watch = ServedReflector(KIND, ServedKinds(client, pace), reflector, watches)
-    loader = RuleObjectLoader(store, resolve, readings, settings.namespace_label, pace)
-    statuses = RuleObjectStatuses(writing, store, readings, pace)
+    loader = RuleObjectLoader(store, changes, resolve, readings, settings.namespace_label, pace)
+    statuses = RuleObjectStatuses(writing, store, changes, readings, pace)
     readings.expect_rule_objects(lambda: store.number_beyond)
     run = context.tasks.running
     run("watch MetricRules", lambda stop: watch.run(stop.event), reads_only=True)

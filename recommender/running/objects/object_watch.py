@@ -13,7 +13,7 @@ from adapter.foundation.sources.kubernetes.errors import NotFoundError
 from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
 from adapter.foundation.sources.kubernetes.reflector import Reflector
 from recommender.configuration.objects.object_settings import GROUP, KIND, PLURAL
-from recommender.running.objects.object_store import RecommendationStore
+from recommender.running.objects.object_store import recommendation_store
 
 if TYPE_CHECKING:
     import threading
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.errors import KubernetesError
     from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
     from recommender.configuration.objects.object_reading import RecommendationObject
+    from recommender.running.objects.object_store import RecommendationStore
 
 OBJECTS: ObjectKind = ObjectKind(GROUP, PLURAL, KIND)
 
@@ -81,7 +82,7 @@ def object_watch(
     kinds = ServedKinds(client, settings.pace)
     # The version in which the objects came; lists do not repeat it in each item.
     served: list[Resource] = []
-    store = RecommendationStore(lambda: served[-1], most, changed)
+    store = recommendation_store(lambda: served[-1], most, changed)
 
     def reflector(resource: Resource, failed: Callable[[KubernetesError], None]) -> Reflector[AnyObjectForm]:
         served[:] = [resource]

@@ -14,12 +14,11 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from adapter.foundation.cluster.stores.oldest import in_turns
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import (
     ConflictError,
@@ -38,12 +37,13 @@ from recommender.decisions.summary import grouped
 from recommender.running.objects.object_status import decided_status, is_urgent, refused_status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from adapter.foundation.cluster.stores.oldest import ObjectIdentity
     from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.configuration.objects.admission import Admission
     from recommender.configuration.objects.object_reading import ObjectRefusal
+    from recommender.running.objects.object_store import RecommendationStore
 
 _log = logging.getLogger(__name__)
 
@@ -55,10 +55,6 @@ _BURST: Final = 40
 _RETRY_SECONDS: Final = 30.0
 """After a write that failed. One that cannot succeed costs one call in that time."""
 _LOOP_SECONDS: Final = 1.0
-
-
-_Due: TypeAlias = "tuple[bool, float, str, RecommendationObject, dict[str, Any]]"
-"""Whether it can wait, less the seconds since the last write, the key, the object and its status."""
 
 
 class _Outcome(Enum):
@@ -89,22 +85,6 @@ class _Written:
     failed: bool = False
 
 
-class ObjectsBeyondQuota(Protocol):
-    """The objects beyond what is read of their namespace (`RecommendationStore`)."""
-
-    def untold(self) -> frozenset[str]:
-        """Return the namespaces with objects whose statuses do not say so yet."""
-        ...
-
-    def take_untold(self, namespace: str) -> ObjectIdentity | None:
-        """Return one of these objects, whose status is written now; None if there is none."""
-        ...
-
-    def tell_again(self, key: tuple[str, str]) -> None:
-        """Note that the status of such an object could not be written."""
-        ...
-
-
 class StatusWriter:
     """Writes statuses. `publish` is for one thread, `run` for another."""
 
@@ -114,11 +94,11 @@ class StatusWriter:
         fence: Fence,
         admission: Callable[[], Admission],
         known: Callable[[], Mapping[str, RecommendationObject] | None],
-        unread: ObjectsBeyondQuota,
+        unread: RecommendationStore,
         *,
         clock: Clock = Clock(),  # noqa: B008 - immutable
     ) -> None:
-        """`known` returns the objects that are read, with the statuses that they have now."""
+        """`known` returns the objects that are read, with their present statuses; `unread` has those beyond a quota."""
         self._client = client
         self._fence = fence
         self._admission = admission
@@ -168,6 +148,7 @@ class StatusWriter:
         if is_new:
             self._written = {key: each for key, each in self._written.items() if key in known}
             self._waiting = self._changed_statuses(publication, known)
+        # Whether each can wait, less the seconds since its last write, its key, the object and its status.
         due = []
         for key, (about, status) in self._waiting.items():
             written = self._written.get(key)
@@ -176,7 +157,9 @@ class StatusWriter:
             least = _RETRY_SECONDS if written is not None and written.failed else 0.0 if urgent else CALM_SECONDS
             if since >= least:
                 due.append((not urgent, -since, key, about, status))
-        for _, _, key, about, status in _in_turns(sorted(due, key=lambda each: each[:3])):
+        for _, _, key, about, status in in_turns(
+            sorted(due, key=lambda each: each[:3]), lambda each: each[3].namespace
+        ):
             if not self._rate.take(0.0):
                 # The rest is due at the next look.
                 return
@@ -259,14 +242,3 @@ class StatusWriter:
             self._states.recovered(about.key, f"the status of {KIND} {about.key} is written again")
             return _Outcome.WRITTEN
         return _Outcome.FAILED
-
-
-def _in_turns(due: Iterable[_Due]) -> list[_Due]:
-    """Return what is due so that each namespace has its first before any has its second."""
-    turns: Counter[str] = Counter()
-    numbered = []
-    for each in due:
-        namespace = each[3].namespace
-        numbered.append((turns[namespace], each))
-        turns[namespace] += 1
-    return [each for _, each in sorted(numbered, key=itemgetter(0))]

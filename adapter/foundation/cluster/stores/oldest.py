@@ -8,12 +8,14 @@ whether its status still has to say that it is beyond the quota.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 V = TypeVar("V")
 
@@ -182,11 +184,11 @@ class OldestObjects(Generic[V]):
         self._untold.setdefault(key[0], {})[key[1]] = None
 
 
-def in_turns(keys: Iterable[Key]) -> list[Key]:
-    """Return keys so that each namespace has its first before any has its second."""
-    numbers: dict[str, int] = {}
+def in_turns(items: Iterable[V], namespace: Callable[[V], str]) -> list[V]:
+    """Return items so that each namespace has its first before any has its second, in their order otherwise."""
+    numbers: Counter[str] = Counter()
     turns = []
-    for key in sorted(keys):
-        numbers[key[0]] = number = numbers.get(key[0], -1) + 1
-        turns.append((number, key))
-    return [key for _, key in sorted(turns)]
+    for item in items:
+        turns.append((numbers[namespace(item)], item))
+        numbers[namespace(item)] += 1
+    return [item for _, item in sorted(turns, key=itemgetter(0))]

@@ -10,7 +10,13 @@ import pytest
 
 from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.rule_object_statuses import RuleObjectStatuses
-from adapter.commands.serve.rule_object_store import RuleObjectForm, RuleObjectMeta, RuleObjectStore
+from adapter.commands.serve.rule_object_store import (
+    RuleObjectChanges,
+    RuleObjectForm,
+    RuleObjectMeta,
+    RuleObjectStore,
+    rule_object_store,
+)
 from adapter.commands.serve.rule_objects import RuleObjectLoader, rule_object_settings
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.options.clients import ObjectSettings
@@ -80,18 +86,20 @@ class Replica:
             series_answer=lambda _: [self._one(number) for number in range(self.series)]
         )
         self.house = make_house(self.prometheus, rules="rules: []", clock=self.clock)
-        self.store = RuleObjectStore(lambda: self.clock.now, most)
+        now = partial(getattr, self.clock, "now")
+        self.changes = RuleObjectChanges()
+        self.store = rule_object_store(self.changes, now, most)
         server.stores.append(self.store)
         resolve = partial(find_resource, BUILT_IN)
         readings = self.house.readings
-        self.loader = RuleObjectLoader(self.store, resolve, readings, "namespace", UNPACED, lambda: self.clock.now)
+        self.loader = RuleObjectLoader(self.store, self.changes, resolve, readings, "namespace", UNPACED, now)
         client = cast("ObjectClient", server)
         wall = self.clock.clock.wall
-        self.statuses = RuleObjectStatuses(client, self.store, readings, UNPACED, lambda: self.clock.now, wall)
+        self.statuses = RuleObjectStatuses(client, self.store, self.changes, readings, UNPACED, now, wall)
 
     def pass_time(self, seconds: float) -> None:
         for _ in range(round(seconds)):
-            if self.store.changed.is_set():
+            if self.changes.contents.is_set():
                 self.loader.load()
             self.house.pass_time(1.0)
             self.statuses.look()
@@ -171,21 +179,21 @@ def test_objects_are_withdrawn_if_their_definition_was_removed(is_removed: bool,
 def test_a_change_of_the_status_alone_reads_nothing_again() -> None:
     replica = Replica(Server())
     replica.store.put(form("shop/queue"))
-    replica.store.changed.clear()
+    replica.changes.contents.clear()
     replica.store.put(form("shop/queue", status={"metric": "jobs_waiting"}))
-    assert not replica.store.changed.is_set()
-    assert replica.store.take_changed_statuses() == {"shop"}
+    assert not replica.changes.contents.is_set()
+    assert replica.changes.take_statuses() == {"shop"}
 
 
 def test_a_new_list_takes_the_place_of_everything() -> None:
     replica = Replica(Server())
     replica.store.put(form("shop/old"))
-    replica.store.changed.clear()
+    replica.changes.contents.clear()
     listed = replica.store.replacement()
     listed.put(form("shop/new"))
     listed.commit()
-    assert set(replica.store.contents()) == {("shop", "new")}
-    assert replica.store.changed.is_set()
+    assert set(replica.store.known) == {("shop", "new")}
+    assert replica.changes.contents.is_set()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from recommender.configuration.objects.admission import Admission
 from recommender.configuration.objects.object_reading import ObjectRefusal, RecommendationObject
 from recommender.configuration.recommender_configuration import Configuration
 from recommender.decisions.publication import Publication
-from recommender.running.objects.object_store import RecommendationStore
+from recommender.running.objects.object_store import recommendation_store
 from recommender.running.objects.status_writer import CALM_SECONDS, MANAGER, StatusWriter
 from tests.recommender.configuration.objects.objects import accepted, linear, made
 from tests.recommender.running.objects.test_object_status import NOW, RECORD
@@ -39,7 +39,7 @@ class World:
     def __post_init__(self) -> None:
         self.known: dict[str, RecommendationObject] | None = dict(self.objects)
         clock = Clock(monotonic=lambda: self.seconds, wall=lambda: NOW + self.seconds - 1000.0)
-        self.store = RecommendationStore(lambda: RESOURCE, 1, lambda: None)
+        self.store = recommendation_store(lambda: RESOURCE, 1, lambda: None)
         fence = Fence(1.0, lambda _: True)
         self.writer = StatusWriter(self, fence, self._admission, lambda: self.known, self.store, clock=clock)
 

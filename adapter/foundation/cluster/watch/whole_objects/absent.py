@@ -6,6 +6,7 @@ tasks.running("objects within quotas", lambda stop: fetch_absent(client, resourc
 from __future__ import annotations
 
 import logging
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import msgspec
@@ -78,7 +79,7 @@ def fetch_absent(
     wait = wait_seconds
     while not stop.wait(wait):
         wait = wait_seconds
-        for key in in_turns(store.absent()):
+        for key in in_turns(sorted(store.absent()), itemgetter(0)):
             if stop.is_set() or not limit.take(0.0):
                 break
             try:

@@ -1,0 +1,186 @@
+"""The store of a watch that keeps the oldest objects of each namespace whole, as many as a quota allows.
+
+Of the objects beyond the quota of their namespace, only what identifies them is kept (`OldestObjects`).
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from adapter.foundation.cluster.stores.oldest import OldestObjects
+from adapter.foundation.sources.stores import KubernetesObject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from adapter.foundation.cluster.stores.oldest import Key, ObjectIdentity
+
+F = TypeVar("F", bound=KubernetesObject)
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Generic[V]):
+    """An object as it is kept."""
+
+    identity: ObjectIdentity
+    value: V
+    is_told: bool
+    """Whether its status says that it is beyond the quota."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[V]):
+    """An object within the quota that has changed, has come within it, or has gone."""
+
+    key: Key
+    before: V | None
+    after: V | None
+
+
+class QuotaStore(Generic[F, V]):
+    """The values of the objects of a watch. One thread watches, any thread reads."""
+
+    def __init__(
+        self,
+        most: int,
+        convert: Callable[[F, V | None], Entry[V] | None],
+        changed: Callable[[Sequence[Change[V]]], None],
+    ) -> None:
+        """Keep the values of so many objects of each namespace.
+
+        `convert` is called with an object and its former value, and returns None for an object that does not count.
+        `changed` is called after each change of values, of a whole list at once. It is not told of an object that an
+        older one puts beyond the quota.
+        """
+        self._convert = convert
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._objects: OldestObjects[V] = OldestObjects(most)
+
+    def __len__(self) -> int:
+        """Return the number of all objects."""
+        return len(self._objects)
+
+    @property
+    def most(self) -> int:
+        """The quota of each namespace."""
+        return self._objects.most
+
+    @property
+    def number_beyond(self) -> int:
+        """The number of objects beyond the quotas of their namespaces."""
+        with self._lock:
+            return self._objects.number_beyond
+
+    @property
+    def known(self) -> Mapping[Key, V]:
+        """The values of the objects within the quotas, by namespace and name."""
+        with self._lock:
+            return dict(self._objects.values)
+
+    def value(self, key: Key) -> V | None:
+        """Return the value of an object; None if there is no such object within the quota."""
+        with self._lock:
+            return self._objects.values.get(key)
+
+    def limit(self, most: int) -> None:
+        """Change the quota of each namespace."""
+        with self._lock:
+            self._objects.limit(most)
+
+    def untold(self) -> frozenset[str]:
+        """Return the namespaces with objects beyond the quota whose statuses do not say so yet."""
+        with self._lock:
+            return self._objects.untold
+
+    def take_untold(self, namespace: str) -> ObjectIdentity | None:
+        """Return one of these objects, whose status is written now; None if there is none."""
+        with self._lock:
+            return next(iter(self._objects.take_untold(namespace, 1)), None)
+
+    def tell_again(self, key: Key) -> None:
+        """Note that the status of such an object could not be written."""
+        with self._lock:
+            self._objects.tell_again(key)
+
+    def absent(self) -> frozenset[Key]:
+        """Return the objects that have come within the quota, and whose content is not known."""
+        with self._lock:
+            return self._objects.absent
+
+    def restore(self, item: F) -> None:
+        """Add the content of such an object, unless it has gone or came meanwhile."""
+        entry = self._convert(item, None)
+        if entry is not None:
+            self._change(entry.identity.key, lambda objects: objects.restore(entry.identity, entry.value))
+
+    def replacement(self) -> QuotaReplacement[F, V]:
+        """Return an empty list that replaces the content of the store when it is committed."""
+        return QuotaReplacement(self)
+
+    def put(self, item: F) -> None:
+        """Add an object, or update it; one that no longer counts is deleted."""
+        key = _key(item)
+        entry = self.converted(item)
+        if entry is None:
+            self.remove(*key)
+        else:
+            self._change(key, lambda objects: objects.put(entry.identity, entry.value, is_told=entry.is_told))
+
+    def remove(self, namespace: str | None, name: str) -> None:
+        """Delete an object; an unknown one is not an error."""
+        key = namespace or "", name
+        self._change(key, lambda objects: objects.remove(key))
+
+    def converted(self, item: F) -> Entry[V] | None:
+        """Return an object as it is to be kept; None if it does not count."""
+        return self._convert(item, self.value(_key(item)))
+
+    def replace(self, objects: OldestObjects[V]) -> None:
+        """Put a whole list in the place of all objects."""
+        with self._lock:
+            # The quota may have changed since the list began.
+            objects.limit(self._objects.most)
+            before, after = self._objects.values, objects.values
+            changes = [
+                Change(key, before.get(key), after.get(key))
+                for key in before.keys() | after.keys()
+                if before.get(key) != after.get(key)
+            ]
+            self._objects = objects
+        if changes:
+            self._changed(changes)
+
+    def _change(self, key: Key, make: Callable[[OldestObjects[V]], object]) -> None:
+        """Change an object, and tell of it if its value has become another."""
+        with self._lock:
+            before = self._objects.values.get(key)
+            make(self._objects)
+            after = self._objects.values.get(key)
+        if before != after:
+            self._changed([Change(key, before, after)])
+
+
+class QuotaReplacement(Generic[F, V]):
+    """A new list, which takes the place of everything in its store."""
+
+    def __init__(self, store: QuotaStore[F, V]) -> None:
+        self._store = store
+        self._objects: OldestObjects[V] = OldestObjects(store.most)
+
+    def put(self, item: F) -> None:
+        """Add an object."""
+        entry = self._store.converted(item)
+        if entry is not None:
+            self._objects.put(entry.identity, entry.value, is_told=entry.is_told)
+
+    def commit(self) -> None:
+        """Replace the content of the store."""
+        self._store.replace(self._objects)
+
+
+def _key(item: KubernetesObject) -> Key:
+    return item.metadata.namespace or "", item.metadata.name
