@@ -55,16 +55,16 @@ from recommender.kinds.predictive.simulation.bill import Bill
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.running.history_cache import HistoryCache
-from recommender.running.loads.delays import DelayMeter
-from recommender.running.loads.histories import TargetHistory
-from recommender.running.loads.learned_models import Learned, LearnedModels
-from recommender.running.loads.learning_many import SAMPLED_TARGETS
-from recommender.running.loads.learning_rules import CATCH_UP_SECONDS, LONGEST_CHILD_SECONDS, known_past
+from recommender.running.loads.histories.load_histories import TargetHistory
+from recommender.running.loads.histories.ring import ROWS_A_BLOCK
+from recommender.running.loads.histories.target_loads import loads_of
+from recommender.running.loads.learned.learned_models import Learned, LearnedModels
+from recommender.running.loads.learned.model_tasks import fleet_of, task_of
+from recommender.running.loads.learning.learner_of_many import SAMPLED_TARGETS
+from recommender.running.loads.learning.learning_rules import CATCH_UP_SECONDS, LONGEST_CHILD_SECONDS, known_past
 from recommender.running.loads.needs import load_needs_of
-from recommender.running.loads.predicting import FITTED_ALONE, POOLED, Predictor
-from recommender.running.loads.reading import loads_of
-from recommender.running.loads.ring import ROWS_A_BLOCK
-from recommender.running.loads.tasks import fleet_of, task_of
+from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.predictions.predicting import FITTED_ALONE, POOLED, Predictor
 from recommender.running.memory.folder import FolderMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.plans import plan_of
@@ -78,8 +78,8 @@ if TYPE_CHECKING:
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
     from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
 
 NAME: Final = "forecast_tick"
 QUERIES: Final = 10

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.inputs import LoadInputs
-    from recommender.running.loads.learning_rules import RunChild
+    from recommender.running.loads.learning.learning_rules import RunChild
+    from recommender.running.loads.load_workers import RunningLoadService
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.working import RunningLoadService
     from recommender.running.query_values import QueryValues
 
 _WAIT_SECONDS: Final = 1.0
@@ -68,7 +68,7 @@ class LoadService:
 
     def _running_service(self) -> RunningLoadService:
         # It loads numpy, which takes 20 MiB that other recommendations have no use for.
-        from recommender.running.loads.working import RunningLoadService  # noqa: PLC0415
+        from recommender.running.loads.load_workers import RunningLoadService  # noqa: PLC0415
 
         with self._lock:
             if self._working is None:

@@ -10,7 +10,7 @@ from prometheus_client import Counter, Gauge
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from recommender.running.loads.histories import Coverage
+    from recommender.running.loads.histories.load_histories import Coverage
 
 _PREFIX: Final = "tidewatch_recommender_load"
 

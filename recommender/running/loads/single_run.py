@@ -11,14 +11,14 @@ from adapter.foundation.time.clock import Clock
 from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
 from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, tried_and_judged
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
-from recommender.running.loads.delays import DelayMeter
-from recommender.running.loads.downloads import Downloads
-from recommender.running.loads.files import LoadFiles
-from recommender.running.loads.histories import TargetHistory
-from recommender.running.loads.learned_files import LearnedFiles
-from recommender.running.loads.learned_models import Learned, LearnedModels
-from recommender.running.loads.learning import Learner
-from recommender.running.loads.learning_rules import (
+from recommender.running.loads.histories.downloads import Downloads
+from recommender.running.loads.histories.history_files import LoadFiles
+from recommender.running.loads.histories.load_histories import TargetHistory
+from recommender.running.loads.learned.learned_files import LearnedFiles
+from recommender.running.loads.learned.learned_models import Learned, LearnedModels
+from recommender.running.loads.learned.model_tasks import fleet_of, task_of
+from recommender.running.loads.learning.learner import Learner
+from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,
     LONGEST_CHILD_SECONDS,
     LearningServices,
@@ -26,20 +26,20 @@ from recommender.running.loads.learning_rules import (
     models_to_try,
     with_verdicts,
 )
+from recommender.running.loads.load_workers import FOLDER
 from recommender.running.loads.needs import load_needs_of
-from recommender.running.loads.predicting import Predictor
-from recommender.running.loads.source import LoadSource
-from recommender.running.loads.tasks import fleet_of, task_of
-from recommender.running.loads.working import FOLDER
+from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.predictions.load_source import LoadSource
+from recommender.running.loads.predictions.predicting import Predictor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.inputs import LoadInputs
-    from recommender.running.loads.learning_rules import RunChild
+    from recommender.running.loads.histories.target_loads import Target
+    from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
     from recommender.running.query_values import QueryValues
 
 _log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from recommender.outputs.output_telemetry import counted_as
 from recommender.running.due_targets import DueTargets
 from recommender.running.fair_threads import FairThreads
 from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
-from recommender.running.loads.reading import LoadSeriesError, target_of
+from recommender.running.loads.histories.target_loads import LoadSeriesError, target_of
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.plans import plan_of

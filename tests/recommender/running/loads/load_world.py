@@ -13,14 +13,14 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from recommender.kinds.predictive.predictive_settings import ForEach, ModelName, PredictiveSettings
-from recommender.running.loads.delays import DelayMeter
-from recommender.running.loads.files import LoadFiles
-from recommender.running.loads.keeping import HistoryKeeper
-from recommender.running.loads.learned_models import LearnedModels
+from recommender.running.loads.histories.history_files import LoadFiles
+from recommender.running.loads.histories.history_keeping import HistoryKeeper
+from recommender.running.loads.learned.learned_models import LearnedModels
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.needs import LoadNeed
-from recommender.running.loads.predicting import Predictor
-from recommender.running.loads.source import LoadSource
+from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.predictions.load_source import LoadSource
+from recommender.running.loads.predictions.predicting import Predictor
 from recommender.running.query_values import QueryValues
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recommender.decisions.record import TargetReference
-from recommender.running.loads.turns import FAILED_GROUP_SECONDS, MOST_AT_ONCE, Turns
+from recommender.running.loads.learning.target_turns import FAILED_GROUP_SECONDS, MOST_AT_ONCE, Turns
 
 if TYPE_CHECKING:
-    from recommender.running.loads.reading import Target
+    from recommender.running.loads.histories.target_loads import Target
 
 LOADS: dict[Target, float] = {
     TargetReference("apps/v1", "Deployment", "shop", f"d{each:03}"): float(each) for each in range(300)

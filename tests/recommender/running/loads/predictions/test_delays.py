@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from recommender.decisions.loads.delays import Delay, DelaySource
-from recommender.running.loads.delays import DelayMeter
+from recommender.running.loads.predictions.delays import DelayMeter
 from tests.recommender.running.loads.load_world import need
 
 NEED = need("load")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from recommender.running.loads.reading import Target
+    from recommender.running.loads.histories.target_loads import Target
 
 MOST_AT_ONCE: Final = 200
 _SMALLER: Final = 8

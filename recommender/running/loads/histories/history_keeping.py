@@ -8,19 +8,19 @@ import threading
 from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.foundation.service.runtime.logs import StateLog
-from recommender.running.loads.downloads import Downloads
-from recommender.running.loads.grid import step_of
-from recommender.running.loads.histories import TargetHistory
+from recommender.running.loads.histories.downloads import Downloads
+from recommender.running.loads.histories.grid import step_of
+from recommender.running.loads.histories.load_histories import TargetHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.sources.prometheus.client import PrometheusClient
     from adapter.foundation.time.clock import Clock
-    from recommender.running.loads.files import LoadFiles
-    from recommender.running.loads.histories import Coverage
+    from recommender.running.loads.histories.history_files import LoadFiles
+    from recommender.running.loads.histories.load_histories import Coverage
+    from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
 
 _log = logging.getLogger(__name__)
 

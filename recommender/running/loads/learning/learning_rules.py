@@ -9,8 +9,8 @@ from recommender.kinds.predictive.current import duration_text, lacks_history
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.models.table import MODELS
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName
-from recommender.running.loads.grid import index_at
-from recommender.running.loads.predicting import POOLED
+from recommender.running.loads.histories.grid import index_at
+from recommender.running.loads.predictions.predicting import POOLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import Model
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
-    from recommender.running.loads.delays import DelayMeter
-    from recommender.running.loads.histories import TargetHistory
-    from recommender.running.loads.learned_models import Learned, LearnedModels
+    from recommender.running.loads.histories.load_histories import TargetHistory
+    from recommender.running.loads.histories.target_loads import Target
+    from recommender.running.loads.learned.learned_models import Learned, LearnedModels
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
+    from recommender.running.loads.predictions.delays import DelayMeter
 
 CATCH_UP_SECONDS: Final = 3_600.0
 """How often a model is chosen again, at least."""

@@ -11,18 +11,18 @@ import numpy as np
 
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.kinds.predictive.season import stretched_history
-from recommender.running.loads.grid import index_at, nearest_index, step_of, steps_of
-from recommender.running.loads.reading import LoadSeriesError, target_of
-from recommender.running.loads.ring import ROWS_A_BLOCK, SampleRing
+from recommender.running.loads.histories.grid import index_at, nearest_index, step_of, steps_of
+from recommender.running.loads.histories.ring import ROWS_A_BLOCK, SampleRing
+from recommender.running.loads.histories.target_loads import LoadSeriesError, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.sources.prometheus.ranges import RangeSeries
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
+    from recommender.running.loads.histories.ring import Samples, Span
+    from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
-    from recommender.running.loads.ring import Samples, Span
 
 DOUBTED_SECONDS = 7_200.0
 """So long samples may arrive late, for example by remote write after an outage."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.prometheus.client import PrometheusClient
-    from recommender.running.loads.histories import TargetHistory
-    from recommender.running.loads.ring import Span
+    from recommender.running.loads.histories.load_histories import TargetHistory
+    from recommender.running.loads.histories.ring import Span
 
 _log = logging.getLogger(__name__)
 

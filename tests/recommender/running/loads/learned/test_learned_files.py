@@ -10,17 +10,17 @@ import pytest
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.learning import SeriesVerdict
 from recommender.kinds.predictive.simulation.bill import Bill
-from recommender.running.loads.delays import DelayMeter
-from recommender.running.loads.learned_files import OLDEST_SECONDS, LearnedFiles
-from recommender.running.loads.learned_models import Learned
-from recommender.running.loads.reading import target_of
-from recommender.running.loads.tasks import task_of
+from recommender.running.loads.histories.target_loads import target_of
+from recommender.running.loads.learned.learned_files import OLDEST_SECONDS, LearnedFiles
+from recommender.running.loads.learned.learned_models import Learned
+from recommender.running.loads.learned.model_tasks import task_of
+from recommender.running.loads.predictions.delays import DelayMeter
 from tests.recommender.running.loads.load_world import FOR_EACH, need
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.running.loads.reading import Target
+    from recommender.running.loads.histories.target_loads import Target
 
 SHOP = need("load")
 NOW = 1_700_000_000.0

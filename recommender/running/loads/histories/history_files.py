@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from recommender.running.loads.histories import TargetHistory
-    from recommender.running.loads.reading import Target
+    from recommender.running.loads.histories.load_histories import TargetHistory
+    from recommender.running.loads.histories.target_loads import Target
 
 _log = logging.getLogger(__name__)
 

@@ -12,20 +12,20 @@ from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.learning import SeriesVerdict
 from recommender.kinds.predictive.predictive_settings import ModelName
 from recommender.kinds.predictive.simulation.bill import Bill
-from recommender.running.loads import predicting
-from recommender.running.loads.delays import DelayMeter
-from recommender.running.loads.histories import TargetHistory
-from recommender.running.loads.learned_models import Learned, LearnedModels
-from recommender.running.loads.predicting import Predictor
-from recommender.running.loads.reading import target_of
-from recommender.running.loads.tasks import task_of
+from recommender.running.loads.histories.load_histories import TargetHistory
+from recommender.running.loads.histories.target_loads import target_of
+from recommender.running.loads.learned.learned_models import Learned, LearnedModels
+from recommender.running.loads.learned.model_tasks import task_of
+from recommender.running.loads.predictions import predicting
+from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.predictions.predicting import Predictor
 from tests.recommender.running.loads.load_world import FOR_EACH, need
 
 if TYPE_CHECKING:
     from recommender.decisions.loads.prediction import Prediction
-    from recommender.running.loads.blending import ModelForecast
+    from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
+    from recommender.running.loads.predictions.blending import ModelForecast
 
 START = 1_700_000_000.0
 STEP = 10.0

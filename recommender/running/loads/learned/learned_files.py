@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from recommender.running.loads.learned_models import Learned
+    from recommender.running.loads.histories.target_loads import Target
+    from recommender.running.loads.learned.learned_models import Learned
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
 
 _log = logging.getLogger(__name__)
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final, Protocol
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.decisions.loads.inputs import LoadInput
-from recommender.running.loads.reading import LoadSeriesError, loads_of, pods_of
+from recommender.running.loads.histories.target_loads import LoadSeriesError, loads_of, pods_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.decisions.loads.inputs import LoadInputs, PodConnections
-    from recommender.running.loads.delays import DelayMeter
-    from recommender.running.loads.histories import TargetHistory
+    from recommender.running.loads.histories.load_histories import TargetHistory
+    from recommender.running.loads.histories.target_loads import Target, TargetLoads
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.predicting import Predictor
-    from recommender.running.loads.reading import Target, TargetLoads
+    from recommender.running.loads.predictions.delays import DelayMeter
+    from recommender.running.loads.predictions.predicting import Predictor
     from recommender.running.query_values import QueryValues
 
 _log = logging.getLogger(__name__)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.running.loads.delays import DelayMeter
-from recommender.running.loads.files import LoadFiles
-from recommender.running.loads.keeping import HistoryKeeper
-from recommender.running.loads.learned_files import LearnedFiles
-from recommender.running.loads.learned_models import Learned, LearnedModels
-from recommender.running.loads.learning import Learner
-from recommender.running.loads.learning_rules import LearningServices
+from recommender.running.loads.histories.history_files import LoadFiles
+from recommender.running.loads.histories.history_keeping import HistoryKeeper
+from recommender.running.loads.learned.learned_files import LearnedFiles
+from recommender.running.loads.learned.learned_models import Learned, LearnedModels
+from recommender.running.loads.learned.model_tasks import task_of
+from recommender.running.loads.learning.learner import Learner
+from recommender.running.loads.learning.learning_rules import LearningServices
 from recommender.running.loads.load_telemetry import LoadTelemetry
-from recommender.running.loads.predicting import Predictor
-from recommender.running.loads.source import LoadSource
-from recommender.running.loads.tasks import task_of
+from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.predictions.load_source import LoadSource
+from recommender.running.loads.predictions.predicting import Predictor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from adapter.foundation.time.clock import Clock
-    from recommender.running.loads.learning_rules import RunChild
+    from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.query_values import QueryValues
 

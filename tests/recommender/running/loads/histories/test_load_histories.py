@@ -10,8 +10,8 @@ import pytest
 
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, PrometheusError, QueryRefusedError
 from adapter.foundation.sources.prometheus.ranges import RangeAnswer, RangeSeries
-from recommender.running.loads.downloads import CHECK_SECONDS, Downloads
-from recommender.running.loads.histories import TargetHistory
+from recommender.running.loads.histories.downloads import CHECK_SECONDS, Downloads
+from recommender.running.loads.histories.load_histories import TargetHistory
 from tests.recommender.running.loads.load_world import Clocks, need
 
 HOUR = 3600.0

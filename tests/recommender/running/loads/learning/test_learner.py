@@ -15,22 +15,27 @@ from recommender.kinds.predictive.history import LoadHistory
 from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
 from recommender.kinds.predictive.many_series import SharedFit
 from recommender.kinds.predictive.predictive_settings import ModelName
-from recommender.running.loads.delays import DelayMeter
-from recommender.running.loads.histories import TargetHistory
-from recommender.running.loads.learned_models import Learned, LearnedModels
-from recommender.running.loads.learning import Learner
-from recommender.running.loads.learning_rules import CATCH_UP_SECONDS, RETRY_SECONDS, LearningServices, catch_up_seconds
+from recommender.running.loads.histories.load_histories import TargetHistory
+from recommender.running.loads.histories.target_loads import target_of
+from recommender.running.loads.learned.learned_models import Learned, LearnedModels
+from recommender.running.loads.learned.model_tasks import task_of
+from recommender.running.loads.learning.learner import Learner
+from recommender.running.loads.learning.learning_rules import (
+    CATCH_UP_SECONDS,
+    RETRY_SECONDS,
+    LearningServices,
+    catch_up_seconds,
+)
 from recommender.running.loads.load_telemetry import LoadTelemetry
-from recommender.running.loads.predicting import Predictor
-from recommender.running.loads.reading import target_of
-from recommender.running.loads.tasks import task_of
+from recommender.running.loads.predictions.delays import DelayMeter
+from recommender.running.loads.predictions.predicting import Predictor
 from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
 
 DAY = 86_400.0
 STEP = 600.0

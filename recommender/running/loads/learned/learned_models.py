@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict
     from recommender.kinds.predictive.many_series import SharedFit
+    from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, caught_
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
-from recommender.running.loads.learned_models import Learned
-from recommender.running.loads.learning_many import ManyTargetsLearner
-from recommender.running.loads.learning_rules import (
+from recommender.running.loads.learned.learned_models import Learned
+from recommender.running.loads.learned.model_tasks import fleet_of, task_of
+from recommender.running.loads.learning.learner_of_many import ManyTargetsLearner
+from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,
     LONGEST_CHILD_SECONDS,
     RETRY_SECONDS,
@@ -29,8 +30,7 @@ from recommender.running.loads.learning_rules import (
     models_to_try,
     with_verdicts,
 )
-from recommender.running.loads.predicting import FITTED_ALONE, POOLED
-from recommender.running.loads.tasks import fleet_of, task_of
+from recommender.running.loads.predictions.predicting import FITTED_ALONE, POOLED
 
 if TYPE_CHECKING:
     import threading
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from recommender.kinds.predictive.forecast import ForecastTask, Model
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.learning import ModelTrial
-    from recommender.running.loads.histories import TargetHistory
-    from recommender.running.loads.learning_rules import LearningServices
+    from recommender.running.loads.histories.load_histories import TargetHistory
+    from recommender.running.loads.histories.target_loads import Target
+    from recommender.running.loads.learning.learning_rules import LearningServices
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
 
 _log = logging.getLogger(__name__)
 

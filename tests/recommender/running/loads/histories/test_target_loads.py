@@ -9,7 +9,7 @@ import pytest
 from adapter.foundation.sources.prometheus.decoding import Sample
 from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.predictive_settings import Connections, ForEach
-from recommender.running.loads.reading import LoadSeriesError, loads_of, pods_of
+from recommender.running.loads.histories.target_loads import LoadSeriesError, loads_of, pods_of
 
 FOR_EACH = ForEach("namespace", "app", kind="StatefulSet", max_targets=2)
 

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 from recommender.kinds.predictive.predictive_settings import ForEach
-from recommender.running.loads.files import LoadFiles
-from recommender.running.loads.histories import TargetHistory
-from recommender.running.loads.reading import target_of
+from recommender.running.loads.histories.history_files import LoadFiles
+from recommender.running.loads.histories.load_histories import TargetHistory
+from recommender.running.loads.histories.target_loads import target_of
 from tests.recommender.running.loads.load_world import FOR_EACH, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.loads.reading import Target
 
 NEED = need("load", for_each=FOR_EACH, history_seconds=86_400.0)
 START = 1_700_000_000.0

@@ -17,9 +17,10 @@ from adapter.foundation.service.runtime.logs import StateLog
 from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
 from recommender.kinds.predictive.many_series import judged, shared_fits
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
-from recommender.running.loads.grid import index_at
-from recommender.running.loads.learned_models import Learned
-from recommender.running.loads.learning_rules import (
+from recommender.running.loads.histories.grid import index_at
+from recommender.running.loads.learned.learned_models import Learned
+from recommender.running.loads.learned.model_tasks import fleet_of, task_of
+from recommender.running.loads.learning.learning_rules import (
     FIT_SECONDS,
     LONGEST_CHILD_SECONDS,
     RETRY_SECONDS,
@@ -28,17 +29,16 @@ from recommender.running.loads.learning_rules import (
     learns_anew_for,
     models_to_try,
 )
-from recommender.running.loads.predicting import POOLED
-from recommender.running.loads.tasks import fleet_of, task_of
-from recommender.running.loads.turns import Turns
+from recommender.running.loads.learning.target_turns import Turns
+from recommender.running.loads.predictions.predicting import POOLED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.kinds.predictive.forecast import Model
-    from recommender.running.loads.histories import TargetHistory
-    from recommender.running.loads.learning_rules import LearningServices
-    from recommender.running.loads.reading import Target
+    from recommender.running.loads.histories.load_histories import TargetHistory
+    from recommender.running.loads.histories.target_loads import Target
+    from recommender.running.loads.learning.learning_rules import LearningServices
 
 _log = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""Models learn in child processes: which one next, for which targets, and by which rules."""
