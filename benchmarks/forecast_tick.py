@@ -54,7 +54,8 @@ from recommender.kinds.predictive.predictive_settings import ForEach, ModelName,
 from recommender.kinds.predictive.simulation.bill import Bill
 from recommender.kinds.table import all_kinds
 from recommender.outputs.metrics import RecommendationMetrics
-from recommender.running.history_cache import HistoryCache
+from recommender.running.history.history_cache import HistoryCache
+from recommender.running.inputs.plans import plan_of
 from recommender.running.loads.histories.load_histories import TargetHistory
 from recommender.running.loads.histories.ring import ROWS_A_BLOCK
 from recommender.running.loads.histories.target_loads import loads_of
@@ -67,9 +68,8 @@ from recommender.running.loads.predictions.delays import DelayMeter
 from recommender.running.loads.predictions.predicting import FITTED_ALONE, POOLED, Predictor
 from recommender.running.memory.folder import FolderMemoryStore
 from recommender.running.memory.memories import Memories
-from recommender.running.plans import plan_of
-from recommender.running.poll_decisions import PollDecisions
-from recommender.running.query_values import QueryValues
+from recommender.running.polls.poll_decisions import PollDecisions
+from recommender.running.queries.query_values import QueryValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

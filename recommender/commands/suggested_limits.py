@@ -12,7 +12,7 @@ from adapter.foundation.time.pace import UNPACED
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.kinds.predictive.predictive_settings import predictive_settings
 from recommender.kinds.predictive.suggested_limit import FIND_LIMIT, UNLIMITED, largest_load_query, suggestion
-from recommender.running.query_values import QueryValues
+from recommender.running.queries.query_values import QueryValues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

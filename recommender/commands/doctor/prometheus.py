@@ -16,7 +16,7 @@ from adapter.foundation.sources.prometheus.clusters import clusters_in
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.time.pace import UNPACED
 from recommender.configuration.needs import needs_of_one
-from recommender.running.query_values import QueryValues
+from recommender.running.queries.query_values import QueryValues
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings

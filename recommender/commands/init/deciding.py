@@ -17,7 +17,7 @@ from recommender.commands.recommend.deciding import query_values, records_of
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.reading import read_configuration
-from recommender.running.query_values import QueryValues
+from recommender.running.queries.query_values import QueryValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

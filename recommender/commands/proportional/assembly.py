@@ -37,16 +37,16 @@ from recommender.outputs.events import EventWriter
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.outputs.scale import ScaleHooks, ScaleWriter, longest_fenced_write_seconds
-from recommender.running.effects import ClusterEffects, HistoryAlone
-from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
-from recommender.running.leadership import WithoutLease
-from recommender.running.lookups import TargetLookups
+from recommender.running.effects.leader_effects import ClusterEffects, HistoryAlone
+from recommender.running.effects.writes import Writes
+from recommender.running.inputs.gathering import Gatherer, InputSources, LookUps, LookUpThreads
+from recommender.running.inputs.lookups import TargetLookups
+from recommender.running.inputs.parameter_config_maps import ParameterConfigMaps
+from recommender.running.inputs.plans import PollPlan
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
-from recommender.running.parameter_config_maps import ParameterConfigMaps
-from recommender.running.plans import PollPlan
-from recommender.running.runner import Latest, Runner, RunnerServices
-from recommender.running.writes import Writes
+from recommender.running.polls.leadership import WithoutLease
+from recommender.running.polls.runner import Latest, Runner, RunnerServices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record
     from recommender.kinds.proportional.parameters import ParametersConfigMap, ProportionalSettings
     from recommender.outputs.scale import ScaleOutcome
-    from recommender.running.effects import RecordHistory
-    from recommender.running.leadership import Leadership
-    from recommender.running.runner import Effects
+    from recommender.running.effects.leader_effects import RecordHistory
+    from recommender.running.polls.leadership import Leadership
+    from recommender.running.polls.runner import Effects
 
 
 _log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from recommender.decisions.inputs import Inputs
 from recommender.decisions.loop import Decision, decide, failed_decision, supervised
 from recommender.kinds.proportional.last_parameters import why_former
 from recommender.kinds.proportional.memory import remembered
-from recommender.running.decided import Decided
+from recommender.running.polls.poll_results import Decided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import TargetOutcome
     from recommender.kinds.proportional.parameters import ParametersConfigMap
+    from recommender.running.inputs.plans import PollPlan
     from recommender.running.memory.memories import Memories
-    from recommender.running.plans import PollPlan
-    from recommender.running.runner import RunnerTelemetry
+    from recommender.running.polls.runner import RunnerTelemetry
 
 
 class OneDecision:

@@ -11,7 +11,7 @@ from adapter.foundation.service.server.addresses import address_of
 from adapter.foundation.service.server.plain import PlainAnswer, PlainServer
 from adapter.foundation.web.http import Request
 from recommender.page.handler import PageHandler
-from recommender.running.history_cache import HistoryCache
+from recommender.running.history.history_cache import HistoryCache
 
 if TYPE_CHECKING:
     import socket

@@ -14,11 +14,11 @@ from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one, queries_of
 from recommender.decisions.failures import refused_record
 from recommender.decisions.inputs import ConfigMapData
+from recommender.running.inputs.plans import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
-from recommender.running.plans import plan_of
-from recommender.running.poll_decisions import PollDecisions
-from recommender.running.query_values import QueryValues
+from recommender.running.polls.poll_decisions import PollDecisions
+from recommender.running.queries.query_values import QueryValues
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import Unknown

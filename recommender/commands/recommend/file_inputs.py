@@ -12,7 +12,7 @@ from adapter.foundation.cluster.values.state import ClusterNeeds, ObjectKind, Ob
 from adapter.foundation.objects.decoders import converted
 from recommender.configuration.needs import config_maps_of, needs_of, targets_of
 from recommender.decisions.inputs import ConfigMapData, Inputs
-from recommender.running.target_states import target_input
+from recommender.running.inputs.target_states import target_input
 
 if TYPE_CHECKING:
     from pathlib import Path

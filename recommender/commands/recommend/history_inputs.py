@@ -14,7 +14,7 @@ from adapter.foundation.time.pace import UNPACED
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.running.loads.needs import load_needs_of
-from recommender.running.query_values import QueryValues
+from recommender.running.queries.query_values import QueryValues
 from recommender.running.usage.usage_needs import usage_needs_of
 from recommender.running.usage.usage_service import LONGEST_QUERY_SECONDS, UsageService
 

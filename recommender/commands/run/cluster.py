@@ -19,14 +19,14 @@ from recommender.commands.run.followed_objects import StatusAccess, follow_objec
 from recommender.commands.run.leading import TIMING, Candidate, begin_election
 from recommender.configuration.needs import needs_of_one
 from recommender.outputs.scale import longest_fenced_write_seconds
-from recommender.running.effects import HistoryAlone
-from recommender.running.leadership import WithoutLease
-from recommender.running.lookups import TargetLookups
+from recommender.running.effects.leader_effects import HistoryAlone
+from recommender.running.effects.writes import Writes
+from recommender.running.inputs.lookups import TargetLookups
+from recommender.running.inputs.parameter_config_maps import ParameterConfigMaps
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
-from recommender.running.parameter_config_maps import ParameterConfigMaps
-from recommender.running.writes import Writes
+from recommender.running.polls.leadership import WithoutLease
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from recommender.commands.run.run_settings import RunSettings
     from recommender.commands.run.shared_services import SharedServices
-    from recommender.running.leadership import Leadership
-    from recommender.running.plans import PollPlan
+    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.polls.leadership import Leadership
 
 _log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.scale import ScaleAttempt, ScaleHooks, ScaleWriter
-from recommender.running.effects import ClusterEffects, ResizeEffects
-from recommender.running.resizes import RequestWriters
+from recommender.running.effects.leader_effects import ClusterEffects, ResizeEffects
+from recommender.running.effects.resizes import RequestWriters
 from recommender.running.sizes.capacity_buffer import CapacityBufferAttempt
 from recommender.running.sizes.cluster_api import ClusterApiAttempt
 from recommender.running.sizes.machine_deletion import MachineDeletion
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from recommender.commands.run.shared_services import SharedServices
     from recommender.outputs.scale import Attempt, ScaleOutcome
     from recommender.outputs.wishes import Wish
-    from recommender.running.lookups import TargetLookups
+    from recommender.running.effects.writes import Writes
+    from recommender.running.inputs.lookups import TargetLookups
     from recommender.running.memory.memories import Memories
-    from recommender.running.writes import Writes
 
 
 @dataclass(frozen=True, slots=True)

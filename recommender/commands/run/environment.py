@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from recommender.commands.run.followed_objects import FollowedObjects
     from recommender.decisions.inputs import WriteRefusal
     from recommender.decisions.record import TargetReference
-    from recommender.running.gathering import ConfigMapInput, ReadCluster, ReadTargets
-    from recommender.running.leadership import Leadership
+    from recommender.running.inputs.gathering import ConfigMapInput, ReadCluster, ReadTargets
+    from recommender.running.inputs.plans import PollPlan
     from recommender.running.memory.memories import Memories
     from recommender.running.objects.object_configuration import ObjectConfigurations
-    from recommender.running.plans import PollPlan
-    from recommender.running.runner import Effects
+    from recommender.running.polls.leadership import Leadership
+    from recommender.running.polls.runner import Effects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

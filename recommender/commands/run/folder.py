@@ -12,19 +12,19 @@ from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import fields
 from recommender.commands.run.environment import RunEnvironment
 from recommender.decisions.policy_settings import Output
-from recommender.running.effects import HistoryAlone
-from recommender.running.leadership import WithoutLease
+from recommender.running.effects.leader_effects import HistoryAlone
+from recommender.running.inputs.target_states import target_input
 from recommender.running.memory.folder import FolderMemoryStore
 from recommender.running.memory.memories import Memories
-from recommender.running.target_states import target_input
+from recommender.running.polls.leadership import WithoutLease
 
 if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from recommender.commands.run.run_settings import RunSettings
     from recommender.commands.run.shared_services import SharedServices
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.running.gathering import ConfigMapInput
-    from recommender.running.plans import PollPlan
+    from recommender.running.inputs.gathering import ConfigMapInput
+    from recommender.running.inputs.plans import PollPlan
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from recommender.leader_election.elector import LeaseElector, LeaseSettings, unique_identity
 from recommender.leader_election.rules import LeaseTiming
 from recommender.outputs.scale import MOST_OF_A_WRITE, longest_fenced_write_seconds
-from recommender.running.leadership import WakingEvents
+from recommender.running.polls.leadership import WakingEvents
 
 if TYPE_CHECKING:
     import threading
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.runtime.tasks import Tasks
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
-    from recommender.running.writes import Writes
+    from recommender.running.effects.writes import Writes
 
 _log = logging.getLogger(__name__)
 

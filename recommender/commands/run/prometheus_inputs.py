@@ -11,7 +11,7 @@ from adapter.foundation.sources.prometheus.prometheus_telemetry import Prometheu
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.running.loads.load_service import LoadService
-from recommender.running.query_values import QueryValues
+from recommender.running.queries.query_values import QueryValues
 from recommender.running.usage.usage_service import UsageService
 
 if TYPE_CHECKING:

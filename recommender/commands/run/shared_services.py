@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
     from recommender.outputs.output_telemetry import RecommenderTelemetry
-    from recommender.running.history_cache import HistoryCache
-    from recommender.running.plans import PollPlan
+    from recommender.running.history.history_cache import HistoryCache
+    from recommender.running.inputs.plans import PollPlan
     from recommender.running.sizes.plugins import PluginHosts
     from recommender.running.sizes.write_results import WriteResults
 

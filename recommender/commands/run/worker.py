@@ -30,14 +30,14 @@ from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.output_telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader
-from recommender.running.fair_threads import FairThreads
-from recommender.running.gathering import Gatherer, InputSources, LookUpThreads
-from recommender.running.history_cache import HistoryCache
+from recommender.running.history.cluster_recorder import RECORD_SECONDS, ClusterRecorder
+from recommender.running.history.history_cache import HistoryCache
+from recommender.running.inputs.fair_threads import FairThreads
+from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpThreads
+from recommender.running.inputs.plans import Plans
 from recommender.running.objects.object_configuration import ObjectConfigurations
-from recommender.running.plans import Plans
-from recommender.running.poll_decisions import PollDecisions
-from recommender.running.recorder import RECORD_SECONDS, ClusterRecorder
-from recommender.running.runner import Latest, Runner, RunnerServices, unchanged_names
+from recommender.running.polls.poll_decisions import PollDecisions
+from recommender.running.polls.runner import Latest, Runner, RunnerServices, unchanged_names
 from recommender.running.sizes.background import SizesInBackground, SizingServices
 from recommender.running.sizes.needs import FollowedNeeds
 from recommender.running.sizes.plugins import PluginHosts

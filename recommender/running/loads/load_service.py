@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.load_workers import RunningLoadService
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.query_values import QueryValues
+    from recommender.running.queries.query_values import QueryValues
 
 _WAIT_SECONDS: Final = 1.0
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.query_values import QueryValues
+    from recommender.running.queries.query_values import QueryValues
 
 FOLDER: Final = "loads"
 """The folder of histories under that of the configuration's `state`."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.query_values import QueryValues
+    from recommender.running.queries.query_values import QueryValues
 
 _log = logging.getLogger(__name__)
 

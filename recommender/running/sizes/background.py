@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
     from recommender.kinds.kind import Recommendation
     from recommender.outputs.scale import ScaleOutcome
-    from recommender.running.gathering import Submit
+    from recommender.running.inputs.gathering import Submit
     from recommender.running.sizes.plugins import ReadsPlugins
     from recommender.running.sizes.write_results import WriteResults
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import TargetReference
-    from recommender.running.query_values import QueryValues
+    from recommender.running.queries.query_values import QueryValues
     from recommender.running.usage.usage_keeping import UsageKeeper
     from recommender.running.usage.usage_needs import UsageNeed
 

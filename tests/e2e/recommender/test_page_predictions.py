@@ -14,7 +14,7 @@ from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.page.handler import PageHandler
-from recommender.running.history_points import HistoryPoint, LoadPoint
+from recommender.running.history.history_points import HistoryPoint, LoadPoint
 from tests.e2e.recommender.test_page import BLOCKED, SIZES, screenshot
 from tests.e2e.support.browser import needs_browser
 

@@ -19,7 +19,7 @@ from recommender.decisions.loop import decide
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.policy_settings import RecommendationPolicy
 from recommender.decisions.record import Status
-from recommender.running.query_values import QueryValues
+from recommender.running.queries.query_values import QueryValues
 from tests.recommender.commands.test_recommend import World, run
 from tests.recommender.configuration.files import entry, whole
 from tests.support.cluster_objects import node_object

@@ -19,7 +19,7 @@ from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import ScaleHooks, ScaleOutcome, ScaleWriter
-from recommender.running.lookups import TargetLookups
+from recommender.running.inputs.lookups import TargetLookups
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from tests.support.apiserver_objects import DEPLOYMENTS, EVENTS
 from tests.support.fake_apiserver import Fault

@@ -18,7 +18,7 @@ from recommender.recording.event_log import EventLog, files_of
 from recommender.recording.forms import pod_kind_form, pod_of
 from recommender.recording.reading import read_recording
 from recommender.recording.recording import RecordingError, RecordingGap
-from recommender.running.recorder import ClusterRecorder
+from recommender.running.history.cluster_recorder import ClusterRecorder
 from tests.recommender.kinds.cluster_size.builders import node, pod
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.predictions.delays import DelayMeter
     from recommender.running.loads.predictions.predicting import Predictor
-    from recommender.running.query_values import QueryValues
+    from recommender.running.queries.query_values import QueryValues
 
 _log = logging.getLogger(__name__)
 

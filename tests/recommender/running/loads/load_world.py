@@ -21,7 +21,7 @@ from recommender.running.loads.needs import LoadNeed
 from recommender.running.loads.predictions.delays import DelayMeter
 from recommender.running.loads.predictions.load_source import LoadSource
 from recommender.running.loads.predictions.predicting import Predictor
-from recommender.running.query_values import QueryValues
+from recommender.running.queries.query_values import QueryValues
 
 if TYPE_CHECKING:
     from pathlib import Path

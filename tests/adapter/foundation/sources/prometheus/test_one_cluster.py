@@ -26,7 +26,7 @@ from adapter.metrics.readings.errors import QueryRefusedByPrometheusError
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.queries.refresher import SampleRefresher
-from recommender.running.query_values import QueryValues
+from recommender.running.queries.query_values import QueryValues
 from tests.adapter.foundation.promql.queries import QUERIES, MadeQuery
 from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
 from tests.support.checkout import CHECKOUT

@@ -22,7 +22,7 @@ from recommender.kinds.table import all_kinds, kind_of
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.page.rendering import PageRenderer
 from recommender.printed.table import value_text
-from recommender.running.history_points import points_of
+from recommender.running.history.history_points import points_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,1 @@
+"""What the leader does after a decision: sizes are written, events sent, and writes ended in time."""

@@ -1,0 +1,154 @@
+"""Carries out the decisions of the leader: scale calls, events, and the history that the page shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from recommender.decisions.object_names import object_namespace
+from recommender.decisions.policy_settings import Output
+from recommender.decisions.record import TargetAction
+from recommender.kinds.table import kind_named
+from recommender.outputs.event_rules import events_of_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.inputs import WriteRefusal
+    from recommender.decisions.loop import Decision
+    from recommender.decisions.record import Record, TargetReference
+    from recommender.outputs.event_limits import EventLimits
+    from recommender.outputs.events import EventWriter
+    from recommender.outputs.scale import ScaleWriter
+    from recommender.running.effects.resizes import RequestWriters
+    from recommender.running.sizes.writers import SizeWriters
+
+
+class RecordHistory(Protocol):
+    """Keeps records for some time."""
+
+    def add(self, now: float, records: Iterable[Record]) -> None:
+        """Note the records of a poll. Never waits."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeEffects:
+    """The writer of the requests of containers, and its memory."""
+
+    writer: ScaleWriter
+    requests: RequestWriters
+
+
+class ClusterEffects:
+    """Carries decisions out in a cluster. For one thread."""
+
+    def __init__(
+        self,
+        writer: ScaleWriter,
+        events: EventWriter,
+        history: RecordHistory,
+        size_writers: SizeWriters | None = None,
+        limits: EventLimits | None = None,
+        resizes: ResizeEffects | None = None,
+    ) -> None:
+        """`limits` are those of the events of objects; None: there are no objects."""
+        self._resizes = resizes
+        self._writer = writer
+        self._size_writers = size_writers
+        self._events = events
+        self._history = history
+        self._limits = limits
+        self._before: dict[tuple[str, TargetReference | None], Record] = {}
+
+    def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
+        """Begin to carry out the decisions; returns at once."""
+        records = [decision.record for decision in decisions]
+        scaling = {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}
+        self._writer.retain(scaling)
+        due: dict[str, list[tuple[Record, float]]] = {}
+        for decision in decisions:
+            if decision.record.name in scaling:
+                last = decision.memory.last
+                # From the age of the inputs: no call on data that is older than staleAfter, even if polls stop.
+                since = now if last is None else min(now, last.confirmed)
+                found = due.setdefault(decision.record.name, [])
+                found.append((decision.record, since + configuration.stale_after_seconds))
+        for name, dated in due.items():
+            self._writer.decided(name, dated)
+        if self._size_writers is not None:
+            self._size_writers.act(configuration, decisions, now)
+        if self._resizes is not None:
+            self._resizes.requests.act(self._resizes.writer, configuration, decisions)
+        self._announce(records)
+        self._history.add(now, of_file(records))
+
+    def reconfigured(self, configuration: Configuration) -> None:
+        """Send no call any more to a target that is not listed now, without a wait for the next poll.
+
+        May be called from any thread.
+        """
+        policies = [each.policy for each in configuration.recommendations if Output.SCALE in each.policy.outputs]
+        self._writer.retain_listed(frozenset((policy.name, target) for policy in policies for target in policy.targets))
+        if self._size_writers is not None:
+            self._size_writers.reconfigured(configuration)
+        if self._resizes is not None:
+            # The next poll follows at once, and wants again what is still configured.
+            self._resizes.writer.clear()
+
+    def refusals(self) -> Mapping[tuple[str, TargetReference], WriteRefusal]:
+        """Return why requests were not written, by recommendation and target."""
+        return {} if self._resizes is None else self._resizes.requests.refusals()
+
+    def stand_down(self) -> None:
+        """Abandon what is under way: another process leads."""
+        self._writer.clear()
+        if self._size_writers is not None:
+            self._size_writers.clear()
+        if self._resizes is not None:
+            self._resizes.writer.clear()
+        self._before.clear()
+
+    def _announce(self, records: Sequence[Record]) -> None:
+        before, self._before = self._before, {}
+        for record in records:
+            key = (record.name, record.each)
+            last = before.get(key)
+            # Of what is not configured any more nothing is kept: should it come back, nothing is known to have changed.
+            self._before[key] = record
+            if record.each is not None and not _is_news(last, record):
+                continue
+            kind = kind_named(record.type)
+            for event in (*events_of_record(last, record), *(kind.events(last, record) if kind is not None else ())):
+                if self._limits is None or self._limits.permits(record.name):
+                    self._events.add(event)
+
+
+def of_file(records: Iterable[Record]) -> list[Record]:
+    """Return the records whose history is kept: objects come and go, and show their last change themselves."""
+    return [record for record in records if not object_namespace(record.name)]
+
+
+def _is_news(before: Record | None, after: Record) -> bool:
+    """Whether a decision for one of many targets gets an event: only a new refusal does; values are in the metrics."""
+    refused = _refused_targets(after)
+    return bool(refused) and (before is None or _refused_targets(before) != refused)
+
+
+def _refused_targets(record: Record) -> tuple[str, ...]:
+    return tuple(each.message for each in record.targets if each.action is TargetAction.REFUSED)
+
+
+class HistoryAlone:
+    """For a process that writes nothing to a cluster: `--objects` and `--dry-run`."""
+
+    def __init__(self, history: RecordHistory) -> None:
+        self._history = history
+
+    def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:  # noqa: ARG002 - as the protocol has it
+        """Keep the records for the page."""
+        self._history.add(now, of_file([decision.record for decision in decisions]))
+
+    def stand_down(self) -> None:
+        """Do nothing: a process without a Lease always leads."""

@@ -1,0 +1,100 @@
+"""Determines which targets of `forEach` and of objects are looked up in a poll: those first that are to be scaled.
+
+A recommendation that only publishes metrics needs no look-ups. With the output `scale`, no call is made without a
+recent look-up. A target whose size is as recommended waits for its turn without harm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.cluster.values.state import Observed
+from recommender.decisions.texts.times import is_fresh
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from recommender.decisions.record import Record, TargetReference
+    from recommender.running.inputs.gathering import TargetInput
+
+MOST_LOOK_UPS: Final = 200
+"""In a poll: the look-ups have 8 threads, and 5 s together."""
+MOST_OBJECT_LOOK_UPS: Final = 400
+"""Likewise for targets of objects: all of 2,000 within a minute, for which a look-up counts."""
+_OF_THE_OTHERS: Final = 50
+"""Of them, for targets whose size was as recommended when it was last looked up."""
+
+
+@dataclass(slots=True)
+class _ScaledTarget:
+    replicas: int | None = None
+    """As recommended last."""
+    found: TargetInput | None = None
+    """As looked up last."""
+    poll: float = -math.inf
+    """The number of the poll that looked it up last."""
+
+    @property
+    def is_to_be_scaled(self) -> bool:
+        """Whether the size is another than recommended, as far as that is known."""
+        if self.replicas is None:
+            return False
+        if not isinstance(self.found, Observed):
+            return True
+        return self.found.value is not None and self.found.value.replicas != self.replicas
+
+
+@dataclass(slots=True)
+class DueTargets:
+    """Chooses the targets. For one thread."""
+
+    most: int = MOST_LOOK_UPS
+    _targets: dict[TargetReference, _ScaledTarget] = field(default_factory=dict)
+    _polls: int = 0
+
+    def chosen(self) -> frozenset[TargetReference]:
+        """Return the targets to look up now, those first that have waited longest."""
+        if len(self._targets) <= self.most:
+            return frozenset(self._targets)
+        waiting = sorted(self._targets, key=lambda target: self._targets[target].poll)
+        to_be_scaled = [target for target in waiting if self._targets[target].is_to_be_scaled]
+        others = [target for target in waiting if not self._targets[target].is_to_be_scaled]
+        reserved = min(len(others), self.most * _OF_THE_OTHERS // MOST_LOOK_UPS)
+        first = to_be_scaled[: self.most - reserved]
+        return frozenset((*first, *others[: self.most - len(first)]))
+
+    def looked_up(
+        self, found: Mapping[TargetReference, TargetInput], now: float, fresh_seconds: float
+    ) -> dict[TargetReference, TargetInput]:
+        """Note what was found, and return what is known recently enough, from earlier polls too."""
+        self._polls += 1
+        for target, state in self._targets.items():
+            if target in found:
+                state.found, state.poll = found[target], self._polls
+        known = {
+            target: state.found
+            for target, state in self._targets.items()
+            if isinstance(state.found, Observed) and is_fresh(state.found.time, now, fresh_seconds)
+        }
+        return {**known, **found}
+
+    def follow(self, targets: Iterable[TargetReference]) -> None:
+        """Follow these targets and no others; those that are new are looked up first."""
+        self._targets = {target: self._targets.get(target) or _ScaledTarget() for target in targets}
+
+    def decided(self, records: Iterable[Record]) -> None:
+        """Follow the recommendations of this poll: those of `forEach` that scale their targets."""
+        before = self._targets
+        self._targets = {}
+        for record in records:
+            if record.each is not None:
+                state = self._targets[record.each] = before.get(record.each) or _ScaledTarget()
+                state.replicas = record.replicas
+
+    def sized(self, records: Iterable[Record]) -> None:
+        """Take the recommended sizes of targets that are followed."""
+        for outcome in (outcome for record in records for outcome in record.targets):
+            if outcome.target in self._targets:
+                self._targets[outcome.target].replicas = outcome.recommended_replicas

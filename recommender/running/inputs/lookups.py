@@ -1,0 +1,198 @@
+"""Looks up the present state of each target: its size, who wrote it, whether it is paused or rolled out.
+
+    lookups = TargetLookups(objects, resolve)
+    states = lookups.look(targets)
+
+Each target is asked for beside the others and for a limited time, and targets that did not answer last time have
+threads of their own: one that hangs delays no other. While the API server does not answer, what it said last stands,
+with its time: decisions judge whether that is recent enough. Where the object may not be read, as with
+cluster-proportional-autoscaler's rights, its scale alone is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from adapter.foundation.cluster.facts.objects import FactError
+from adapter.foundation.cluster.facts.scale_targets import NoReplicasError, scaled_object_of
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.service.runtime.threads import DaemonThreads
+from adapter.foundation.sources.kubernetes.errors import (
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+    ServerError,
+    ThrottledError,
+    UnreachableError,
+)
+from adapter.foundation.time.clock import Clock
+from recommender.decisions.inputs import TargetState
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, uid_of
+from recommender.outputs.target_paths import target_path
+from recommender.running.inputs.target_states import target_state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from typing import TypeAlias
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.kubernetes.writing import Reply
+    from recommender.decisions.record import TargetReference
+
+    Found: TypeAlias = "Observed[TargetState | None] | Unknown"
+
+_log = logging.getLogger(__name__)
+
+_EACH_SECONDS = 4.0
+_ALL_SECONDS = 5.0
+_THREADS = 8
+_SLOW_THREADS = 4
+_AWAITED_SECONDS = 60.0
+"""For so long a target without any answer so far counts as asked for; then it cannot be looked up."""
+_KEPT_SECONDS = 600.0
+"""For so long an answer about a target that is not asked for is kept; decisions use none that is so old."""
+_SCALE_ONLY_SECONDS = 600.0
+"""After which it is tried again whether the object may be read."""
+
+
+class LookupClient(Protocol):
+    """The requests to the API server (`writing.ObjectClient`)."""
+
+    def get(self, path: str, *, seconds: float) -> Reply:
+        """Return the object."""
+        ...
+
+
+class TargetLookups:
+    """Looks targets up. `look` is for one thread, `uid` for any."""
+
+    def __init__(
+        self,
+        objects: LookupClient,
+        resolve: ResolveResource,
+        *,
+        clock: Clock | None = None,
+        seconds: float = _ALL_SECONDS,
+        threads: tuple[int, int] = (_THREADS, _SLOW_THREADS),
+    ) -> None:
+        """`seconds` is how long a look at all targets takes at most.
+
+        `threads` are those of all targets, and those of targets that were slow last time.
+        """
+        self._objects = objects
+        self._resolve = resolve
+        self._clock = clock or Clock()
+        self._seconds = seconds
+        self._threads = DaemonThreads("look-up", threads[0])
+        self._slow_threads = DaemonThreads("slow look-up", threads[1])
+        self._states = StateLog(_log)
+        self._ended = threading.Condition()
+        self._running: set[TargetReference] = set()
+        self._found: dict[TargetReference, Found] = {}
+        self._slow: frozenset[TargetReference] = frozenset()
+        self._uids: dict[TargetReference, str] = {}
+        self._scale_only_until: dict[TargetReference, float] = {}
+        self._known: dict[TargetReference, Observed[TargetState | None]] = {}
+        self._silent_since: dict[TargetReference, float] = {}
+
+    def look(self, targets: Iterable[TargetReference]) -> Mapping[TargetReference, Found]:
+        """Return what is known of each target now; Unknown for one of which there has been no answer yet."""
+        wanted = dict.fromkeys(targets)
+        with self._ended:
+            self._found = {}
+            # A look-up that an earlier call started is not repeated while it runs; this call waits for its answer.
+            new = [target for target in wanted if target not in self._running]
+            self._running.update(new)
+        for target in new:
+            threads = self._slow_threads if target in self._slow else self._threads
+            threads.submit(partial(self._look_up, target))
+        with self._ended:
+            self._ended.wait_for(lambda: all(target in self._found for target in wanted), self._seconds)
+            found = self._found
+            self._slow = frozenset(target for target in wanted if target not in found)
+            self._uids = {target: uid for target, uid in self._uids.items() if target in wanted}
+        self._forget(wanted)
+        late = Unknown(f"the API server did not answer within {self._seconds:g} s", is_awaited=True)
+        return {target: self._newest(target, found.get(target, late)) for target in wanted}
+
+    def _newest(self, target: TargetReference, found: Found) -> Found:
+        """Return the answer, or the last one while the API server is slow or fails."""
+        if isinstance(found, Observed):
+            self._known[target] = found
+        if isinstance(found, Observed) or not found.is_awaited:
+            self._silent_since.pop(target, None)
+            return found
+        now = self._clock.monotonic()
+        silence = now - self._silent_since.setdefault(target, now)
+        return self._known.get(target) or replace(found, is_awaited=silence < _AWAITED_SECONDS)
+
+    def _forget(self, wanted: Collection[TargetReference]) -> None:
+        oldest = self._clock.wall() - _KEPT_SECONDS
+        self._known = {
+            target: known for target, known in self._known.items() if target in wanted or known.time > oldest
+        }
+        self._silent_since = {target: since for target, since in self._silent_since.items() if target in wanted}
+
+    def uid(self, target: TargetReference) -> str:
+        """Return the UID that a target had when it was last looked up; empty if it is not known."""
+        return self._uids.get(target, "")
+
+    def _look_up(self, target: TargetReference) -> None:
+        found: Found = Unknown("the look-up failed with an internal error: see the log")
+        try:
+            found = self._state(target)
+        finally:
+            with self._ended:
+                self._running.discard(target)
+                self._found[target] = found
+                self._ended.notify_all()
+
+    def _state(self, target: TargetReference) -> Found:
+        now = self._clock.wall()
+        try:
+            path = target_path(target, self._resolve)
+            state = self._of_object(target, path)
+            if state is None:
+                state = self._of_scale(target, path)
+        except NotFoundError:
+            return Observed(None, now)
+        except (UnknownResourceError, ScaleDocumentError, FactError, KubernetesError) as error:
+            passes = isinstance(error, (UnreachableError, ThrottledError, ServerError))
+            return Unknown(f"{target}: {error}", is_awaited=passes)
+        return Observed(state, now)
+
+    def _of_object(self, target: TargetReference, path: str) -> TargetState | None:
+        """Return what the object states; None if it may not be read or does not state its size."""
+        if self._clock.monotonic() < self._scale_only_until.get(target, 0.0):
+            return None
+        try:
+            document = self._objects.get(path, seconds=_EACH_SECONDS).document
+        except ForbiddenError:
+            self._scale_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
+            message = f"{target} may not be read, only its scale: field managers, pauses and rollouts are not known"
+            self._states.failed(str(target), message, level=logging.WARNING)
+            return None
+        self._scale_only_until.pop(target, None)
+        self._states.recovered(str(target), f"{target} may be read now")
+        self._uids[target] = uid_of(document)
+        try:
+            return target_state_of(scaled_object_of(document))
+        except NoReplicasError:
+            return None
+
+    def _of_scale(self, target: TargetReference, path: str) -> TargetState:
+        try:
+            document = self._objects.get(f"{path}/scale", seconds=_EACH_SECONDS).document
+        except NotFoundError:
+            if target in self._scale_only_until:
+                raise
+            # The object itself has been read.
+            raise FactError("it exists, and its kind has no scale subresource") from None
+        self._uids[target] = uid_of(document)
+        return TargetState(replicas_of(document))

@@ -1,0 +1,194 @@
+"""All decisions of one poll: each recommendation by itself, and each target of a recommendation with `forEach`.
+
+What one of them raises becomes its own record and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from adapter.foundation.cluster.values.state import Unknown
+from recommender.configuration.configured_targets import identity_of
+from recommender.decisions.expansion import Expansion, ListedTargets, listed_targets
+from recommender.decisions.failures import failed_record
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.loop import Decision, decide, failed_decision, supervised
+from recommender.decisions.memory import Memory
+from recommender.decisions.policy_settings import Output
+from recommender.running.memory.store import MemoryUnavailableError
+from recommender.running.polls.poll_results import Decided
+from recommender.running.sizes.background import ImmediateSizing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.time.clock import Clock
+    from recommender.configuration.configured_targets import TargetIdentity
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.kind import Recommendation
+    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.memory.memories import Memories
+    from recommender.running.sizes.background import SlowDecisions
+
+MEMORY_SECONDS: Final = 3.0
+"""After which a poll begins to read no further memory; one read takes 5 s at most."""
+_NOT_ASKED: Final = Unknown("its load has not been queried yet")
+
+
+class DecisionTelemetry(Protocol):
+    """Measures decisions."""
+
+    def decided(self, recommendation: str, seconds: float) -> None:
+        """Record how long the decisions of a recommendation took."""
+        ...
+
+
+class PollDecisions:
+    """Makes the decisions of a poll. For one thread."""
+
+    def __init__(
+        self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock, slow: SlowDecisions | None = None
+    ) -> None:
+        """`slow` makes the decisions of kinds that are slow; without it they are made at once, without waiting."""
+        self._memories = memories
+        self._slow = slow or ImmediateSizing()
+        self._telemetry = telemetry
+        self._clock = clock
+        self._expansions: dict[str, Expansion] = {}
+
+    def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
+        """Return the decisions in the order of the configuration."""
+        policies = {each.policy.name: each.policy for each in plan.configuration.recommendations}
+        memories = self._load_memories(tuple(policies), plan)
+        listed = {
+            name: listed_targets(_known_targets(inputs, name), memory.by_target, each.max_targets, now)
+            for name, each in plan.for_each.items()
+            if isinstance(memory := memories[name], Memory)
+        }
+        self._expansions = {name: self._expansion(plan, policies[name]) for name in listed}
+        rivals = _rivals(policies, listed)
+        found: dict[str, Decided] = {}
+        # Those that are slow may follow the others of this poll, so they are decided last.
+        for each in sorted(plan.configuration.recommendations, key=lambda each: each.policy.name in plan.slow):
+            name, policy = each.policy.name, each.policy
+            memory = memories[name]
+            if isinstance(memory, MemoryUnavailableError):
+                failed = Decision(failed_record(policy, now, str(memory)), Memory())
+                found[name] = Decided(name, (failed,), None)
+                continue
+            if name in plan.slow:
+                decided = {one: tuple(each.record for each in done.decisions) for one, done in found.items()}
+                work = partial(self._late, plan, each, replace(inputs, decided=decided), memory, now)
+            else:
+                others = rivals.get(name, {})
+                work = partial(self._one, plan, policy, inputs, memory, now, listed.get(name), others)
+            found[name] = supervised(policy, work, partial(_decision_after_fault, policy, memory, now))
+        return [found[name] for name in policies]
+
+    def forget(self) -> None:
+        """Drop what is under way: another process leads."""
+        self._slow.forget()
+
+    def _load_memories(self, names: tuple[str, ...], plan: PollPlan) -> dict[str, Memory | MemoryUnavailableError]:
+        found: dict[str, Memory | MemoryUnavailableError] = {}
+        shards = {name: each.shards for name, each in plan.for_each.items()}
+        for name in self._memories.begin(names, MEMORY_SECONDS, shards):
+            try:
+                found[name] = self._memories.load(name)
+            except MemoryUnavailableError as error:
+                found[name] = error
+        return found
+
+    def _expansion(self, plan: PollPlan, policy: RecommendationPolicy) -> Expansion:
+        each, before = plan.for_each[policy.name], self._expansions.get(policy.name)
+        is_same = before is not None and before.policy is policy and before.each is each
+        return before if before is not None and is_same else Expansion(policy, each)
+
+    def _late(
+        self, plan: PollPlan, recommendation: Recommendation, inputs: Inputs, memory: Memory, now: float
+    ) -> Decided:
+        """Return the decision of a slow kind. Its thread measures it, since polls do not wait for its end."""
+        name = recommendation.policy.name
+        decision = self._slow.decided(recommendation, plan.calculations[name](None), inputs, memory, now)
+        return Decided(name, (decision,), decision.memory)
+
+    def _one(
+        self,
+        plan: PollPlan,
+        policy: RecommendationPolicy,
+        inputs: Inputs,
+        memory: Memory,
+        now: float,
+        listed: ListedTargets | None,
+        rivals: Mapping[TargetReference, tuple[str, ...]],
+    ) -> Decided:
+        """Return the decision of one recommendation, or those of its targets."""
+        started = self._clock.monotonic()
+        try:
+            if listed is not None:
+                expanded = self._expansions[policy.name].decided(listed, inputs, memory, now, rivals)
+                return Decided(policy.name, expanded.decisions, expanded.memory)
+            policy = replace(policy, rivals={**policy.rivals, **rivals}) if rivals else policy
+            decision = decide(policy, plan.calculations[policy.name](None), inputs, memory, now)
+            return Decided(policy.name, (decision,), decision.memory)
+        finally:
+            self._telemetry.decided(policy.name, self._clock.monotonic() - started)
+
+
+def _known_targets(
+    inputs: Inputs, name: str
+) -> Mapping[TargetReference | None, object] | Mapping[TargetReference, object] | Unknown:
+    """Return what is known of the targets of a recommendation."""
+    return inputs.usage[name] if name in inputs.usage else inputs.loads.get(name, _NOT_ASKED)
+
+
+def _decision_after_fault(policy: RecommendationPolicy, memory: Memory, now: float, message: str) -> Decided:
+    return Decided(policy.name, (failed_decision(policy, memory, now, Inputs(), message),), memory)
+
+
+def _rivals(
+    policies: Mapping[str, RecommendationPolicy], listed: Mapping[str, ListedTargets]
+) -> dict[str, dict[TargetReference, tuple[str, ...]]]:
+    """Return, by recommendation and target, which others scale the same target.
+
+    For targets that the configuration lists, `RecommendationPolicy.rivals` has them; here are those of `forEach`.
+    """
+    found: dict[str, dict[TargetReference, tuple[str, ...]]] = {}
+    for output in (Output.SCALE, Output.RESIZE):
+        writing = [policy for policy in policies.values() if output in policy.outputs]
+        if any(policy.name in listed for policy in writing):
+            _add_rivals(found, writing, listed)
+    return found
+
+
+def _add_rivals(
+    found: dict[str, dict[TargetReference, tuple[str, ...]]],
+    writing: list[RecommendationPolicy],
+    listed: Mapping[str, ListedTargets],
+) -> None:
+    policies = {policy.name: policy for policy in writing}
+    claims: dict[TargetIdentity, list[tuple[str, TargetReference]]] = {}
+    for policy in writing:
+        for target in _targets(policy, listed):
+            claims.setdefault(identity_of(target), []).append((policy.name, target))
+    for claimed in claims.values():
+        names = tuple(dict.fromkeys(name for name, _ in claimed))
+        for name, target in claimed if len(names) > 1 else ():
+            others = tuple(other for other in names if other != name and _is_rival(other, policies, names, name))
+            if others:
+                rivals = found.setdefault(name, {})
+                rivals[target] = tuple(dict.fromkeys((*rivals.get(target, ()), *others)))
+
+
+def _is_rival(other: str, policies: Mapping[str, RecommendationPolicy], in_order: tuple[str, ...], name: str) -> bool:
+    """Whether another recommendation keeps this one from a target: the file wins over objects, and the older object."""
+    if not policies[name].namespace:
+        return not policies[other].namespace
+    return in_order.index(other) < in_order.index(name)
+
+
+def _targets(policy: RecommendationPolicy, listed: Mapping[str, ListedTargets]) -> Iterable[TargetReference]:
+    return listed[policy.name].reasons if policy.name in listed else policy.targets

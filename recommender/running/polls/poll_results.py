@@ -1,0 +1,37 @@
+"""The decision of a poll, and the interface of those who decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.loop import Decision
+    from recommender.decisions.memory import Memory
+    from recommender.running.inputs.plans import PollPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The decision of a poll for one recommendation."""
+
+    name: str
+    decisions: tuple[Decision, ...]
+    """One; with `forEach` one for each target, and one more if something is wrong with all of them."""
+    memory: Memory | None
+    """Of the recommendation as a whole; None if it cannot be read."""
+
+
+class Decisions(Protocol):
+    """Makes the decisions of polls. For one thread."""
+
+    def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> Sequence[Decided]:
+        """Return the decisions in the order of the configuration; never raises."""
+        ...
+
+    def forget(self) -> None:
+        """Drop what is under way: another process leads."""
+        ...

@@ -1,0 +1,306 @@
+"""The recommender's loop: gather inputs, decide each recommendation, publish, act.
+
+A poll happens every `pollInterval`, a second after a relevant change of the cluster, and when a decision asks to be
+made again. Each recommendation is decided by itself: what one of them raises becomes its own record and leaves the
+others alone. Only the leader decides.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+from adapter.foundation.service.runtime.logs import fields
+from recommender.decisions.failures import refused_record
+from recommender.decisions.policy_settings import Output
+from recommender.decisions.publication import Publication
+from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.summary import grouped, summary_of
+from recommender.decisions.texts.notes import note_of
+from recommender.decisions.texts.record_texts import log_fields
+from recommender.kinds.table import kind_named
+from recommender.running.inputs.due_targets import MOST_OBJECT_LOOK_UPS, DueTargets
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from adapter.foundation.time.clock import Clock
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.loop import Decision
+    from recommender.decisions.record import Record
+    from recommender.kinds.kind import Recommendation
+    from recommender.running.inputs.gathering import Gatherer, LookUps
+    from recommender.running.inputs.plans import PollPlan
+    from recommender.running.memory.memories import Memories
+    from recommender.running.polls.leadership import Leadership
+    from recommender.running.polls.poll_results import Decided, Decisions
+
+
+LEAST_SECONDS_APART: Final = 1.0
+"""From one poll's decisions to the next poll, whatever the decisions ask for."""
+LATER_SECONDS: Final = 0.01
+"""Clocks differ by some milliseconds, and a decision a moment too soon would have to be made again."""
+
+
+def next_decision_at(decided: Iterable[Decided]) -> float:
+    """Return when a decision is to be made again, in seconds since the Unix epoch; infinite if none asks for it."""
+    asked = (decision.decide_again for each in decided for decision in each.decisions)
+    return min((time for time in asked if time is not None), default=math.inf)
+
+
+def seconds_to_next_poll(interval_left: float, asked_left: float, since_decided: float) -> float:
+    """Return the seconds to the end of the interval, or to the time that is asked for if that is earlier.
+
+    `since_decided` are the seconds since the last decisions, which keep their distance. A time that is asked for can be
+    in the past, or infinite; it can only bring a poll forward.
+    """
+    return max(min(interval_left, asked_left + LATER_SECONDS), LEAST_SECONDS_APART - since_decided, 0.0)
+
+
+_log = logging.getLogger(__name__)
+
+COLLECT_SECONDS = 1.0
+"""How long changes of the cluster are collected before they lead to a poll."""
+_STOP_NOTICED_SECONDS = 1.0
+"""Each look costs processor time, which an idle recommender should not take."""
+GATHER_SECONDS = 8.0
+"""Longest time that a poll waits for its lookups."""
+
+
+class Effects(Protocol):
+    """The effects of decisions outside of this process."""
+
+    def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
+        """Begin to carry out the decisions; returns at once."""
+        ...
+
+    def stand_down(self) -> None:
+        """Abandon what is under way: this process no longer leads."""
+        ...
+
+
+class RunnerTelemetry(Protocol):
+    """Counts what the loop does."""
+
+    def polled(self, seconds: float, failures: int) -> None:
+        """Count a poll: its duration, and how many recommendations have no value because of an error."""
+        ...
+
+    def decided(self, recommendation: str, seconds: float) -> None:
+        """Record how long the decision of a recommendation took."""
+        ...
+
+
+class Latest:
+    """The last publication, which readers get without waiting. Replaced in one place."""
+
+    def __init__(self, published: Callable[[Publication], None] = lambda _: None) -> None:
+        """Call `published` with each publication, in the thread that publishes it."""
+        self._publication = Publication()
+        self._published = published
+
+    def get(self) -> Publication:
+        """Return the last publication."""
+        return self._publication
+
+    def publish(self, publication: Publication) -> None:
+        """Replace the publication."""
+        self._publication = publication
+        self._published(publication)
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerServices:
+    """The parts of the loop."""
+
+    plan: Callable[[], PollPlan]
+    gatherer: Gatherer
+    decisions: Decisions
+    leadership: Leadership
+    memories: Memories
+    effects: Effects
+    latest: Latest
+    telemetry: RunnerTelemetry
+    clock: Clock
+    wake: threading.Event
+    """Set when an input has changed: a poll follows soon."""
+    report_poll: Callable[[Sequence[Record]], None] = lambda _: None
+    """Called with the records of each poll; with none while another process leads."""
+
+
+class Runner:
+    """Runs polls, in one thread."""
+
+    def __init__(self, parts: RunnerServices) -> None:
+        self._parts = parts
+        self._due_targets = DueTargets()
+        self._object_targets = DueTargets(MOST_OBJECT_LOOK_UPS)
+        self._last: dict[str, tuple[object, ...]] = {}
+        """The last log line of each recommendation."""
+        self._decided = -math.inf
+        """When it was last decided, by the monotonic clock."""
+        self._again = math.inf
+        """When it is to be decided again, by the wall clock."""
+
+    def run(self, stop: threading.Event) -> None:
+        """Poll until the stop."""
+        while not stop.is_set():
+            started = self._parts.clock.monotonic()
+            self.poll()
+            interval = self._parts.plan().configuration.poll_interval_seconds
+            self._sleep(stop, self._next_poll(started + interval))
+
+    def poll(self) -> None:
+        """Decide everything once, if this process leads."""
+        parts = self._parts
+        self._again = math.inf
+        if not parts.leadership.is_leader():
+            self._follow()
+            return
+        started = parts.clock.monotonic()
+        plan = parts.plan()
+        seconds = min(GATHER_SECONDS, plan.configuration.poll_interval_seconds)
+        inputs = parts.gatherer.gather(self._look_ups(plan), seconds)
+        now = parts.clock.wall()
+        fresh_seconds = plan.configuration.stale_after_seconds
+        found = self._due_targets.looked_up(inputs.targets, now, fresh_seconds)
+        inputs = replace(inputs, targets=self._object_targets.looked_up(found, now, fresh_seconds))
+        self._decided = parts.clock.monotonic()
+        decided = parts.decisions.decided(plan, inputs, now)
+        unchanged = unchanged_names(plan.configuration, parts.plan().configuration)
+        if unchanged is None:
+            # The next poll follows at once; a target that is not listed any more must not be scaled by this one.
+            return
+        decided = [each for each in decided if each.name in unchanged]
+        # The leadership may have ended while inputs were gathered.
+        if not parts.leadership.is_leader():
+            self._follow()
+            return
+        self._again = next_decision_at(decided)
+        decisions = [decision for each in decided for decision in each.decisions]
+        records = (
+            *(decision.record for decision in decisions),
+            *(refused_record(refused, now) for refused in plan.configuration.refused),
+        )
+        parts.latest.publish(
+            Publication(
+                leads=True,
+                leader=parts.leadership.holder(),
+                time=now,
+                valid_until=now + _valid_seconds(plan.configuration),
+                records=records,
+            )
+        )
+        for each in decided:
+            if each.memory is not None:
+                parts.memories.remember(each.name, each.memory)
+        parts.memories.keep_objects(plan.configuration.object_names)
+        scaling = {each.policy.name for each in plan.configuration.recommendations if _scales(each)}
+        self._due_targets.decided(record for record in records if record.name in scaling)
+        self._object_targets.sized(records)
+        parts.effects.act(plan.configuration, decisions, now)
+        self._log_changes(records)
+        failures = sum(record.status is Status.ERROR for record in records)
+        parts.telemetry.polled(parts.clock.monotonic() - started, failures)
+        parts.report_poll(records)
+
+    def _next_poll(self, interval_ends: float) -> float:
+        """Return the time of the next poll if nothing changes, by the monotonic clock like the end of the interval."""
+        clock = self._parts.clock
+        now = clock.monotonic()
+        return now + seconds_to_next_poll(interval_ends - now, self._again - clock.wall(), now - self._decided)
+
+    def _look_ups(self, plan: PollPlan) -> LookUps:
+        """Return what is looked up now: of many targets of forEach and of objects some in each poll."""
+        self._object_targets.follow(plan.object_targets)
+        in_turn = self._due_targets.chosen() | self._object_targets.chosen()
+        return replace(plan.look_ups, targets=plan.look_ups.targets | in_turn)
+
+    def _follow(self) -> None:
+        """Publish that another process leads, and forget what it will change."""
+        self._parts.effects.stand_down()
+        self._parts.memories.forget()
+        self._parts.decisions.forget()
+        self._last.clear()
+        self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
+        # What failed while this process led is another's business now.
+        self._parts.report_poll(())
+
+    def _log_changes(self, records: Sequence[Record]) -> None:
+        for record in records:
+            if record.each is None:
+                kind = kind_named(record.type)
+                logged = None if kind is None else kind.logged(record)
+                facts = _worth_a_line(record) if logged is None else (record.status, *logged.facts)
+                about = log_fields(record, {} if logged is None else logged.fields)
+                is_fault = logged is None and bool(note_of(record))
+                self._log_change(record.name, facts, record.status, about, is_fault=is_fault)
+        for name, group in grouped(record for record in records if record.each is not None).items():
+            # Lines for thousands of targets would be read by nobody: one for all of them, when what is wrong changes.
+            summary = summary_of(group)
+            self._log_change(f"{name}/forEach", summary.facts, summary.worst, summary.log_fields(name))
+        names = {record.name for record in records}
+        self._last = {key: facts for key, facts in self._last.items() if key.removesuffix("/forEach") in names}
+
+    def _log_change(
+        self,
+        key: str,
+        facts: tuple[object, ...],
+        status: Status,
+        about: Mapping[str, object],
+        *,
+        is_fault: bool = False,
+    ) -> None:
+        if self._last.get(key) != facts:
+            self._last[key] = facts
+            level = logging.WARNING if is_fault or status in {Status.ERROR, Status.STALE} else logging.INFO
+            _log.log(level, "recommendation", extra=fields(**about))
+
+    def _sleep(self, stop: threading.Event, until: float) -> None:
+        """Wait for the next poll: until its time, or for a second after a change."""
+        while not stop.is_set():
+            left = until - self._parts.clock.monotonic()
+            if left <= 0:
+                return
+            # Not all of it, so that a stop ends the wait too.
+            if self._parts.wake.wait(min(left, _STOP_NOTICED_SECONDS)):
+                stop.wait(min(COLLECT_SECONDS, max(0.0, until - self._parts.clock.monotonic())))
+                self._parts.wake.clear()
+                return
+
+
+def unchanged_names(before: Configuration, now: Configuration) -> frozenset[str] | None:
+    """Return the recommendations for which decisions of the former configuration still count; None if none does.
+
+    A change of the file ends a poll. Objects change at any time, so they end nothing but the decisions about them.
+    """
+    if before is now:
+        return frozenset(each.policy.name for each in now.recommendations)
+    if _of_file(before) != _of_file(now):
+        return None
+    former = {each.policy.name: each for each in before.recommendations}
+    return frozenset(each.policy.name for each in now.recommendations if former.get(each.policy.name) == each)
+
+
+def _of_file(configuration: Configuration) -> Configuration:
+    entries = tuple(each for each in configuration.recommendations if not each.policy.namespace)
+    return replace(configuration, recommendations=entries, object_names=None)
+
+
+def _scales(recommendation: Recommendation) -> bool:
+    return Output.SCALE in recommendation.policy.outputs
+
+
+def _worth_a_line(record: Record) -> tuple[object, ...]:
+    """Return what is logged when it changes. Ages and counts are left out, since they change with every poll."""
+    refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
+    own = tuple(each.recommended_replicas for each in record.targets)
+    return record.status, record.replicas, own, record.binding, refused, note_of(record)
+
+
+def _valid_seconds(configuration: Configuration) -> float:
+    """Return how long a poll counts: `staleAfter`, but never less than until the next poll has surely ended."""
+    return max(configuration.stale_after_seconds, configuration.poll_interval_seconds + 2 * GATHER_SECONDS)

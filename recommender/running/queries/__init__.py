@@ -1,0 +1,1 @@
+"""The values of PromQL expressions, and how old their samples are."""

@@ -1,0 +1,131 @@
+"""The value of a PromQL expression, as an input: exactly one number, or the reason why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.sources.prometheus.decoding import Sample
+from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError, SettingsError
+from recommender.decisions.texts.times import CLOCK_SLACK_SECONDS
+from recommender.running.queries.sample_times import must_search, times_of, times_query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.foundation.time.pace import Pace
+    from recommender.running.queries.sample_times import TimesQuery
+
+_SHOWN_WARNING_CHARACTERS = 200
+_MILLISECOND = 0.001
+"""Samples are apart by this at least."""
+
+
+class QueryValues:
+    """Asks the Prometheus of the configuration in force. `value` is for any number of threads."""
+
+    def __init__(
+        self, connect: Callable[[PrometheusSettings], PrometheusClient], pace: Pace, timeout_seconds: float
+    ) -> None:
+        """`connect` returns a client; it may raise SettingsError."""
+        self._connect = connect
+        self._pace = pace
+        self._timeout_seconds = timeout_seconds
+        self._settings: PrometheusSettings | None = None
+        self._client: PrometheusClient | None = None
+        self._reason = "the configuration has no `prometheus:`: add its url"
+
+    def use(self, settings: PrometheusSettings | None) -> None:
+        """Ask this Prometheus from now on; None: there is none to ask."""
+        if settings == self._settings:
+            return
+        before = self._client
+        self._settings, self._client = settings, None
+        if settings is not None:
+            try:
+                self._client = self._connect(settings)
+            except SettingsError as error:
+                self._reason = str(error)
+        if before is not None:
+            before.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.use(None)
+
+    def client(self) -> PrometheusClient | None:
+        """Return the client of the Prometheus that is asked at present; None if there is none."""
+        return self._client
+
+    def value(self, query: str) -> Observed[float] | Unknown:
+        """Return the one value of the query at present, with the time of its newest sample."""
+        found = self.samples(query)
+        if isinstance(found, Unknown):
+            return found
+        if not found.value:
+            return Unknown(f"{query} has no value at present: check that its series exist")
+        if len(found.value) != 1:
+            fix = "write an expression that has exactly one value, such as sum(…)"
+            return Unknown(f"{query} has {len(found.value)} values: {fix}")
+        return Observed(found.value[0].value, found.value[0].timestamp)
+
+    def samples(self, query: str, by: tuple[str, ...] = ()) -> Observed[tuple[Sample, ...]] | Unknown:
+        """Return all samples of the query at present; the time beside them is that of the evaluation.
+
+        The `timestamp` of each is the time of the data that it comes from (`sample_times`); `by` are the labels that
+        name its target, where each target has data of its own. A partial answer counts as none: a sum would be too
+        small.
+        """
+        found = self._query_samples(query, None)
+        if isinstance(found, Unknown) or not found.value:
+            return found
+        # Prometheus states the time of the evaluation: an answer of another time is of that time.
+        stated = [sample.timestamp for sample in found.value]
+        if max(stated) > found.time + CLOCK_SLACK_SECONDS:
+            ahead = max(stated) - found.time
+            return Unknown(f"Prometheus answered {query} for a time {ahead:.0f} s in the future: check its clock")
+        times = self._times(times_query(query, by), found.value, found.time)
+        if isinstance(times, Unknown):
+            return times
+        dated = (
+            Sample(sample.labels, sample.value, min(sample.timestamp, time))
+            for sample, time in zip(found.value, times, strict=True)
+        )
+        return Observed(tuple(dated), found.time)
+
+    def spacing_seconds(self, query: str, newest: float) -> float | None:
+        """Return how long before the newest sample of a query, at `newest`, the one before it is; None: not known."""
+        times = self._times(times_query(query), (Sample({}, 0.0, newest),), newest - _MILLISECOND)
+        return None if isinstance(times, Unknown) else newest - times[0]
+
+    def _times(self, asked: TimesQuery, samples: Sequence[Sample], at: float) -> list[float] | Unknown:
+        """Return the time of each sample's data."""
+        rows: tuple[Sample, ...] = ()
+        for query in (asked.text, asked.search):
+            if query and (query == asked.text or must_search(asked, rows)):
+                found = self._query_samples(query, at)
+                if isinstance(found, Unknown):
+                    return replace(found, reason=f"the age of its samples cannot be asked: {found.reason}")
+                rows += found.value
+        return times_of(asked, samples, rows, at)
+
+    def _query_samples(self, query: str, at: float | None) -> Observed[tuple[Sample, ...]] | Unknown:
+        """Return the samples of an answer; `at` is when the query is evaluated, None for now."""
+        client = self._client
+        if client is None:
+            return Unknown(self._reason)
+        try:
+            answer = client.instant(query, timeout_seconds=self._timeout_seconds, at=at)
+            samples = tuple(sample for batch in answer.batches(self._pace) for sample in batch)
+        except PrometheusError as error:
+            return Unknown(f"Prometheus has no value: {error}", is_refused=isinstance(error, QueryRefusedError))
+        if answer.warnings:
+            warning = answer.warnings[0][:_SHOWN_WARNING_CHARACTERS]
+            return Unknown(f"Prometheus answered {query} with a warning, so the value may be partial: {warning}")
+        if answer.histograms_skipped:
+            fix = "write an expression that has numbers, such as histogram_count(…)"
+            return Unknown(f"{query} has a histogram: {fix}")
+        return Observed(samples, answer.evaluated_at)

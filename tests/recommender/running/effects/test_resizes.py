@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from recommender.configuration.reading import read_configuration
+from recommender.decisions.inputs import WriteRefusal
+from recommender.decisions.loop import Decision
+from recommender.decisions.memory import Memory
+from recommender.decisions.record import Record, Status, TargetReference
+from recommender.kinds.resources.container_requests import RequestWrites
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import ScaleOutcome
+from recommender.outputs.wishes import RequestedSize, Resizing, Wish
+from recommender.running.effects.resizes import QUIET_SECONDS, RequestWriters
+from tests.recommender.configuration.files import entry, whole
+
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+RESIZING = Resizing((RequestedSize("app", "cpu", 300),), 0.1, in_place=True, up=True, down=True, managers=())
+WITH = read_configuration(
+    whole(
+        entry("sizes", "outputs: [resize]", kind="resources: {fromUsage: {}, forEach: {}}"),
+        top="prometheus: {url: http://p}\n",
+    ),
+    "r.yaml",
+)
+
+
+class Writer:
+    def __init__(self) -> None:
+        self.wishes: dict[str, list[Wish]] = {}
+
+    def retain(self, names: set[str]) -> None:
+        self.wishes = {name: wishes for name, wishes in self.wishes.items() if name in names}
+
+    def wanted(self, name: str, wishes: list[Wish]) -> None:
+        self.wishes[name] = list(wishes)
+
+
+class World:
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.writer = Writer()
+        self.requests = RequestWriters(lambda: self.now)
+
+    def polled(self, resizing: Resizing | None = RESIZING, name: str = "sizes") -> list[Wish]:
+        record = Record(name, "resources", 0.0, Status.OK, "")
+        writes = None if resizing is None else RequestWrites(WEB, resizing, 60.0, "why")
+        self.requests.act(self.writer, WITH, [Decision(record, Memory(), writes)])  # type: ignore[arg-type]
+        return self.writer.wishes.get("sizes", [])
+
+    def ended(self, result: ScaleResult, owner: str | None = None) -> None:
+        [wish] = self.writer.wishes["sizes"]
+        self.requests.note(ScaleOutcome(wish, result, owner=owner, message="because"))
+
+
+def test_a_decision_becomes_a_wish_and_none_withdraws_it() -> None:
+    world = World()
+    [wish] = world.polled()
+    assert (wish.target, wish.resizing, wish.valid_until) == (WEB, RESIZING, 60.0)
+    assert world.polled(None) == []
+
+
+def test_recommendations_without_the_output_write_nothing() -> None:
+    assert World().polled(name="other") == []
+
+
+@pytest.mark.parametrize("result", [ScaleResult.UNCHANGED, ScaleResult.REFUSED])
+def test_what_is_settled_is_left_alone_for_a_while(result: ScaleResult) -> None:
+    world = World()
+    world.polled()
+    world.ended(result)
+    assert world.polled() == []
+    assert len(world.polled(replace(RESIZING, sizes=(RequestedSize("app", "cpu", 400),)))) == 1
+    world.now += QUIET_SECONDS
+    assert len(world.polled()) == 1
+
+
+@pytest.mark.parametrize("result", [ScaleResult.OK, ScaleResult.ERROR, ScaleResult.CONFLICT])
+def test_what_may_have_to_go_on_is_wanted_again(result: ScaleResult) -> None:
+    world = World()
+    world.polled()
+    world.ended(result)
+    assert len(world.polled()) == 1
+
+
+def test_a_refusal_is_known_until_a_write_succeeds_or_the_target_goes() -> None:
+    world = World()
+    world.polled()
+    world.ended(ScaleResult.REFUSED, "VerticalPodAutoscaler shop/v")
+    assert world.requests.refusals() == {("sizes", WEB): WriteRefusal("VerticalPodAutoscaler shop/v", "because")}
+    world.now += QUIET_SECONDS
+    world.polled()
+    world.ended(ScaleResult.OK)
+    assert not world.requests.refusals()
+    world.polled()
+    world.ended(ScaleResult.REFUSED)
+    world.polled(None)
+    assert not world.requests.refusals()

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.time.clock import Clock
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
+from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
+from recommender.running.history.history_cache import KEPT_SECONDS, MIGRATIONS, HistoryCache
+from recommender.running.history.history_points import HistoryPoint, LoadPoint
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORD = Record(
+    name="web",
+    type="proportional",
+    time=1.0,
+    status=Status.OK,
+    message="",
+    replicas=5,
+    binding="linear/nodes",
+    targets=(TargetOutcome(TargetReference("apps/v1", "Deployment", "shop", "web"), 3, TargetAction.SCALE),),
+)
+START = 1_000_000.0
+
+
+def predicting(load: float, predicted: float | None, at: float | None, **changes: object) -> Record:
+    quantiles = {} if predicted is None else {"0.5": load + 1.0, "0.95": predicted}
+    prediction = Prediction(PredictedLoad(load, predicted, at, quantiles), "linear", "")
+    return replace(RECORD, type="predictive", details=prediction, **changes)  # type: ignore[arg-type]
+
+
+class World:
+    def __init__(self, folder: Path) -> None:
+        self.now = 0.0
+        self.path = folder / "state" / "history.sqlite"
+        self.failures = 0
+        self.cache = self.started()
+
+    def started(self) -> HistoryCache:
+        return HistoryCache(self.path, self._failed, clock=Clock(lambda: self.now, lambda: START + self.now))
+
+    def _failed(self) -> None:
+        self.failures += 1
+
+    def add(self, seconds: float, *records: Record) -> None:
+        self.now = seconds
+        self.cache.add(START + seconds, records)
+        self.cache.flush()
+
+    def read(self, name: str = "web") -> tuple[HistoryPoint, ...]:
+        return self.cache.read(name, 0.0)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_the_history_outlives_the_process(world: World) -> None:
+    world.add(0, RECORD, replace(RECORD, name="dns", replicas=None, status=Status.ERROR, binding=None, targets=()))
+    world.add(10, replace(RECORD, replicas=6))
+    world.cache = world.started()
+    assert world.read() == (
+        HistoryPoint(START, 5, "ok", "linear/nodes", 3),
+        HistoryPoint(START + 10, 6, "ok", "linear/nodes", 3),
+    )
+    assert world.read("dns") == (HistoryPoint(START, None, "error", None, None),)
+    assert world.cache.read("web", START + 5) == world.read()[1:]
+    assert world.read("none") == ()
+    assert world.failures == 0
+
+
+def test_a_value_that_stays_the_same_is_noted_once_a_minute(world: World) -> None:
+    for second in range(0, 300, 10):
+        world.add(second, replace(RECORD, time=float(second)))
+    assert [point.time - START for point in world.read()] == [0, 60, 120, 180, 240]
+
+
+def test_the_load_is_kept_with_its_forecast_and_the_time_of_it(world: World) -> None:
+    world.add(0, predicting(100.0, 130.0, START + 120))
+    world.add(60, predicting(105.0, None, None))
+    world.cache = world.started()
+    assert [point.load for point in world.read()] == [
+        LoadPoint(100.0, 101.0, 130.0, START + 120),
+        LoadPoint(105.0, None, None, None),
+    ]
+
+
+def test_a_load_that_alone_changes_is_noted_once_a_minute(world: World) -> None:
+    for second in range(0, 150, 10):
+        world.add(second, predicting(float(second), second + 5.0, START + second + 120))
+    assert [point.load.observed for point in world.read() if point.load] == [0, 60, 120]
+
+
+def test_with_many_targets_the_sums_of_load_and_forecast_are_kept(world: World) -> None:
+    each = [TargetReference("apps/v1", "Deployment", "shop", name) for name in "abc"]
+    found = [predicting(10.0, 13.0, START + 120, each=target) for target in each]
+    world.add(0, *found, replace(RECORD, each=each[0], details=None))
+    world.add(60, *found[:2], predicting(10.0, None, None, each=each[2]))
+    assert [point.load for point in world.read()] == [
+        LoadPoint(30.0, 33.0, 39.0, START + 120),
+        LoadPoint(30.0, None, None, None),
+    ]
+
+
+def test_points_older_than_a_day_and_points_of_a_wrong_clock_are_deleted(world: World) -> None:
+    world.add(0, RECORD)
+    world.cache.add(START + 10 * KEPT_SECONDS, [replace(RECORD, replicas=7)])
+    world.add(KEPT_SECONDS + 1.0, RECORD)
+    assert [point.time - START for point in world.read()] == [KEPT_SECONDS + 1.0]
+
+
+def test_there_is_no_history_before_the_first_decision(world: World) -> None:
+    assert world.read() == ()
+    assert world.failures == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all, and longer than its header would be" * 50])
+def test_a_file_that_is_no_database_is_moved_aside(
+    content: bytes, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.path.parent.mkdir()
+    world.path.write_bytes(content)
+    world.add(0, RECORD)
+    world.add(1, RECORD)
+    assert len(world.read()) == 1
+    aside = world.path.with_name("history.sqlite.broken")
+    assert aside.exists() is bool(content), "SQLite takes an empty file for an empty database"
+    assert ("replaced by an empty one" in caplog.text) is bool(content)
+
+
+def test_a_database_with_damaged_pages_is_moved_aside(world: World) -> None:
+    for second in range(500):
+        world.cache.add(START + second, [replace(RECORD, replicas=second)])
+    world.cache.flush()
+    with closing(sqlite3.connect(world.path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    world.cache._close()
+    content = bytearray(world.path.read_bytes())
+    content[4096:] = b"\x07" * (len(content) - 4096)
+    world.path.write_bytes(content)
+    world.cache = world.started()
+    world.add(500, RECORD)
+    world.add(501, RECORD)
+    assert len(world.read()) == 1
+    assert world.path.with_name("history.sqlite.broken").read_bytes() == bytes(content)
+    assert world.failures >= 1
+
+
+@pytest.mark.parametrize("version", [1, 2], ids=["without an index", "without loads"])
+def test_an_older_file_is_migrated(version: int, world: World) -> None:
+    world.path.parent.mkdir()
+    with closing(sqlite3.connect(world.path)) as connection:
+        for migration in MIGRATIONS[:version]:
+            connection.execute(migration)
+        connection.execute("INSERT INTO points VALUES ('web', 999999.0, 4, 'ok', NULL, 4)")
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.commit()
+    world.add(0, predicting(1.0, 3.0, START + 60))
+    assert [(point.replicas, point.load) for point in world.read()] == [
+        (4, None),
+        (5, LoadPoint(1.0, 2.0, 3.0, START + 60)),
+    ]
+    with closing(sqlite3.connect(world.path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_the_file_of_a_newer_version_is_moved_aside(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.path.parent.mkdir()
+    with closing(sqlite3.connect(world.path)) as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    world.add(0, RECORD)
+    world.add(1, RECORD)
+    assert len(world.read()) == 1
+    assert "replaced by an empty one" in caplog.text
+
+
+def test_a_full_disk_is_said_once_and_nothing_else_suffers(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    world.add(0, RECORD)
+    connection = world.cache._connection
+    assert connection is not None
+    connection.execute("PRAGMA max_page_count = 1")
+    for second in range(1, 400):
+        world.cache.add(START + second, [replace(RECORD, replicas=second, binding="x" * 100)])
+    world.cache.flush()
+    assert world.failures == 1
+    assert caplog.text.count("database or disk is full") == 1
+    world.cache.flush()
+    assert world.failures == 1, "the next try is later"
+    world.add(500, RECORD)
+    assert len(world.read()) == 401
+    assert caplog.records[-1].getMessage() == "the history is written again"
+
+
+def test_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file where the folder should be")
+    world = World(tmp_path)
+    world.add(0, RECORD)
+    assert world.read() == ()
+    assert world.failures == 1
+
+
+def test_a_history_that_cannot_be_read_is_empty(world: World) -> None:
+    world.path.parent.mkdir()
+    world.path.write_bytes(b"no database" * 100)
+    assert world.read() == ()
+    assert world.failures == 1
+
+
+def test_the_task_writes_in_its_own_thread_and_everything_before_it_ends(world: World) -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=world.cache.run, args=(stop,))
+    thread.start()
+    world.cache.add(START, [RECORD])
+    until(world.read)
+    world.cache.add(START + 1, [replace(RECORD, replicas=9)])
+    stop.set()
+    thread.join(10.0)
+    assert [point.replicas for point in world.read()] == [5, 9]
+
+
+def test_a_folder_that_cannot_be_looked_at_has_no_points(tmp_path: Path) -> None:
+    failures: list[None] = []
+    cache = HistoryCache(tmp_path / ("x" * 300) / "history.sqlite", lambda: failures.append(None))
+    assert cache.read("coredns", 0.0) == ()

@@ -1,0 +1,70 @@
+"""A bounded number of targets is looked up in each poll, those first that are to be scaled."""
+
+from __future__ import annotations
+
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from recommender.decisions.inputs import TargetState
+from recommender.decisions.record import Record, Status, TargetReference
+from recommender.running.inputs.due_targets import DueTargets
+
+
+def target(number: int) -> TargetReference:
+    return TargetReference("apps/v1", "Deployment", "shop", f"web-{number:03}")
+
+
+def records(count: int, *, differing: int = 0) -> list[Record]:
+    """Return records that recommend 3 replicas, and 9 for the last few."""
+    sizes = [9 if number >= count - differing else 3 for number in range(count)]
+    return [
+        Record("chat", "predictive", 0.0, Status.OK, "", size, each=target(number)) for number, size in enumerate(sizes)
+    ]
+
+
+def polled(turns: DueTargets, now: float) -> list[int]:
+    """Look up what is chosen, where each target has 3 replicas; return which those were."""
+    chosen = turns.chosen()
+    turns.looked_up({each: Observed(TargetState(3), now) for each in chosen}, now, 60.0)
+    return sorted(int(each.name.removeprefix("web-")) for each in chosen)
+
+
+def test_few_targets_are_all_looked_up_in_each_poll() -> None:
+    turns = DueTargets(most=8)
+    turns.decided(records(8))
+    assert [polled(turns, now) for now in (0.0, 10.0)] == [list(range(8))] * 2
+
+
+def test_many_targets_take_turns() -> None:
+    turns = DueTargets(most=8)
+    turns.decided(records(40))
+    seen = [polled(turns, 10.0 * poll) for poll in range(12)]
+    assert all(len(each) == 8 for each in seen)
+    assert {number for each in seen[:7] for number in each} == set(range(40))
+    assert sorted(number for each in seen[-5:] for number in each) == list(range(40))
+
+
+def test_targets_that_are_to_be_scaled_come_first_and_the_others_keep_a_part() -> None:
+    turns = DueTargets(most=8)
+    turns.decided(records(40))
+    for poll in range(7):
+        polled(turns, 10.0 * poll)
+    turns.decided(records(40, differing=12))
+    first, second = polled(turns, 80.0), polled(turns, 90.0)
+    assert [sum(number >= 28 for number in each) for each in (first, second)] == [6, 6]
+    assert {number for number in (*first, *second) if number >= 28} == set(range(28, 40))
+    assert [sum(number < 28 for number in each) for each in (first, second)] == [2, 2]
+
+
+def test_what_was_looked_up_recently_is_known_and_nothing_older() -> None:
+    turns = DueTargets(most=8)
+    turns.decided(records(3))
+    turns.looked_up({target(0): Observed(TargetState(3), 100.0), target(1): Unknown("no answer")}, 100.0, 60.0)
+    now = {target(2): Unknown("no answer")}
+    assert turns.looked_up(now, 150.0, 60.0) == {target(0): Observed(TargetState(3), 100.0), **now}
+    assert turns.looked_up({}, 170.0, 60.0) == {}
+
+
+def test_a_target_that_is_not_listed_any_more_is_not_looked_up() -> None:
+    turns = DueTargets(most=8)
+    turns.decided(records(3))
+    turns.decided(records(2))
+    assert polled(turns, 0.0) == [0, 1]

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.cluster.facts.scale_targets import ReplicasManager
+from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.foundation.sources.kubernetes.errors import (
+    DeadlineError,
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+    ServerError,
+    ThrottledError,
+)
+from adapter.foundation.time.clock import Clock
+from recommender.decisions.inputs import TargetState
+from recommender.decisions.record import TargetReference
+from recommender.running.inputs.lookups import TargetLookups
+from tests.support.apiserver_objects import DEPLOYMENTS, MACHINE_DEPLOYMENTS, Direct, ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "machinedeployments", "machinedeployment", "MachineDeployment", True)  # noqa: FBT003
+DAEMON_SETS = ("apps", "daemonsets")
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+OBJECT = {
+    "kind": "Deployment",
+    "metadata": {
+        "annotations": {"tidewatch.io/paused": "true"},
+        "managedFields": [{"manager": "helm", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}}],
+    },
+    "spec": {"replicas": 3},
+}
+WHOLE = TargetState(3, None, False, "true", (ReplicasManager("helm", "Update", None),))  # noqa: FBT003
+SIZE_ALONE = TargetState(3)
+
+
+class World:
+    def __init__(self, seconds: float = 5.0) -> None:
+        self.now = 0.0
+        self.objects = ObjectStore()
+        self.objects.put(DEPLOYMENTS, "shop", "web", OBJECT)
+        self.before: Callable[[str], None] = lambda _path: None
+        self.paths: list[str] = []
+        self.lookups = TargetLookups(
+            Direct(self.objects, self._before),
+            lambda group, name: find_resource((*BUILT_IN, MACHINES), group, name),
+            clock=Clock(lambda: self.now, lambda: 1000.0 + self.now),
+            seconds=seconds,
+        )
+
+    def _before(self, _method: str, path: str) -> None:
+        self.paths.append(path)
+        self.before(path)
+
+    def of(self, target: TargetReference = WEB) -> Observed[TargetState | None] | Unknown:
+        return self.lookups.look([target, target])[target]
+
+
+def test_a_target_is_known_with_its_time_and_its_uid() -> None:
+    world = World()
+    assert world.of() == Observed(WHOLE, 1000.0)
+    assert world.lookups.uid(WEB).startswith("uid-")
+    assert len(world.paths) == 1
+    assert world.lookups.look([]) == {}
+    assert world.lookups.uid(WEB) == ""
+
+
+def test_a_target_that_does_not_exist_is_known_to_be_absent() -> None:
+    assert World().of(replace(WEB, name="none")) == Observed(None, 1000.0)
+
+
+def test_a_target_that_exists_and_has_no_size_is_not_absent() -> None:
+    world = World()
+    agent = TargetReference("apps/v1", "DaemonSet", "shop", "agent")
+    world.objects.put(DAEMON_SETS, "shop", "agent", {"kind": "DaemonSet", "metadata": {}, "spec": {}})
+
+    def without_scale(path: str) -> None:
+        if path.endswith("/scale"):
+            raise NotFoundError("not found", 404)
+
+    world.before = without_scale
+    assert world.of(agent) == Unknown(f"{agent}: it exists, and its kind has no scale subresource")
+
+
+def test_with_the_rights_of_the_peer_only_the_size_is_known_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    world.objects.deny("get", "deployments")
+    for _ in range(3):
+        assert world.of() == Observed(SIZE_ALONE, 1000.0)
+    assert [path.endswith("/scale") for path in world.paths] == [False, True, True, True]
+    assert caplog.text.count("only its scale") == 1
+    assert world.lookups.uid(WEB).startswith("uid-")
+    world.objects.denied.clear()
+    world.now = 601.0
+    assert world.of() == Observed(WHOLE, 1601.0)
+
+
+def test_rights_for_one_object_of_a_kind_are_not_taken_for_rights_for_all(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.objects.put(DEPLOYMENTS, "shop", "other", OBJECT)
+    other = replace(WEB, name="other")
+
+    def refuse(path: str) -> None:
+        if path.endswith("/other"):
+            raise ForbiddenError("403", 403)
+
+    world.before = refuse
+    for _ in range(3):
+        found = world.lookups.look([WEB, other])
+        assert found == {WEB: Observed(WHOLE, 1000.0), other: Observed(SIZE_ALONE, 1000.0)}
+    assert len(caplog.records) == 1
+    assert len([path for path in world.paths if path.endswith("/other")]) == 1
+
+
+def test_without_any_rights_nothing_is_known() -> None:
+    world = World()
+    world.objects.deny("get", "deployments")
+    world.objects.deny("get", "deployments/scale")
+    found = world.of()
+    assert isinstance(found, Unknown)
+    assert "Deployment shop/web" in found.reason
+    assert "forbidden" in found.reason
+
+
+def test_a_kind_that_keeps_its_size_elsewhere_is_asked_for_its_scale() -> None:
+    world = World()
+    world.objects.put(MACHINE_DEPLOYMENTS, "shop", "pool", {"kind": "MachineDeployment", "spec": {"replicas": 3}})
+    pool = TargetReference("cluster.x-k8s.io/v1beta1", "MachineDeployment", "shop", "pool")
+    world.objects.change(MACHINE_DEPLOYMENTS, "shop", "pool", lambda one: one["spec"].update(replicas=True))
+    assert isinstance(world.of(pool), Unknown)
+    assert world.paths[-1].endswith("/machinedeployments/pool/scale")
+
+
+@pytest.mark.parametrize("target", [replace(WEB, kind="Gateway"), replace(WEB, api_version="v1")])
+def test_a_kind_that_is_not_served_is_not_known(target: TargetReference) -> None:
+    found = World().of(target)
+    assert isinstance(found, Unknown)
+
+
+def test_a_failure_of_one_target_is_its_own() -> None:
+    world = World()
+    world.objects.put(DEPLOYMENTS, "shop", "bad", OBJECT)
+
+    def fail(path: str) -> None:
+        if path.endswith("/bad"):
+            raise DeadlineError("GET: no answer in time")
+
+    world.before = fail
+    bad = replace(WEB, name="bad")
+    found = world.lookups.look([bad, WEB])
+    assert found == {
+        bad: Unknown("Deployment shop/bad: GET: no answer in time", is_awaited=True),
+        WEB: Observed(WHOLE, 1000.0),
+    }
+
+
+def test_targets_that_hang_delay_no_other_and_are_not_asked_twice_at_a_time() -> None:
+    world = World(seconds=0.2)
+    released = threading.Event()
+    hung = [replace(WEB, name=f"hang-{number}") for number in range(6)]
+
+    def hang(path: str) -> None:
+        if "hang" in path:
+            released.wait(20.0)
+
+    world.before = hang
+    try:
+        for _ in range(3):
+            found = world.lookups.look([*hung, WEB])
+            assert found[WEB] == Observed(WHOLE, 1000.0)
+            late = Unknown("the API server did not answer within 0.2 s", is_awaited=True)
+            assert all(found[one] == late for one in hung)
+        assert len([path for path in world.paths if "hang" in path]) == len(hung)
+    finally:
+        released.set()
+
+
+@pytest.mark.parametrize(
+    "error", [DeadlineError("no answer in time"), ServerError("503", 503), ThrottledError("429", 429)]
+)
+def test_while_the_api_server_fails_the_last_answer_stands_with_its_time(error: KubernetesError) -> None:
+    world = World()
+    assert world.of() == Observed(WHOLE, 1000.0)
+
+    def fail(_path: str) -> None:
+        raise error
+
+    world.before, world.now = fail, 20.0
+    assert world.of() == Observed(WHOLE, 1000.0)
+    world.lookups.look([])
+    assert world.of() == Observed(WHOLE, 1000.0)
+    world.before = lambda _path: None
+    assert world.of() == Observed(WHOLE, 1020.0)
+
+
+def test_a_refusal_of_the_api_server_is_believed_at_once() -> None:
+    world = World()
+    assert isinstance(world.of(), Observed)
+    world.objects.deny("get", "deployments")
+    world.objects.deny("get", "deployments/scale")
+    found = world.of()
+    assert isinstance(found, Unknown)
+    assert not found.is_awaited
+
+
+def test_a_target_that_never_answered_is_not_waited_for_without_end() -> None:
+    world = World()
+
+    def fail(_path: str) -> None:
+        raise DeadlineError("no answer in time")
+
+    world.before = fail
+    waited = []
+    for world.now in (0.0, 30.0, 61.0):
+        found = world.of()
+        assert isinstance(found, Unknown)
+        waited.append(found.is_awaited)
+    assert waited == [True, True, False]

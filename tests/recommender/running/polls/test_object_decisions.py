@@ -1,0 +1,129 @@
+"""Objects beside the file in the loop: the file wins, a change of one object harms no other, look-ups take turns."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
+from adapter.foundation.time.clock import Clock
+from recommender.configuration.needs import needs_of
+from recommender.configuration.objects.admission import ReadObject, admitted
+from recommender.configuration.reading import read_configuration
+from recommender.decisions.inputs import Inputs, TargetState
+from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
+from recommender.decisions.record import TargetAction, TargetReference
+from recommender.outputs.output_telemetry import counted_as
+from recommender.running.inputs.due_targets import DueTargets
+from recommender.running.inputs.fair_threads import FairThreads
+from recommender.running.inputs.gathering import Gatherer, InputSources, LookUps, LookUpThreads
+from recommender.running.inputs.plans import plan_of
+from recommender.running.loads.histories.target_loads import LoadSeriesError, target_of
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.polls.poll_decisions import PollDecisions
+from recommender.running.polls.runner import unchanged_names
+from tests.recommender.configuration.files import entry, whole
+from tests.recommender.configuration.objects.objects import SETTINGS, accepted, each, linear, made, read, target
+
+if TYPE_CHECKING:
+    from recommender.configuration.recommender_configuration import Configuration
+
+NOW: Final = 1_767_225_600.0
+WEB: Final = TargetReference("apps/v1", "Deployment", "shop", "web")
+PREDICTIVE: Final = (
+    "predictive: {load: 'sum by (namespace, app) (x)', loadPerReplica: 1, horizon: 1m, maxReplicas: 9,"
+    " forEach: {namespace: namespace, name: app}}"
+)
+TOP: Final = "prometheus: {url: http://p}\n"
+
+
+def merged(text: str, **specs: dict[str, Any]) -> Configuration:
+    file = replace(read_configuration(text, "r.yaml"), objects=SETTINGS)
+    assert not file.refused
+    objects = [ReadObject(made(f"shop/{name}", spec), read(spec, f"shop/{name}")) for name, spec in specs.items()]
+    return admitted(file, objects).configuration
+
+
+class Quiet:
+    """Measures nothing."""
+
+    def decided(self, recommendation: str, seconds: float) -> None:
+        pass
+
+
+def test_an_object_cannot_keep_the_series_of_the_file_from_a_target() -> None:
+    scaled = entry("each", "outputs: [scale]", kind=PREDICTIVE)
+    plan = plan_of(merged(whole(scaled, top=TOP), web=linear(outputs=["scale"])))
+    load = Observed(LoadInput(Prediction(PredictedLoad(2.0, 4.0, NOW + 60), "linear", "")), NOW)
+    inputs = Inputs(
+        ClusterState(nodes=Observed((), NOW), autoscalers={"shop": Observed((), NOW)}),
+        targets={WEB: Observed(TargetState(1), NOW)},
+        loads={"each": {WEB: load}},
+    )
+    decisions = PollDecisions(Memories(ProcessMemoryStore()), Quiet(), Clock())
+    found = {one.name: one.decisions[0].record.targets[0] for one in decisions.decided(plan, inputs, NOW)}
+    assert found["each"].action is TargetAction.SCALE
+    assert (found["shop/web"].action, found["shop/web"].owner) == (TargetAction.REFUSED, "recommendation each")
+
+
+def test_a_changed_object_ends_no_decision_but_its_own_and_a_changed_file_ends_all() -> None:
+    text = whole(entry("dns"))
+    before = merged(text, a=linear(target("a")), b=linear(target("b")))
+    after = merged(text, a=linear(target("other")), b=linear(target("b")), c=linear(target("c")))
+    assert unchanged_names(before, after) == frozenset({"dns", "shop/b"})
+    assert unchanged_names(before, before) == frozenset({"dns", "shop/a", "shop/b"})
+    assert unchanged_names(before, merged(whole(entry("dns"), entry("more")), a=linear(target("a")))) is None
+
+
+def test_objects_share_one_watch_of_the_autoscalers_however_many_namespaces_they_are_in() -> None:
+    assert needs_of(merged(whole(), a=linear())).autoscaler_namespaces == {""}
+
+
+def test_targets_of_objects_take_turns_and_new_ones_are_first() -> None:
+    turns = DueTargets(most=8)
+    targets = [replace(WEB, name=f"w{number}") for number in range(20)]
+    turns.follow(targets)
+    for poll in range(3):
+        turns.looked_up({one: Observed(TargetState(1), NOW) for one in turns.chosen()}, NOW + poll, 60.0)
+    turns.follow([*targets, WEB])
+    assert WEB in turns.chosen()
+    turns.follow([WEB])
+    assert turns.chosen() == {WEB}
+
+
+def test_series_that_name_another_namespace_than_the_object_has_no_target() -> None:
+    for_each = accepted(each()).subject.for_each
+    assert target_of({"namespace": "shop", "app": "web"}, for_each) == WEB
+    with pytest.raises(LoadSeriesError, match="another namespace than shop"):
+        target_of({"namespace": "kube-system", "app": "coredns"}, for_each)
+
+
+def test_a_query_of_an_object_that_hangs_makes_no_later_poll_wait() -> None:
+    release = threading.Event()
+
+    def ask(query: str) -> Observed[float] | Unknown:
+        if query == "slow":
+            release.wait(30)
+        return Observed(1.0, NOW)
+
+    def unused(*_: object) -> Any:  # noqa: ANN401 - never called
+        raise AssertionError
+
+    fair = FairThreads("query", 3, 2)
+    threads = LookUpThreads(unused, unused, fair.submit)
+    gatherer = Gatherer(InputSources(ClusterState, ask, unused, lambda _: {}), threads, threads)
+    wanted = LookUps(queries=frozenset({"slow", "quick"}), payers={"slow": "shop", "quick": "team"})
+    found = gatherer.gather(wanted, 0.2).queries
+    assert isinstance(found["slow"], Unknown)
+    release.set()
+    # The answer that came too late counts in the next poll, which asks anew.
+    assert gatherer.gather(wanted, 30.0).queries["slow"] == Observed(1.0, NOW)
+
+
+def test_counters_of_objects_are_those_of_their_namespace() -> None:
+    assert [counted_as(name) for name in ("dns", "shop/a", "shop/b")] == ["dns", "shop/*", "shop/*"]

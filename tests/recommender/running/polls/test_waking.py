@@ -1,0 +1,205 @@
+"""Pods that come at random times, and a loop on a simulated clock that must look at each of them in time."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.foundation.cluster.values.state import ClusterState, Observed
+from adapter.foundation.time.clock import Clock
+from recommender.configuration.reading import read_configuration
+from recommender.kinds.cluster_size.model.answer import answer_of
+from recommender.kinds.cluster_size.scale_up.pending import SETTLING_SECONDS
+from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpThreads
+from recommender.running.inputs.plans import plan_of
+from recommender.running.memory.memories import Memories
+from recommender.running.polls.poll_decisions import PollDecisions
+from recommender.running.polls.runner import Latest, Runner, RunnerServices
+from recommender.running.sizes.background import SizesInBackground, SizingServices
+from recommender.running.sizes.write_results import WriteResults
+from tests.recommender.configuration.files import entry, whole
+from tests.recommender.kinds.cluster_size.builders import pod
+from tests.recommender.kinds.cluster_size.test_decide import cluster
+from tests.recommender.running.polls.test_runner import World
+from tests.recommender.running.sizes.test_background import NoPlugins
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.configuration.recommender_configuration import Configuration
+    from recommender.decisions.loop import Decision
+
+START: Final = 1_800_000_000.0
+TOLERANCE: Final = 0.02
+"""Polls come 10 ms later than they are asked for, as clocks differ."""
+GROUP: Final = {"name": "a", "max": 90, "selector": {"pool": "a"}, "template": {"cpu": "4", "memory": "16Gi"}}
+
+
+@dataclass
+class Simulated:
+    """Time that passes only while the loop sleeps, and pods that come meanwhile and wake it."""
+
+    pods: Sequence[ClusterPod]
+    end: float
+    now: float = 0.0
+    """Seconds since the start, as the monotonic clock has it."""
+    wake: _Wake = field(init=False)
+    stop: _Stop = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wake, self.stop = _Wake(self), _Stop(self)
+
+    def came(self) -> tuple[ClusterPod, ...]:
+        return tuple(one for one in self.pods if created(one) - START <= self.now)
+
+    def next_arrival(self, until: float) -> float | None:
+        return min((time for one in self.pods if self.now < (time := created(one) - START) <= until), default=None)
+
+    def pass_until(self, time: float) -> None:
+        if self.next_arrival(time) is not None:
+            self.wake.set()
+        self.now = max(self.now, time)
+        if self.now >= self.end:
+            self.stop.set()
+
+
+class _Wake(threading.Event):
+    def __init__(self, time: Simulated) -> None:
+        super().__init__()
+        self._time = time
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        if not self.is_set():
+            until = self._time.now + timeout
+            arrival = self._time.next_arrival(until)
+            self._time.pass_until(until if arrival is None else arrival)
+        return self.is_set()
+
+
+class _Stop(threading.Event):
+    def __init__(self, time: Simulated) -> None:
+        super().__init__()
+        self._time = time
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self._time.pass_until(self._time.now + timeout)
+        return self.is_set()
+
+
+@dataclass
+class Cluster(World):
+    """A recommender's loop before a cluster in which nothing else happens."""
+
+    decisions: list[tuple[float, frozenset[str]]] = field(default_factory=list)
+    """When, and which pods were too young."""
+
+    def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
+        del configuration
+        [decision] = decisions
+        answer = answer_of(decision.record)
+        assert answer is not None, decision.record.message
+        self.decisions.append((now, frozenset(one.name for one in answer.waiting)))
+
+
+def created(one: ClusterPod) -> float:
+    assert one.facts is not None
+    assert one.facts.created is not None
+    return one.facts.created
+
+
+def lived_through(arrivals: Sequence[float], delay: float, poll_seconds: float, seconds: float) -> Cluster:
+    """Return what was decided on a cluster whose pods came so long after the start, for so many seconds."""
+    pods = [
+        pod(f"p{number}", "3", "1Gi", namespace="shop", controller="web", created=START + after)
+        for number, after in enumerate(arrivals)
+    ]
+    time, world = Simulated(pods, seconds), Cluster({})
+    sized = {"nodeGroups": [GROUP], "newPodScaleUpDelay": f"{delay}s", "scaleDown": {"enabled": False}}
+    text = whole(entry("workers", kind=f"clusterSize: {json.dumps(sized)}"), top=f"pollInterval: {poll_seconds}s\n")
+    configuration = read_configuration(text, "r.yaml")
+    assert not configuration.refused
+    plan, clock = plan_of(configuration), Clock(lambda: time.now, lambda: START + time.now)
+
+    def seen() -> ClusterState:
+        state = cluster(START + time.now)
+        assert isinstance(state.pods, Observed)
+        return replace(state, pods=Observed((*state.pods.value, *time.came()), START + time.now))
+
+    nothing = InputSources(seen, lambda _: None, lambda *_: None, lambda _: {})  # type: ignore[arg-type, return-value]
+    at_once, memories = LookUpThreads(lambda work: work(), lambda work: work()), Memories(world, clock.monotonic)
+    parts = SizingServices(lambda work: work(), NoPlugins(), time.wake.set, lambda *_: None, WriteResults())
+    slow = SizesInBackground(parts, writes=False, clock=clock.monotonic)
+    runner = Runner(
+        RunnerServices(
+            plan=lambda: plan,
+            gatherer=Gatherer(nothing, at_once, at_once, clock.monotonic),
+            decisions=PollDecisions(memories, world, clock, slow),
+            leadership=world,
+            memories=memories,
+            effects=world,
+            latest=Latest(),
+            telemetry=world,
+            clock=clock,
+            wake=time.wake,
+        )
+    )
+    runner.run(time.stop)
+    return world
+
+
+def first_looked_at(world: Cluster, name: str, came: float) -> float:
+    """Return when the pod counted for the first time, in seconds from the start."""
+    return next(now - START for now, young in world.decisions if now >= START + came and name not in young)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "delay", "decided"),
+    [
+        pytest.param((3.4,), 0, (0.0, 4.4, 5.4, 15.4), id="it-settles-while-changes-are-collected"),
+        pytest.param((3.4,), 4, (0.0, 4.4, 7.4, 17.4), id="the-delay"),
+        pytest.param((3.4, 5.0), 4, (0.0, 4.4, 6.0, 7.4, 9.0, 19.0), id="each-by-its-own-age"),
+        pytest.param((3.4, 3.6), 4, (0.0, 4.4, 7.4, 8.4, 18.4), id="two-within-a-second"),
+        pytest.param((3.4,), 30, (0.0, 4.4, 14.4, 24.4, 33.4), id="later-than-the-next-poll"),
+        pytest.param((3.4, 7.2), 4, (0.0, 4.4, 7.4, 11.2, 21.2), id="a-change-just-before-it-counts"),
+        pytest.param((), 0, (0.0, 10.0, 20.0), id="nothing-comes"),
+    ],
+)
+def test_a_decision_is_made_when_a_pod_counts_and_otherwise_as_before(
+    arrivals: tuple[float, ...], delay: float, decided: tuple[float, ...]
+) -> None:
+    world = lived_through(arrivals, delay, 10, decided[-1] + 1)
+    assert [now - START for now, _ in world.decisions] == pytest.approx(decided, abs=TOLERANCE)
+
+
+def test_no_pod_that_comes_to_an_idle_cluster_waits_for_the_interval() -> None:
+    world = lived_through((7.3,), 0, 60, 59)
+    assert first_looked_at(world, "p0", 7.3) == pytest.approx(7.3 + SETTLING_SECONDS, abs=TOLERANCE)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.floats(0.01, 8), max_size=6),
+    st.sampled_from([0, 0.4, 2.5, 6]),
+    st.sampled_from([1, 10, 60]),
+)
+def test_at_most_one_decision_a_second_and_no_pod_is_looked_at_later_than_a_second_after_it_counts(
+    arrivals: list[float], delay: float, poll_seconds: float
+) -> None:
+    world = lived_through(arrivals, delay, poll_seconds, 18)
+    times = [now for now, _ in world.decisions]
+    assert all(later - earlier > 1 - 1e-3 for earlier, later in pairwise(times))
+    # The pods stay, so only the first ones settle.
+    settled = min(arrivals, default=0.0) + SETTLING_SECONDS
+    for number, came in enumerate(arrivals):
+        counts = max(came + delay, settled)
+        assert first_looked_at(world, f"p{number}", came) <= counts + 1 + TOLERANCE
