@@ -20,7 +20,7 @@ from adapter.foundation.documents.tree import (
 from adapter.foundation.objects.names import is_namespace_name
 from recommender.configuration.configured_targets import TARGETS
 from recommender.configuration.recommender_configuration import RefusedRecommendation
-from recommender.decisions.pauses import read_pause
+from recommender.decisions.constraints.pauses import read_pause
 from recommender.decisions.policy_settings import (
     Brakes,
     Direction,

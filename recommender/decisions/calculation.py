@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from recommender.decisions.brakes import Braking
+from recommender.decisions.constraints.brakes import Braking
 
 if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recommender.decisions.memory import KindMemory, Memory
     from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import Details, Step, TargetOutcome
-    from recommender.decisions.target_situation import Situation
+    from recommender.decisions.targets.target_situation import Situation
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recommender.decisions.owners import notes_about, refusal_of
-from recommender.decisions.pauses import active_pauses, stops
+from recommender.decisions.constraints.pauses import active_pauses, stops
 from recommender.decisions.policy_settings import Direction, Output
 from recommender.decisions.record import TargetAction, TargetOutcome
-from recommender.decisions.target_situation import KnownTarget, fresh_state, is_absent
+from recommender.decisions.targets.owners import notes_about, refusal_of
+from recommender.decisions.targets.target_situation import KnownTarget, fresh_state, is_absent
 
 if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from recommender.decisions.brakes import MAX_CHANGES, MAX_STEP, ROLLOUT, step_limit
 from recommender.decisions.calculation import SettledValue
+from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, ROLLOUT, step_limit
+from recommender.decisions.constraints.tolerance import tolerated
 from recommender.decisions.limits import within
 from recommender.decisions.record import Step
 from recommender.decisions.texts.record_texts import some
-from recommender.decisions.tolerance import tolerated
 
 if TYPE_CHECKING:
-    from recommender.decisions.brakes import ChangeStop
     from recommender.decisions.calculation import DecisionContext
+    from recommender.decisions.constraints.brakes import ChangeStop
     from recommender.decisions.policy_settings import MaxStep
-    from recommender.decisions.target_situation import Situation
+    from recommender.decisions.targets.target_situation import Situation
 
 
 @dataclass(frozen=True, slots=True)

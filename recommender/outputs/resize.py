@@ -14,7 +14,7 @@ from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.objects.quantities import QuantityError
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
-from recommender.decisions.pauses import ANNOTATION, read_pause
+from recommender.decisions.constraints.pauses import ANNOTATION, read_pause
 from recommender.decisions.policy_settings import Direction
 from recommender.outputs.namespace_limits import limit_range_refusal, needs_room_first, quota_refusal
 from recommender.outputs.resize_documents import (

@@ -8,7 +8,7 @@ import pytest
 
 from recommender.configuration import entry, prometheus, reading
 from recommender.configuration.reading import read_configuration
-from recommender.decisions.brakes import MAX_CHANGES, MAX_STEP, PAUSED, ROLLOUT
+from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED, ROLLOUT
 from recommender.decisions.record import Status, TargetAction
 from tests.support.checkout import CHECKOUT
 

@@ -8,9 +8,9 @@ from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
-from recommender.decisions.owners import is_target_of, refusal_of
+from recommender.decisions.constraints.tolerance import DEFAULT_TOLERANCE_RATIO, METRIC_NAME
 from recommender.decisions.policy_settings import Output
-from recommender.decisions.tolerance import DEFAULT_TOLERANCE_RATIO, METRIC_NAME
+from recommender.decisions.targets.owners import is_target_of, refusal_of
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
 from recommender.outputs.target_paths import target_path
 

@@ -12,8 +12,8 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError, Settin
 from adapter.foundation.time.pace import UNPACED
 from recommender.commands.doctor.prometheus import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one
+from recommender.decisions.constraints.tolerance import METRIC_NAME
 from recommender.decisions.policy_settings import Output
-from recommender.decisions.tolerance import METRIC_NAME
 from recommender.kinds.table import kind_of
 
 if TYPE_CHECKING:

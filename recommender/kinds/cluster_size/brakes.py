@@ -10,13 +10,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recommender.decisions.brakes import MAX_STEP, step_limit
+from recommender.decisions.constraints.brakes import MAX_STEP, step_limit
 from recommender.kinds.cluster_size.model.answer import SizeStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from recommender.decisions.brakes import ChangeStop
+    from recommender.decisions.constraints.brakes import ChangeStop
     from recommender.decisions.policy_settings import MaxStep
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, Removal
 

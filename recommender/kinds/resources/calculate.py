@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.decisions.calculation import Calculation, InputMissingError
-from recommender.decisions.owners import is_target_of
 from recommender.decisions.record import Step
+from recommender.decisions.targets.owners import is_target_of
 from recommender.decisions.texts.times import age_seconds, is_fresh, rfc3339
 from recommender.kinds.resources.container_requests import ContainerRequests, Requests, RequestSize, in_units
 from recommender.kinds.resources.resources_memory import remembered

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from adapter.foundation.objects.quantities import Format, quantity_text
-from recommender.decisions.brakes import MAX_CHANGES, MAX_STEP, PAUSED
 from recommender.decisions.calculation import SettledValue
+from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import Step, TargetAction, TargetOutcome
 from recommender.kinds.resources.resources_memory import ResourcesMemory
@@ -19,11 +19,11 @@ from recommender.outputs.wishes import RequestedSize, Resizing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from recommender.decisions.brakes import ChangeStop
     from recommender.decisions.calculation import DecisionContext
+    from recommender.decisions.constraints.brakes import ChangeStop
     from recommender.decisions.policy_settings import MaxStep, RecommendationPolicy
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.target_situation import Situation
+    from recommender.decisions.targets.target_situation import Situation
     from recommender.kinds.resources.resources_settings import ResourcesSettings
 
 HPA: Final = "hpa"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recommender.decisions.brakes import step_limit
 from recommender.decisions.calculation import CalculationError, InputMissingError
+from recommender.decisions.constraints.brakes import step_limit
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause

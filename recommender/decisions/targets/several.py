@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from recommender.decisions.doubts import shared
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Status
 from recommender.decisions.summary import WORST_FIRST
+from recommender.decisions.targets.doubts import shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from recommender.decisions.owners import is_target_of
 from recommender.decisions.policy_settings import Output
+from recommender.decisions.targets.owners import is_target_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.decisions.policy_settings import Brakes
-    from recommender.decisions.target_situation import KnownTarget
+    from recommender.decisions.targets.target_situation import KnownTarget
 
 ANNOTATION = "tidewatch.io/paused"
 _WORDS = {"true": Pause(Direction.BOTH), "up": Pause(Direction.UP), "down": Pause(Direction.DOWN), "false": None}

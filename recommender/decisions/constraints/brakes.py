@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
 
-from recommender.decisions.pauses import active_pauses, stops
+from recommender.decisions.constraints.pauses import active_pauses, stops
 from recommender.decisions.policy_settings import Direction
 from recommender.decisions.texts.times import rfc3339
 
 if TYPE_CHECKING:
     from recommender.decisions.policy_settings import Brakes, MaxStep
-    from recommender.decisions.target_situation import Situation
+    from recommender.decisions.targets.target_situation import Situation
 
 HOUR_SECONDS: Final = 3600.0
 ROLLOUT: Final = "rollout"

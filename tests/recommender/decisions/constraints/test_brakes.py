@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.decisions.brakes import braked as through_brakes
-from recommender.decisions.brakes import step_limit
+from recommender.decisions.constraints.brakes import braked as through_brakes
+from recommender.decisions.constraints.brakes import step_limit
+from recommender.decisions.constraints.pauses import read_pause
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import LastValue, Memory
-from recommender.decisions.pauses import read_pause
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.replicas import Replicas
-from recommender.decisions.target_situation import KnownTarget, Situation
+from recommender.decisions.targets.target_situation import KnownTarget, Situation
 from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, braked, inputs, policy, remembers
 
 BOTH, UP, DOWN = Pause(Direction.BOTH), Pause(Direction.UP), Pause(Direction.DOWN)

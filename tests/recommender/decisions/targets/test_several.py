@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from adapter.foundation.cluster.values.state import Autoscaler, ClusterState, Observed, Unknown
 from recommender.decisions.calculation import Calculation, InputMissingError
+from recommender.decisions.constraints.pauses import ANNOTATION
 from recommender.decisions.inputs import Inputs, TargetState
 from recommender.decisions.limits import range_limits
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
-from recommender.decisions.pauses import ANNOTATION
 from recommender.decisions.policy_settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.record import Record, Status, TargetAction, TargetReference
 from recommender.decisions.replicas import Replicas

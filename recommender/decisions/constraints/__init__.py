@@ -1,0 +1,1 @@
+"""What limits the change of a size: brakes, pauses, and the tolerance of an HPA (pure)."""
