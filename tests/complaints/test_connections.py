@@ -11,7 +11,7 @@ import numpy as np
 from recommender.decisions.loads.inputs import PodConnections
 from recommender.kinds.predictive.forecast import ForecastTask
 from recommender.kinds.predictive.history import of_one_series
-from recommender.kinds.predictive.models.polynomial import POLYNOMIAL
+from recommender.kinds.predictive.models.curves import POLYNOMIAL
 from recommender.kinds.predictive.policy.load_situation import LoadForecast, LoadSituation
 from recommender.kinds.predictive.policy.memory import PolicyMemory
 from recommender.kinds.predictive.policy.sizing import size_of

@@ -1,14 +1,22 @@
-"""Least squares: a line or a parabola through recent samples, followed to the horizon."""
+"""Least squares: a line or a parabola through recent samples, followed to the horizon.
+
+Sources: the line is PHPA's `Linear`, but of the load instead of replicas. The parabola is that of autoscalers for
+websockets, which fit it to five samples and evaluate it at now + start-up time. Five noisy samples can say anything at
+twelve steps ahead, so here it goes through samples of a longer time, and the forecast is limited to a multiple of the
+present load.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from recommender.kinds.predictive.calibration import calibrated
+from recommender.kinds.predictive.forecast import Model, no_fit
 from recommender.kinds.predictive.models.present import limited, limited_points, present_load, trend_growth
 
 if TYPE_CHECKING:
@@ -37,7 +45,13 @@ class CurveOptions:
         return max(self.least_samples, int(np.ceil(self.horizons * ahead_steps)))
 
 
-def curve_forecasts(history: LoadHistory, origins: IntArray, task: ForecastTask, options: CurveOptions) -> Forecasts:
+LINE = CurveOptions(degree=1, horizons=2.0, least_samples=5)
+PARABOLA = CurveOptions(degree=2, horizons=4.0, least_samples=8)
+
+
+def _forecast(
+    options: CurveOptions, _parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask
+) -> Forecasts:
     """Return the largest value of the curve in the window of the target.
 
     The growth limit bounds the upper forecasts, too: a curve through noise errs so much that the room for its errors
@@ -121,3 +135,7 @@ def _samples(values: FloatArray, origins: IntArray, steps: int) -> FloatArray:
     if len(distances) == 1 and distances[0] > 0:
         return windows[:, :: int(distances[0])]
     return windows[:, places]
+
+
+LINEAR = Model("linear", 0.0, no_fit, partial(_forecast, LINE))
+POLYNOMIAL = Model("polynomial", 0.0, no_fit, partial(_forecast, PARABOLA))

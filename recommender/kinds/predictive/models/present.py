@@ -1,4 +1,4 @@
-"""The load at the origin, and forecasts bounded by it."""
+"""The load at the origin: as a forecast, with a fixed share on top, and as the bound of other forecasts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recommender.kinds.predictive.forecast import Forecasts, Model, no_fit
 from recommender.kinds.predictive.predictive_settings import TREND_GROWTH
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.arrays import FloatArray, IntArray
-    from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
+    from recommender.kinds.predictive.forecast import ForecastTask
     from recommender.kinds.predictive.history import LoadHistory
 
 LEVEL_SECONDS = 300.0
@@ -58,7 +59,7 @@ def limited(
     limits = growth_limits(history, origins, growth, lead_seconds)
     if limits is None:
         return forecasts
-    return type(forecasts)(np.minimum(forecasts.median, limits), np.minimum(forecasts.upper, limits))
+    return Forecasts(np.minimum(forecasts.median, limits), np.minimum(forecasts.upper, limits))
 
 
 def trend_growth(task: ForecastTask) -> float:
@@ -68,3 +69,21 @@ def trend_growth(task: ForecastTask) -> float:
     measured: noise of a small load is larger than any trend. A limit that the user has written bounds both.
     """
     return TREND_GROWTH if task.max_growth is None else task.max_growth
+
+
+def _reactive(_parameters: None, history: LoadHistory, origins: IntArray, _task: ForecastTask) -> Forecasts:
+    load = present_load(history, origins)
+    return Forecasts(load, load)
+
+
+def _headroom(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
+    load = present_load(history, origins)
+    return limited(
+        Forecasts(load, load * (1 + task.headroom_ratio)), history, origins, task.max_growth, task.lead_seconds
+    )
+
+
+REACTIVE = Model("reactive", 0.0, no_fit, _reactive)
+"""No forecast, which is what an HPA acts on."""
+HEADROOM = Model("headroom", 0.0, no_fit, _headroom)
+"""What every other model has to beat."""

@@ -9,13 +9,11 @@ import numpy as np
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.models.boosted import BOOSTED, BOOSTED_CONFORMAL
 from recommender.kinds.predictive.models.conformal import CONFORMAL, LARGEST_HOUR
-from recommender.kinds.predictive.models.headroom import HEADROOM
+from recommender.kinds.predictive.models.curves import LINEAR, POLYNOMIAL
 from recommender.kinds.predictive.models.holt_winters import HOLT_WINTERS
-from recommender.kinds.predictive.models.linear import LINEAR
 from recommender.kinds.predictive.models.percentile import PERCENTILE
-from recommender.kinds.predictive.models.polynomial import POLYNOMIAL
+from recommender.kinds.predictive.models.present import HEADROOM, REACTIVE
 from recommender.kinds.predictive.models.quantile import QUANTILE
-from recommender.kinds.predictive.models.reactive import REACTIVE
 from recommender.kinds.predictive.models.seasonal import SEASONAL
 from recommender.kinds.predictive.models.state_space import STATE_SPACE
 from recommender.kinds.predictive.models.trend import TREND

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.predictive.models.curves import curves_at, curves_of_known
-from recommender.kinds.predictive.models.linear import LINE, LINEAR
-from recommender.kinds.predictive.models.polynomial import PARABOLA, POLYNOMIAL
+from recommender.kinds.predictive.models.curves import LINE, LINEAR, PARABOLA, POLYNOMIAL, curves_at, curves_of_known
 from tests.support.load import TASK, history_of
 
 if TYPE_CHECKING:
