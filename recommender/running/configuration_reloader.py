@@ -7,7 +7,7 @@ stays in use.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.service.runtime.followed_configuration import FollowedConfiguration, ReloadMetrics
@@ -27,6 +27,23 @@ if TYPE_CHECKING:
     from adapter.foundation.files.file_contents import FileContent
 
 _log = logging.getLogger(__name__)
+
+
+class ConfigurationSource(Protocol):
+    """The configuration in force: of a file that is followed, or of a command line."""
+
+    @property
+    def current(self) -> Configuration:
+        """The configuration in force."""
+        ...
+
+    def on_change(self, on_change: Callable[[Configuration], None]) -> None:
+        """Call this function with every further configuration."""
+        ...
+
+    def check(self) -> None:
+        """Check whether it has changed; the body of a periodic task."""
+        ...
 
 
 class ConfigurationReloader:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from recommender.commands.run.run_settings import RunSettings
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.publication import Publication
-    from recommender.running.configuration_sources import ConfigurationSource
+    from recommender.running.configuration_reloader import ConfigurationSource
 
 _log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from recommender.configuration.objects.object_reading import RecommendationObject
     from recommender.configuration.recommender_configuration import Configuration
-    from recommender.running.configuration_sources import ConfigurationSource
+    from recommender.running.configuration_reloader import ConfigurationSource
 
 _log = logging.getLogger(__name__)
 

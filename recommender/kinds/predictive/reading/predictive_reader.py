@@ -11,9 +11,15 @@ from adapter.foundation.documents.shapes import OutOfRangeError
 from adapter.foundation.documents.tree import SequenceNode
 from adapter.foundation.objects.durations import format_duration
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS, ModelName, PredictiveSettings
-from recommender.kinds.predictive.reading.holiday_codes import HOLIDAYS
-from recommender.kinds.predictive.reading.limits import OVERRIDE, REPLICAS, SCHEDULES
-from recommender.kinds.predictive.reading.load import CONNECTIONS, FOR_EACH, SCALE_DOWN
+from recommender.kinds.predictive.reading.predictive_sections import (
+    CONNECTIONS,
+    FOR_EACH,
+    HOLIDAYS,
+    OVERRIDE,
+    REPLICAS,
+    SCALE_DOWN,
+    SCHEDULES,
+)
 from recommender.reading.calendar import TIMEZONE
 
 if TYPE_CHECKING:
