@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from adapter.foundation.cluster.stores.oldest import ObjectIdentity
-from adapter.foundation.cluster.stores.quota_store import Entry, QuotaStore
+from adapter.foundation.cluster.stores.quota_store import KeptObject, QuotaStore
 from adapter.foundation.objects.metadata import ObjectMeta
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.objects.rule_object import ObjectContent
@@ -19,7 +19,7 @@ from adapter.metrics.rulebook.objects.status import says_too_many
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adapter.foundation.cluster.stores.quota_store import Change
+    from adapter.foundation.cluster.stores.quota_store import ObjectChange
 
 
 class RuleObjectMeta(ObjectMeta, gc=False, rename={"created": "creationTimestamp"}):
@@ -69,7 +69,7 @@ class RuleObjectChanges:
         self.contents = threading.Event()
         """Set when a spec has changed, or an object has come or gone; the reader clears it."""
 
-    def note(self, changes: Sequence[Change[SeenObject]]) -> None:
+    def note(self, changes: Sequence[ObjectChange[SeenObject]]) -> None:
         """Take changes of the store."""
         if any((each.before and each.before.content) != (each.after and each.after.content) for each in changes):
             self.contents.set()
@@ -95,13 +95,13 @@ def rule_object_store(
 ) -> RuleObjectStore:
     """Return an empty store that keeps so many objects of each namespace whole, and notes what changes."""
 
-    def convert(item: RuleObjectForm, before: SeenObject | None) -> Entry[SeenObject]:
+    def convert(item: RuleObjectForm, before: SeenObject | None) -> KeptObject[SeenObject]:
         metadata = item.metadata
         identity = ObjectIdentity(
             metadata.namespace or "", metadata.name, metadata.uid, metadata.generation, metadata.created
         )
         is_told = isinstance(item.status, dict) and says_too_many(item.status, identity.generation)
-        return Entry(identity, _seen(identity, item, before, clock()), is_told)
+        return KeptObject(identity, _seen(identity, item, before, clock()), is_told)
 
     return QuotaStore(most, convert, changes.note)
 

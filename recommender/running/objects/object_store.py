@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.cluster.stores.oldest import ObjectIdentity
-from adapter.foundation.cluster.stores.quota_store import Entry, QuotaStore
+from adapter.foundation.cluster.stores.quota_store import KeptObject, QuotaStore
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectForm, whole_object
 from recommender.configuration.objects.object_reading import RecommendationObject, object_of
 from recommender.configuration.objects.object_settings import KIND
@@ -30,12 +30,12 @@ def recommendation_store(
     `resource` returns the version in which objects come; `changed` is called whenever one that is kept has changed.
     """
 
-    def convert(item: AnyObjectForm, _before: RecommendationObject | None) -> Entry[RecommendationObject] | None:
+    def convert(item: AnyObjectForm, _before: RecommendationObject | None) -> KeptObject[RecommendationObject] | None:
         found = _converted(resource(), item)
         if found is None:
             return None
         identity = ObjectIdentity(found.namespace, found.name, found.uid, found.generation, found.created)
-        return Entry(identity, found, says_over_quota(found.status, found.generation))
+        return KeptObject(identity, found, says_over_quota(found.status, found.generation))
 
     return QuotaStore(most, convert, lambda _changes: changed())
 

@@ -22,7 +22,7 @@ V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[V]):
+class KeptObject(Generic[V]):
     """An object as it is kept."""
 
     identity: ObjectIdentity
@@ -32,7 +32,7 @@ class Entry(Generic[V]):
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[V]):
+class ObjectChange(Generic[V]):
     """An object within the quota that has changed, has come within it, or has gone."""
 
     key: Key
@@ -46,8 +46,8 @@ class QuotaStore(Generic[F, V]):
     def __init__(
         self,
         most: int,
-        convert: Callable[[F, V | None], Entry[V] | None],
-        changed: Callable[[Sequence[Change[V]]], None],
+        convert: Callable[[F, V | None], KeptObject[V] | None],
+        changed: Callable[[Sequence[ObjectChange[V]]], None],
     ) -> None:
         """Keep the values of so many objects of each namespace.
 
@@ -87,7 +87,7 @@ class QuotaStore(Generic[F, V]):
             return self._objects.values.get(key)
 
     def limit(self, most: int) -> None:
-        """Change the quota of each namespace."""
+        """ObjectChange the quota of each namespace."""
         with self._lock:
             self._objects.limit(most)
 
@@ -135,7 +135,7 @@ class QuotaStore(Generic[F, V]):
         key = namespace or "", name
         self._change(key, lambda objects: objects.remove(key))
 
-    def converted(self, item: F) -> Entry[V] | None:
+    def converted(self, item: F) -> KeptObject[V] | None:
         """Return an object as it is to be kept; None if it does not count."""
         return self._convert(item, self.value(_key(item)))
 
@@ -146,7 +146,7 @@ class QuotaStore(Generic[F, V]):
             objects.limit(self._objects.most)
             before, after = self._objects.values, objects.values
             changes = [
-                Change(key, before.get(key), after.get(key))
+                ObjectChange(key, before.get(key), after.get(key))
                 for key in before.keys() | after.keys()
                 if before.get(key) != after.get(key)
             ]
@@ -155,13 +155,13 @@ class QuotaStore(Generic[F, V]):
             self._changed(changes)
 
     def _change(self, key: Key, make: Callable[[OldestObjects[V]], object]) -> None:
-        """Change an object, and tell of it if its value has become another."""
+        """ObjectChange an object, and tell of it if its value has become another."""
         with self._lock:
             before = self._objects.values.get(key)
             make(self._objects)
             after = self._objects.values.get(key)
         if before != after:
-            self._changed([Change(key, before, after)])
+            self._changed([ObjectChange(key, before, after)])
 
 
 class QuotaReplacement(Generic[F, V]):

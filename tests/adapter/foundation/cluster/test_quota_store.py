@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.stores.oldest import ObjectIdentity
-from adapter.foundation.cluster.stores.quota_store import Change, Entry, QuotaStore
+from adapter.foundation.cluster.stores.quota_store import KeptObject, ObjectChange, QuotaStore
 from adapter.foundation.cluster.watch.whole_objects.watching import AnyMeta, AnyObjectForm
 
 if TYPE_CHECKING:
@@ -16,18 +16,18 @@ def form(name: str, generation: int = 1, created: str = "2026-01-01T00:00:00Z") 
     return AnyObjectForm(AnyMeta(name, "shop", uid=name, generation=generation, created=created))
 
 
-def convert(item: AnyObjectForm, before: str | None) -> Entry[str] | None:
+def convert(item: AnyObjectForm, before: str | None) -> KeptObject[str] | None:
     """Return a text with the generation, and with that of the former value; generation 0 does not count."""
     meta = item.metadata
     identity = ObjectIdentity("shop", meta.name, meta.uid, meta.generation or 0, str(meta.created))
     former = "" if before is None or before[0] == str(meta.generation) else f" after {before[0]}"
-    return Entry(identity, f"{meta.generation}{former}", is_told=False) if meta.generation else None
+    return KeptObject(identity, f"{meta.generation}{former}", is_told=False) if meta.generation else None
 
 
-def stored(*items: AnyObjectForm, most: int = 2) -> tuple[QuotaStore[AnyObjectForm, str], list[Change[str]]]:
-    told: list[Change[str]] = []
+def stored(*items: AnyObjectForm, most: int = 2) -> tuple[QuotaStore[AnyObjectForm, str], list[ObjectChange[str]]]:
+    told: list[ObjectChange[str]] = []
 
-    def changed(changes: Sequence[Change[str]]) -> None:
+    def changed(changes: Sequence[ObjectChange[str]]) -> None:
         assert changes
         told.extend(changes)
 
@@ -48,9 +48,9 @@ def test_a_change_names_the_former_value_and_the_new_one() -> None:
     store, told = stored(form("a"), form("a", 2))
     store.put(form("a", 0))
     assert told == [
-        Change(("shop", "a"), None, "1"),
-        Change(("shop", "a"), "1", "2 after 1"),
-        Change(("shop", "a"), "2 after 1", None),
+        ObjectChange(("shop", "a"), None, "1"),
+        ObjectChange(("shop", "a"), "1", "2 after 1"),
+        ObjectChange(("shop", "a"), "2 after 1", None),
     ]
 
 
