@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.scores.gpu_fragments import as_array, placements
+from adapter.nodes.scores.gpus.gpu_fragments import as_array, placements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adapter.nodes.model.workload import GpuPodKind
-    from adapter.nodes.scores.gpu_fragments import GpuState, Integers
+    from adapter.nodes.scores.gpus.gpu_fragments import GpuState, Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from adapter.nodes.scores.gpu_fragments import FragmentTable, gradient_points, mix_of
-from adapter.nodes.scores.gpu_points import PointsTable, Workload, left_over
+from adapter.nodes.scores.gpus.gpu_fragments import FragmentTable, gradient_points, mix_of
+from adapter.nodes.scores.gpus.gpu_points import PointsTable, Workload, left_over
 from benchmarks.gpu_lists import WHOLE_MILLI
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.workload import GpuPodKind
-    from adapter.nodes.scores.gpu_fragments import GpuState, Integers
+    from adapter.nodes.scores.gpus.gpu_fragments import GpuState, Integers
     from benchmarks.gpu_choices import Choices
     from benchmarks.gpu_lists import Arrival, GpuNode
 

@@ -25,7 +25,7 @@ from adapter.nodes.model.samples import SampleGrid
 from adapter.nodes.model.scheduling_settings import SchedulingSettings, TargetLoadPackingArgs
 from adapter.nodes.model.week import WEEK_DAYS, Backtest, LoadWeek
 from adapter.nodes.placement.columns import ColumnsBuilder
-from adapter.nodes.scores.target_load_packing import predicted_cpu_milli
+from adapter.nodes.scores.loads.target_load_packing import predicted_cpu_milli
 from adapter.nodes.windows.day import day_after, with_day
 from adapter.nodes.windows.forecast import backtest, forecast
 from adapter.nodes.windows.statistics import statistics_of

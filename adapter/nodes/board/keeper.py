@@ -27,7 +27,7 @@ from adapter.nodes.model.scheduling_settings import TargetLoadPackingArgs, predi
 from adapter.nodes.placement.columns import ColumnsBuilder, requested_ratio
 from adapter.nodes.placement.pending import OwnerSelectors
 from adapter.nodes.placement.pod_times import last_changed_at
-from adapter.nodes.scores.target_load_packing import predicted_cpu_milli
+from adapter.nodes.scores.loads.target_load_packing import predicted_cpu_milli
 from adapter.nodes.watcher.exposition import NodeExposition, prepare_exposition
 from adapter.nodes.watcher.prepared import PreparedWatcher, prepare_watcher
 from adapter.nodes.windows.assemble import RefreshFacts, assemble, node_names

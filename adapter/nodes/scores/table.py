@@ -19,22 +19,19 @@ from adapter.nodes.model.scheduling_settings import (
     SelectorSpreadArgs,
     TargetLoadPackingArgs,
 )
-from adapter.nodes.scores import (
-    best_fit,
+from adapter.nodes.scores import selector_spread
+from adapter.nodes.scores.blend import BlendedScores, blend
+from adapter.nodes.scores.gpus import gpu_fragmentation, gpu_packing
+from adapter.nodes.scores.loads import (
     daily_peaks,
-    gpu_fragmentation,
-    gpu_packing,
     load_variation_risk_balancing,
     low_risk_overcommitment,
-    most_allocated,
     peaks,
     predicted_load_packing,
-    requested_to_capacity_ratio,
-    selector_spread,
     target_load_packing,
 )
-from adapter.nodes.scores.blend import BlendedScores, blend
 from adapter.nodes.scores.policy_scores import PolicyScores
+from adapter.nodes.scores.requests import best_fit, most_allocated, requested_to_capacity_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

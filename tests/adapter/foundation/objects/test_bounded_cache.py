@@ -138,8 +138,8 @@ def test_no_cache_counts_entries_where_tenants_decide_about_their_size() -> None
     # Fields of each class, the decoder of each form, the keys of each kind of entry, one object for the process, and
     # of GPU pods four workloads of at most 128 kinds, with the worth of at most a hundred shares.
     assert found == [
-        "adapter/nodes/scores/gpu_fragmentation.py",
-        "adapter/nodes/scores/gpu_value.py",
+        "adapter/nodes/scores/gpus/gpu_fragmentation.py",
+        "adapter/nodes/scores/gpus/gpu_value.py",
         "adapter/foundation/objects/bounded_cache.py",
         "adapter/foundation/objects/decoders.py",
         "recommender/configuration/entry.py",

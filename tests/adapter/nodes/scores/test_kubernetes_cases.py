@@ -16,7 +16,9 @@ from adapter.nodes.model.scheduling_settings import (
     SelectorSpreadArgs,
     ShapePoint,
 )
-from adapter.nodes.scores import best_fit, gpu_packing, most_allocated, requested_to_capacity_ratio, selector_spread
+from adapter.nodes.scores import selector_spread
+from adapter.nodes.scores.gpus import gpu_packing
+from adapter.nodes.scores.requests import best_fit, most_allocated, requested_to_capacity_ratio
 from tests.adapter.nodes.scores.builder import CASES, Node, bound_pod, columns, listed, pod, rows
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from adapter.nodes.model.scheduling_settings import (
     PowerModel,
     TargetLoadPackingArgs,
 )
-from adapter.nodes.scores import load_variation_risk_balancing as lvrb
-from adapter.nodes.scores import low_risk_overcommitment as lroc
-from adapter.nodes.scores import peaks
-from adapter.nodes.scores import target_load_packing as tlp
+from adapter.nodes.scores.loads import load_variation_risk_balancing as lvrb
+from adapter.nodes.scores.loads import low_risk_overcommitment as lroc
+from adapter.nodes.scores.loads import peaks
+from adapter.nodes.scores.loads import target_load_packing as tlp
 from tests.adapter.nodes.scores.builder import CASES, CPU, GPU, MEMORY, MIB, Node, columns, listed, pod, ratios, rows
 
 REPORT_SECONDS = 60

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapter.nodes.model.columns import KeptRows
 from adapter.nodes.model.scheduling_settings import LowRiskOverCommitmentArgs
-from adapter.nodes.scores import low_risk_overcommitment as lroc
+from adapter.nodes.scores.loads import low_risk_overcommitment as lroc
 from tests.adapter.nodes.scores.builder import CPU, MEMORY, Node, columns, pod
 
 if TYPE_CHECKING:

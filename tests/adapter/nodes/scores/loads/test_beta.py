@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.nodes.scores.beta import incomplete_beta, match_moments, max_variance
+from adapter.nodes.scores.loads.beta import incomplete_beta, match_moments, max_variance
 from tests.adapter.nodes.scores.builder import CASES
 
 BETA: Final[list[dict[str, Any]]] = CASES["lroc_beta"]

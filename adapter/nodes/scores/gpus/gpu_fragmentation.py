@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.scores.gpu_fragments import as_array, placements
-from adapter.nodes.scores.gpu_points import PointsTable, Workload, left_over
-from adapter.nodes.scores.levels import level_scores
+from adapter.nodes.scores.gpus.gpu_fragments import as_array, placements
+from adapter.nodes.scores.gpus.gpu_points import PointsTable, Workload, left_over
+from adapter.nodes.scores.gpus.levels import level_scores
 from adapter.nodes.scores.policy_scores import MIDDLE_SCORE, PolicyScores, taken
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.columns import NodeColumns, PendingPod
     from adapter.nodes.model.scheduling_settings import GpuFragmentationArgs
     from adapter.nodes.model.workload import GpuPodKind
-    from adapter.nodes.scores.gpu_fragments import GpuState, Integers
+    from adapter.nodes.scores.gpus.gpu_fragments import GpuState, Integers
     from adapter.nodes.scores.policy_scores import Rows
 
 _CPU: Final = "cpu"

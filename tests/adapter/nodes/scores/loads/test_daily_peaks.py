@@ -10,7 +10,7 @@ import pytest
 
 from adapter.nodes.model.scheduling_settings import DailyPeaksArgs
 from adapter.nodes.model.usage import USAGE_NAMES, UsageName
-from adapter.nodes.scores.daily_peaks import score
+from adapter.nodes.scores.loads.daily_peaks import score
 from tests.adapter.nodes.scores.builder import CPU, Node, columns, listed, pod, rows
 
 if TYPE_CHECKING:

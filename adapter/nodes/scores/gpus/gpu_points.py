@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.scores.gpu_fragments import FragmentTable, gradient_points, mix_of
-from adapter.nodes.scores.gpu_value import value_by_free_milli, values_of_gpus
+from adapter.nodes.scores.gpus.gpu_fragments import FragmentTable, gradient_points, mix_of
+from adapter.nodes.scores.gpus.gpu_value import value_by_free_milli, values_of_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.workload import GpuPodKind
-    from adapter.nodes.scores.gpu_fragments import Integers
+    from adapter.nodes.scores.gpus.gpu_fragments import Integers
 
 _POINTS_OF_A_GPU: Final = 100.0
 _STEP_POINTS: Final = 2.0

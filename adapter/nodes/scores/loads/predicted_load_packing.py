@@ -13,8 +13,8 @@ import numpy as np
 
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.week import FORECAST_VERDICTS, ForecastVerdict
+from adapter.nodes.scores.loads.target_load_packing import scores_of_load
 from adapter.nodes.scores.policy_scores import PolicyScores, load_taken, percent_text
-from adapter.nodes.scores.target_load_packing import scores_of_load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

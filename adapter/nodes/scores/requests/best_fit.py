@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.scores.allocation import allocation
 from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, rounded, share, taken
+from adapter.nodes.scores.requests.allocation import allocation
 
 if TYPE_CHECKING:
     from adapter.nodes.model.columns import NodeColumns, PendingPod

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from adapter.nodes.scores.allocation import allocation
-from adapter.nodes.scores.levels import level_scores
+from adapter.nodes.scores.gpus.levels import level_scores
 from adapter.nodes.scores.policy_scores import PolicyScores, clamped, share
+from adapter.nodes.scores.requests.allocation import allocation
 
 if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats

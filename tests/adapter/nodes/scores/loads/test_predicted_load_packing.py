@@ -10,7 +10,7 @@ import pytest
 
 from adapter.nodes.model.scheduling_settings import TargetLoadPackingArgs
 from adapter.nodes.model.week import FORECAST_VERDICTS, ForecastVerdict, HourForecast
-from adapter.nodes.scores import predicted_load_packing, target_load_packing
+from adapter.nodes.scores.loads import predicted_load_packing, target_load_packing
 from tests.adapter.nodes.scores.builder import CPU, Node, columns, listed, pod, rows
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.scores.allocation import allocation, used_percent, used_text
 from adapter.nodes.scores.policy_scores import PolicyScores, clamped, rounded
+from adapter.nodes.scores.requests.allocation import allocation, used_percent, used_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.nodes.model.columns import NodeColumns, PendingPod
     from adapter.nodes.model.scheduling_settings import RequestedToCapacityRatioArgs
-    from adapter.nodes.scores.allocation import Integers
     from adapter.nodes.scores.policy_scores import Rows
+    from adapter.nodes.scores.requests.allocation import Integers
 
 
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: RequestedToCapacityRatioArgs) -> PolicyScores:

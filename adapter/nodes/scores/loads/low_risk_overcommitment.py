@@ -14,7 +14,7 @@ import numpy as np
 
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.scores.beta import incomplete_beta, match_moments, max_variance
+from adapter.nodes.scores.loads.beta import incomplete_beta, match_moments, max_variance
 from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, load_taken, rounded, taken
 
 if TYPE_CHECKING:

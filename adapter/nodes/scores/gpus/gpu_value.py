@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.scores.gpu_fragments import Integers, WorkloadMix
+    from adapter.nodes.scores.gpus.gpu_fragments import Integers, WorkloadMix
 
     Knapsack: TypeAlias = tuple[Floats, NDArray[np.intp]]
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from adapter.nodes.model.scheduling_settings import GpuFragmentationArgs
 from adapter.nodes.model.workload import GpuPodKind
-from adapter.nodes.scores import gpu_fragmentation
 from adapter.nodes.scores.blend import blend
-from adapter.nodes.scores.gpu_fragments import (
+from adapter.nodes.scores.gpus import gpu_fragmentation
+from adapter.nodes.scores.gpus.gpu_fragments import (
     MOST_KINDS,
     FragmentTable,
     as_array,
@@ -23,8 +23,8 @@ from adapter.nodes.scores.gpu_fragments import (
     mix_of,
     placements,
 )
-from adapter.nodes.scores.gpu_points import left_over
-from adapter.nodes.scores.gpu_value import value_by_free_milli
+from adapter.nodes.scores.gpus.gpu_points import left_over
+from adapter.nodes.scores.gpus.gpu_value import value_by_free_milli
 from tests.adapter.nodes.scores.builder import Node, columns, listed, pod, rows
 
 if TYPE_CHECKING:

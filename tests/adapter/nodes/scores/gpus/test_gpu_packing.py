@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.nodes.model.scheduling_settings import GpuPackingArgs
-from adapter.nodes.scores import gpu_packing
 from adapter.nodes.scores.blend import blend
+from adapter.nodes.scores.gpus import gpu_packing
 from tests.adapter.nodes.scores.builder import Node, columns, pod, rows
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.scores.allocation import allocation, used_percent, used_text
 from adapter.nodes.scores.policy_scores import PolicyScores
+from adapter.nodes.scores.requests.allocation import allocation, used_percent, used_text
 
 if TYPE_CHECKING:
     from adapter.nodes.model.columns import NodeColumns, PendingPod

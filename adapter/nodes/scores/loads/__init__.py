@@ -1,0 +1,1 @@
+"""The policies that read the measured load of nodes."""

@@ -1,0 +1,1 @@
+"""The policies that read requests and allocatable amounts alone."""
