@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.files.file_contents import FilesError, read_each
 from adapter.foundation.service.flags.parsing import exit_for_usage
-from adapter.foundation.sources.kubernetes.access import pod_namespace
+from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
 from recommender.commands.program import PROGRAM
 from recommender.configuration.own_namespace import with_own_namespace
 from recommender.configuration.reading import ConfigurationFileError, read_configuration

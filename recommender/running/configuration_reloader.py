@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.service.runtime.followed_configuration import FollowedConfiguration, ReloadMetrics
 from adapter.foundation.service.runtime.logs import fields
-from adapter.foundation.sources.kubernetes.access import pod_namespace
+from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
 from recommender.configuration.merging import with_last_good
 from recommender.configuration.own_namespace import with_own_namespace
 from recommender.configuration.reading import ConfigurationFileError, read_configuration

@@ -12,7 +12,7 @@ from adapter.foundation.cluster.watch.watch import ClusterWatch
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 from adapter.nodes.board.cluster_facts import NodeFacts, needs_of, node_facts
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.sources.kubernetes.access import SERVICE_ACCOUNT
+from adapter.foundation.sources.kubernetes.credentials.access import SERVICE_ACCOUNT
 from adapter.foundation.sources.prometheus.errors import SettingsError
 from adapter.foundation.sources.prometheus.prometheus_settings import endpoint_of
 

@@ -20,7 +20,7 @@ from adapter.foundation.service.server.addresses import Address
 from adapter.foundation.service.server.outgoing import OutgoingLimits
 from adapter.foundation.service.server.server_settings import ServerOptions
 from adapter.foundation.service.server.tls import VERSIONS, TlsSettings
-from adapter.foundation.sources.kubernetes.access import SERVICE_ACCOUNT
+from adapter.foundation.sources.kubernetes.credentials.access import SERVICE_ACCOUNT
 from adapter.foundation.sources.prometheus.errors import SettingsError
 from adapter.metrics.identity.authorities import AuthorityFile
 from adapter.metrics.identity.callers import IdentitySettingsError

@@ -15,11 +15,11 @@ from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, Flag, Repeat
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.threads import DaemonThreads
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig, in_cluster
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig, in_cluster
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
-from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
-from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from adapter.foundation.sources.stores import SingleObject
 from adapter.foundation.time.backoff import Backoff
 from adapter.metrics.identity import config_map

@@ -23,8 +23,8 @@ from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import BOOLEAN, INTEGER, TEXT, Flag
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
-from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
-from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import METRIC_RULE

@@ -17,11 +17,11 @@ from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.sources.files import FileObjects
-from adapter.foundation.sources.kubernetes.access import access
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
-from adapter.foundation.sources.kubernetes.cluster import ClusterObjects
+from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
+from adapter.foundation.sources.kubernetes.watches.cluster import ClusterObjects
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.connection import check_connection
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.context import WorkerContext
-    from adapter.foundation.sources.kubernetes.cluster import StartTask
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
+    from adapter.foundation.sources.kubernetes.watches.cluster import StartTask
     from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.time.pace import Pace

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.options.prometheus import prometheus_settings
 from adapter.foundation.options.prometheus_services import distinct_servers, prometheus_services
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.sources.kubernetes.access import proxy_target
+from adapter.foundation.sources.kubernetes.credentials.access import proxy_target
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.errors import (
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from adapter.foundation.options.prometheus_services import PrometheusService
     from adapter.foundation.reports.questions import Ask
     from adapter.foundation.service.flags.table import FlagValues
-    from adapter.foundation.sources.kubernetes.access import ProxyTarget
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
+    from adapter.foundation.sources.kubernetes.credentials.access import ProxyTarget
 
 _GIVE: Final = "give its address with --prometheus-url"
 _PROBE: Final = "vector(1)"

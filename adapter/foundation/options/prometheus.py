@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.promql.narrowing import Matchers, MatchersError
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.flags.table import BOOLEAN, PATH, TEXT, Flag, Repeat, one_of
-from adapter.foundation.sources.kubernetes.access import packaged
+from adapter.foundation.sources.kubernetes.credentials.access import packaged
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.prometheus.errors import SettingsError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings, endpoint_of

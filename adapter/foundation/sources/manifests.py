@@ -17,14 +17,20 @@ import msgspec
 from adapter.foundation.objects.decoders import converted, decoder_of
 from adapter.foundation.objects.metadata import states_kind
 from adapter.foundation.objects.resources import Resource
-from adapter.foundation.sources.kubernetes.items import ItemsError, JsonList, ListHead, decode_json, start_of_items
+from adapter.foundation.sources.kubernetes.lists.items import (
+    ItemsError,
+    JsonList,
+    ListHead,
+    decode_json,
+    start_of_items,
+)
 from adapter.foundation.sources.yaml_objects import YamlObjectsError, read_yaml_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from adapter.foundation.objects.metadata import KindObject
-    from adapter.foundation.sources.kubernetes.items import Document
+    from adapter.foundation.sources.kubernetes.lists.items import Document
     from adapter.foundation.sources.yaml_objects import YamlObject, YamlValue
     from adapter.foundation.time.pace import Pace
 

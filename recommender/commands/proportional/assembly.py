@@ -17,8 +17,8 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import parse_selector
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.threads import DaemonThreads
-from adapter.foundation.sources.kubernetes.access import access
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics, WatchMetrics
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient

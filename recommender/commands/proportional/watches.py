@@ -22,8 +22,8 @@ from adapter.foundation.cluster.watch.facts import (
 from adapter.foundation.cluster.watch.records import WatchRecords
 from adapter.foundation.cluster.watch.task_pool import Work
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
-from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from adapter.foundation.time.backoff import Backoff
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.runtime.tasks import Stop, Tasks
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
-    from adapter.foundation.sources.kubernetes.list_checks import Doubt
+    from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
 
 _SETTINGS: Final = WatchSettings(
     # A Node has 10 to 20 KiB, most of it the list of its images.

@@ -22,8 +22,8 @@ from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import BOOLEAN, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
-from adapter.foundation.sources.kubernetes.access import access
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.configuration_file import configuration_or_exit

@@ -11,7 +11,7 @@ from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.commands.run.cluster_effects import Writing, cluster_effects
 from recommender.commands.run.environment import RunEnvironment

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.service.runtime.tasks import Tasks
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+    from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
     from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
     from recommender.decisions.publication import Publication
     from recommender.running.objects.object_configuration import ObjectConfigurations

@@ -12,7 +12,7 @@ from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.addresses import Address, parse_address
 from adapter.foundation.service.server.server_settings import ServerOptions
-from adapter.foundation.sources.kubernetes.access import pod_namespace
+from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
 from adapter.foundation.web.hosts import AllowedHosts
 from recommender.commands.program import METRICS_PREFIX, PROGRAM
 from recommender.commands.run.flags import METRICS_ADDRESS, PAGE_ADDRESS

@@ -11,9 +11,9 @@ import msgspec
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
-from adapter.foundation.sources.kubernetes.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch
-from adapter.foundation.sources.kubernetes.streams import lines_of
-from adapter.foundation.sources.kubernetes.whole_list import whole_list
+from adapter.foundation.sources.kubernetes.lists.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch
+from adapter.foundation.sources.kubernetes.lists.whole_list import whole_list
+from adapter.foundation.sources.kubernetes.watches.streams import lines_of
 from recommender.commands.vertical.polls import PollError
 from recommender.kinds.proportional.empty_lists import EmptyLists
 from recommender.kinds.proportional.nanny.object_counts import CountError, counted_objects

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.service.runtime.errors import StartError
-from adapter.foundation.sources.kubernetes.access import access
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from adapter.foundation.sources.kubernetes.credentials.access import access
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 
 if TYPE_CHECKING:

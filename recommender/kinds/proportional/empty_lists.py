@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adapter.foundation.sources.kubernetes.list_checks import CONFIRM_SECONDS
+from adapter.foundation.sources.kubernetes.lists.list_checks import CONFIRM_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import TEXT, CommandFlags, Flag
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines
-from adapter.foundation.sources.kubernetes.context_namespace import context_namespace
+from adapter.foundation.sources.kubernetes.credentials.context_namespace import context_namespace
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.metrics.readings.explain.explanation import NoExplanationError, explanation_of

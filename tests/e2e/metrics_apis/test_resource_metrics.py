@@ -18,8 +18,8 @@ import yaml
 from adapter.commands.doctor.command import CALL_SECONDS, DOCTOR, doctor_settings, examined
 from adapter.foundation.reports.lines import CheckStatus
 from adapter.foundation.service.flags.parsing import parse_flags
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from tests.e2e.controlplane.cluster import KubectlError
 from tests.e2e.controlplane.pod_metrics import Work, each, shared

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.errors import ConflictError, NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.leader_election.elector import LeaseElector, LeaseSettings, NoEvents, since_boot

@@ -12,8 +12,8 @@ import pytest
 
 from adapter.foundation.reports.lines import CheckStatus, Line
 from adapter.foundation.service.flags.parsing import parse_flags
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from recommender.commands.doctor.command import DOCTOR, doctor_settings, examined
 from recommender.commands.doctor.leader import judge_lease
 from recommender.commands.doctor.series import ExportedSeries, judge_series

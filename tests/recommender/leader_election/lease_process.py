@@ -9,8 +9,8 @@ import sys
 import threading
 from pathlib import Path
 
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.leader_election.elector import LeaseElector, LeaseSettings, NoEvents, since_boot
 from recommender.leader_election.rules import LeaseTiming

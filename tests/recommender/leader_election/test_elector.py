@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.leader_election.elector import LeaseElector, LeaseSettings, since_boot, unique_identity

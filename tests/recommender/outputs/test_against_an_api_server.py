@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         ObjectKind,
         PodSelector,
     )
-    from adapter.foundation.sources.kubernetes.items import Document
+    from adapter.foundation.sources.kubernetes.lists.items import Document
     from adapter.foundation.sources.manifests import FileObject, Manifest, UnreadableObject
     from adapter.foundation.time.pace import Pace
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import CountQuery, ObjectKind
     from adapter.foundation.objects.selectors import Selector
-    from adapter.foundation.sources.kubernetes.items import Document
+    from adapter.foundation.sources.kubernetes.lists.items import Document
     from adapter.foundation.time.pace import Pace
 
     _Reader: TypeAlias = Callable[[Document, bool], Contents]

@@ -11,7 +11,7 @@ from adapter.foundation.cluster.stores.values import ValueReplacement
 from adapter.foundation.sources.stores import KubernetesObject
 
 if TYPE_CHECKING:
-    from adapter.foundation.sources.kubernetes.list_checks import Doubt
+    from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
     from adapter.foundation.sources.stores import Replacement, Store
 
 F = TypeVar("F", bound=KubernetesObject)

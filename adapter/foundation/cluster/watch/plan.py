@@ -9,7 +9,7 @@ from adapter.foundation.cluster.facts.count_queries import selector_of
 from adapter.foundation.cluster.facts.pod_selectors import SELECTING_KINDS
 from adapter.foundation.cluster.values.state import CountQuery, Unknown
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.kubernetes.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch
+from adapter.foundation.sources.kubernetes.lists.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

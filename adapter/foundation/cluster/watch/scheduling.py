@@ -10,7 +10,7 @@ from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS
 from adapter.foundation.cluster.stores.values import ValueStore
 from adapter.foundation.cluster.values.state import LeftOut, Observed, Unknown
 from adapter.foundation.cluster.watch.facts import left_out, values_in
-from adapter.foundation.sources.kubernetes.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch
+from adapter.foundation.sources.kubernetes.lists.list_watch import METADATA_ONLY, WHOLE_OBJECTS, ListWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -7,13 +7,13 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.kubernetes.streams import when_set
+from adapter.foundation.sources.kubernetes.watches.streams import when_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
 
-    from adapter.foundation.sources.kubernetes.cluster import StartTask
+    from adapter.foundation.sources.kubernetes.watches.cluster import StartTask
 
 _LOOK_SECONDS = 1.0
 """How long a task without work takes to see that the process stops."""

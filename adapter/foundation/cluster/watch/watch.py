@@ -44,8 +44,8 @@ from adapter.foundation.cluster.watch.scheduling import SCHEDULING_WATCHES, sche
 from adapter.foundation.cluster.watch.task_pool import TaskPool, Work
 from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds
 from adapter.foundation.cluster.watch.whole_objects.watching import object_watch
-from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
-from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.watch.scheduling import Refused, SchedulingStore
     from adapter.foundation.cluster.watch.whole_objects.watching import ObjectStore
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.kubernetes.cluster import StartTask
-    from adapter.foundation.sources.kubernetes.list_checks import Doubt
+    from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
+    from adapter.foundation.sources.kubernetes.watches.cluster import StartTask
     from adapter.foundation.sources.stores import KubernetesObject, Store
 
     F = TypeVar("F", bound=KubernetesObject)

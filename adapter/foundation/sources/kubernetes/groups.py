@@ -15,7 +15,7 @@ import msgspec
 from adapter.foundation.objects.resources import Resource
 from adapter.foundation.sources.kubernetes.client import JSON
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
-from adapter.foundation.sources.kubernetes.items import ItemsError, JsonList, decode_json
+from adapter.foundation.sources.kubernetes.lists.items import ItemsError, JsonList, decode_json
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from adapter.commands.doctor.command import DOCTOR, doctor_settings, examined
 from adapter.commands.doctor.rights import HPA_CONTROLLER
 from adapter.foundation.reports.lines import CheckStatus, Line
 from adapter.foundation.service.flags.parsing import parse_flags
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.metrics.identity.certificates.generations import bundle_pem, make_generation
 from adapter.metrics.identity.certificates.kept_file import write_kept

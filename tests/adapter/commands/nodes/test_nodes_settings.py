@@ -14,7 +14,7 @@ from adapter.commands.nodes.nodes_settings import nodes_settings
 from adapter.foundation.service.flags.help import help_text
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from adapter.foundation.service.server.addresses import Address
-from adapter.foundation.sources.kubernetes.access import SERVICE_ACCOUNT
+from adapter.foundation.sources.kubernetes.credentials.access import SERVICE_ACCOUNT
 from adapter.nodes.model.loads import LoadResource
 
 if TYPE_CHECKING:

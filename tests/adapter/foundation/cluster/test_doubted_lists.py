@@ -9,7 +9,7 @@ import pytest
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery, Observed, Unknown
 from adapter.foundation.cluster.watch.watch import ClusterWatch
-from adapter.foundation.sources.kubernetes.list_checks import CONFIRM_SECONDS
+from adapter.foundation.sources.kubernetes.lists.list_checks import CONFIRM_SECONDS
 from tests.adapter.foundation.cluster.test_files import WEB
 from tests.adapter.foundation.cluster.test_watch import put, settings
 from tests.support.cluster_objects import autoscaler_object, node_object

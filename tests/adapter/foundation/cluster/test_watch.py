@@ -11,7 +11,7 @@ from adapter.foundation.cluster.files.reading import read_contents, state_of
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery, Observed, Unknown
 from adapter.foundation.cluster.watch.watch import ClusterWatch
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
-from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 from adapter.foundation.time.backoff import Backoff
 from tests.adapter.foundation.cluster.test_files import NEEDS, OBJECTS, WEB, written
 from tests.support.cluster_objects import Json, autoscaler_object, endpoint, node_object, slice_object

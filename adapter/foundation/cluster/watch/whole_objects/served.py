@@ -10,7 +10,7 @@ from adapter.foundation.cluster.watch.facts import ReflectingKind
 from adapter.foundation.objects.resources import Resource, UnknownResourceError
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
-from adapter.foundation.sources.kubernetes.streams import when_set
+from adapter.foundation.sources.kubernetes.watches.streams import when_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ObjectKind
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+    from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
     from adapter.foundation.time.pace import Pace
 
 _log = logging.getLogger(__name__)

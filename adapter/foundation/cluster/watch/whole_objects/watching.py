@@ -10,8 +10,8 @@ from adapter.foundation.cluster.stores.values import ValueStore
 from adapter.foundation.cluster.watch.doubts import when_empty
 from adapter.foundation.cluster.watch.whole_objects.served import ServedReflector
 from adapter.foundation.objects.metadata import ObjectMeta
-from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
-from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch
+from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.kubernetes.errors import KubernetesError
-    from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+    from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 
 
 class AnyMeta(

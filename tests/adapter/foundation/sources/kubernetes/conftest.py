@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.sources.index import ObjectIndex
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
-from tests.adapter.foundation.sources.kubernetes.reflecting import PODS, SETTINGS, MetadataReflector
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
+from tests.adapter.foundation.sources.kubernetes.watches.reflecting import PODS, SETTINGS, MetadataReflector
 from tests.support.fake_apiserver import FakeApiServer
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from threading import Event
 
-    from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+    from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 
 QUICK = RequestDeadlines(connect=2.0, silence=3.0, total=10.0)
 

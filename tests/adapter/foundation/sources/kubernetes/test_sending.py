@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.errors import (
     ForbiddenError,
     ServerError,

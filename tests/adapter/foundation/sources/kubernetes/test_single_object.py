@@ -15,8 +15,8 @@ from adapter.foundation.sources.kubernetes.errors import (
     ServerError,
     UnexpectedResponseError,
 )
-from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
-from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from adapter.foundation.sources.stores import SingleObject
 from adapter.foundation.time.backoff import Backoff
 from adapter.metrics.identity.config_map import ConfigMap

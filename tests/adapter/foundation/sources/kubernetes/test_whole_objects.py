@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
-from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from adapter.foundation.sources.manifests import GroupKind, ManifestError, read_manifests, read_objects
 from adapter.foundation.time.backoff import Backoff
 from adapter.foundation.time.pace import UNPACED

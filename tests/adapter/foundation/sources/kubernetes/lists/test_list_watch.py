@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
+from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch
 
 PODS = find_resource(BUILT_IN, "", "pods")
 DEPLOYMENTS = find_resource(BUILT_IN, "apps", "deployments")

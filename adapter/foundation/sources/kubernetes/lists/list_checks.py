@@ -18,15 +18,15 @@ import msgspec
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.objects.resources import BUILT_IN
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
-from adapter.foundation.sources.kubernetes.nesting import shallow
+from adapter.foundation.sources.kubernetes.lists.nesting import shallow
 from adapter.foundation.sources.stores import KubernetesObject, Replacement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.objects.resources import Resource
-    from adapter.foundation.sources.kubernetes.items import ListHead
     from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchTelemetry
+    from adapter.foundation.sources.kubernetes.lists.items import ListHead
 
 T_co = TypeVar("T_co", bound=KubernetesObject, covariant=True)
 T = TypeVar("T", bound=KubernetesObject)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from adapter.foundation.objects.metadata import PartialObjectMetadata
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import parse_selector
-from adapter.foundation.sources.kubernetes.list_watch import ListWatch, WatchSettings
-from adapter.foundation.sources.kubernetes.reflector import Reflector
+from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
+from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
 from adapter.foundation.time.backoff import Backoff
 
 if TYPE_CHECKING:

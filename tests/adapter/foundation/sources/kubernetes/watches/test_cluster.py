@@ -7,8 +7,8 @@ import pytest
 
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
-from adapter.foundation.sources.kubernetes.cluster import PODS, ClusterObjects
-from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
+from adapter.foundation.sources.kubernetes.watches.cluster import PODS, ClusterObjects
 from adapter.foundation.sources.objects import (
     ObjectsError,
     ObjectsForbiddenError,
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-
-    from .conftest import Tasks
+    from tests.adapter.foundation.sources.kubernetes.conftest import Tasks
 
 SERVICES = find_resource(BUILT_IN, "", "services")
 DEPLOYMENTS = find_resource(BUILT_IN, "apps", "deployments")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from adapter.foundation.sources.kubernetes.plain_kubeconfig import plain_access
+from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access
 from adapter.foundation.sources.kubernetes.transport import PlainTransport, TokenFile
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def test_the_package_is_not_loaded_for_a_token(server: FakeApiServer, tmp_path: 
     path = server.kubeconfig(tmp_path / "config")
     program = f"""
 import sys
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 KubernetesClient(from_kubeconfig({json.dumps(str(path))})).get("/api/v1/pods")
 assert "kubernetes" not in sys.modules

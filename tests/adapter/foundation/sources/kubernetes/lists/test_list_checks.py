@@ -8,8 +8,8 @@ import pytest
 
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
-from adapter.foundation.sources.kubernetes.items import ListHead
-from adapter.foundation.sources.kubernetes.list_checks import CONFIRM_SECONDS, Confirmation, refuse_other_kind
+from adapter.foundation.sources.kubernetes.lists.items import ListHead
+from adapter.foundation.sources.kubernetes.lists.list_checks import CONFIRM_SECONDS, Confirmation, refuse_other_kind
 from adapter.foundation.sources.stores import KubernetesObject, Replacement, SingleObject
 
 NODES = find_resource(BUILT_IN, "", "nodes")

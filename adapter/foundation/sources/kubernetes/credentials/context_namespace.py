@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.sources.kubernetes.access import pod_namespace
+from adapter.foundation.sources.kubernetes.credentials.access import pod_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adapter.foundation.sources.kubernetes.credentials.plain_kubeconfig import plain_access, service_account_access
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, trimmed
-from adapter.foundation.sources.kubernetes.plain_kubeconfig import plain_access, service_account_access
 from adapter.foundation.sources.kubernetes.transport import CONNECTIONS, PackageTransport, PlainTransport
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from adapter.foundation.sources.kubernetes.access import access, from_kubeconfig, in_cluster
 from adapter.foundation.sources.kubernetes.client import Answer, KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import access, from_kubeconfig, in_cluster
 from adapter.foundation.sources.kubernetes.errors import (
     ConfigurationError,
     UnauthorizedError,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.sources.kubernetes.nesting import TOO_DEEP, is_cut, shallow
+from adapter.foundation.sources.kubernetes.lists.nesting import TOO_DEEP, is_cut, shallow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

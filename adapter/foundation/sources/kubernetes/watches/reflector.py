@@ -36,17 +36,22 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnreachableError,
     error_of_event,
 )
-from adapter.foundation.sources.kubernetes.items import ItemsError, JsonList
-from adapter.foundation.sources.kubernetes.list_checks import Confirmation, UnreadObjects, named, refuse_other_kind
-from adapter.foundation.sources.kubernetes.list_watch import NO_VERSIONS, Versioned, WatchEvent
-from adapter.foundation.sources.kubernetes.nesting import TOO_DEEP, is_cut, shallow
-from adapter.foundation.sources.kubernetes.streamed_list import (
+from adapter.foundation.sources.kubernetes.lists.items import ItemsError, JsonList
+from adapter.foundation.sources.kubernetes.lists.list_checks import (
+    Confirmation,
+    UnreadObjects,
+    named,
+    refuse_other_kind,
+)
+from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, Versioned, WatchEvent
+from adapter.foundation.sources.kubernetes.lists.nesting import TOO_DEEP, is_cut, shallow
+from adapter.foundation.sources.kubernetes.lists.streamed_list import (
     STREAM_SILENCE_SECONDS,
     InitialEvents,
     NotStreamedError,
     is_refused,
 )
-from adapter.foundation.sources.kubernetes.streams import Interruptible, in_rounds, lines_of, when_set
+from adapter.foundation.sources.kubernetes.watches.streams import Interruptible, in_rounds, lines_of, when_set
 from adapter.foundation.sources.stores import KubernetesObject
 
 if TYPE_CHECKING:
@@ -54,8 +59,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from adapter.foundation.sources.kubernetes.client import Answer, KubernetesClient
-    from adapter.foundation.sources.kubernetes.list_checks import Doubt
-    from adapter.foundation.sources.kubernetes.list_watch import ListWatch, WatchSettings
+    from adapter.foundation.sources.kubernetes.lists.list_checks import Doubt
+    from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
     from adapter.foundation.sources.stores import Replacement, Store
     from adapter.foundation.time.backoff import Backoff
 

@@ -14,12 +14,12 @@ import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.kubernetes.errors import StatusError, UnexpectedResponseError, error_of_event
-from adapter.foundation.sources.kubernetes.list_watch import NO_VERSIONS, WatchEvent
+from adapter.foundation.sources.kubernetes.lists.list_watch import NO_VERSIONS, WatchEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from adapter.foundation.sources.kubernetes.list_watch import ListWatch
+    from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch
 
 STREAM_SILENCE_SECONDS = 10.0
 """Time without a byte after which a server is taken for one that does not stream: it reads from memory."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from adapter.foundation.sources.kubernetes.access import packaged, transport_of, usual_configuration
+from adapter.foundation.sources.kubernetes.credentials.access import packaged, transport_of, usual_configuration
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.sources.kubernetes.errors import ExpiredError, UnexpectedResponseError
-from adapter.foundation.sources.kubernetes.list_watch import ListWatch
-from adapter.foundation.sources.kubernetes.streamed_list import InitialEvents, NotStreamedError
-from tests.adapter.foundation.sources.kubernetes.reflecting import PODS, MetadataReflector, fill, pods
+from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch
+from adapter.foundation.sources.kubernetes.lists.streamed_list import InitialEvents, NotStreamedError
+from tests.adapter.foundation.sources.kubernetes.watches.reflecting import PODS, MetadataReflector, fill, pods
 from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.sources.kubernetes.nesting import DEEPEST, TOO_DEEP, is_cut, shallow
+from adapter.foundation.sources.kubernetes.lists.nesting import DEEPEST, TOO_DEEP, is_cut, shallow
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -8,11 +8,16 @@ import msgspec
 import pytest
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.kubernetes.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
+from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
-from adapter.foundation.sources.kubernetes.list_watch import METADATA_ONLY, WHOLE_OBJECTS, AcceptHeaders, ListWatch
-from adapter.foundation.sources.kubernetes.whole_list import whole_list
+from adapter.foundation.sources.kubernetes.lists.list_watch import (
+    METADATA_ONLY,
+    WHOLE_OBJECTS,
+    AcceptHeaders,
+    ListWatch,
+)
+from adapter.foundation.sources.kubernetes.lists.whole_list import whole_list
 from tests.recommender.commands.cluster_world import put_nodes
 from tests.support.object_apiserver import ObjectApiServer
 
@@ -70,7 +75,7 @@ def test_an_object_that_cannot_be_read_is_an_error_of_the_list(server: ObjectApi
 def test_an_answer_of_something_else_is_no_list(
     server: ObjectApiServer, tmp_path: Path, document: dict[str, object], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapter.foundation.sources.kubernetes.whole_list._MOST_PAGES", 3)
+    monkeypatch.setattr("adapter.foundation.sources.kubernetes.lists.whole_list._MOST_PAGES", 3)
     server.answers["/api/v1/nodes"] = (200, document)
     with pytest.raises(UnexpectedResponseError, match=reason):
         list(whole_list(client_of(server, tmp_path), ListWatch(NODES, WHOLE_OBJECTS), Named))

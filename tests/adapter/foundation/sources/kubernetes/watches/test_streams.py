@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
-from adapter.foundation.sources.kubernetes.streams import LONGEST_LINE_BYTES, lines_of
+from adapter.foundation.sources.kubernetes.watches.streams import LONGEST_LINE_BYTES, lines_of
 
 
 @given(st.lists(st.text(alphabet="ab\n", max_size=6).map(str.encode)))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from adapter.foundation.sources.kubernetes.client import Answer
-    from adapter.foundation.sources.kubernetes.list_watch import WatchSettings
+    from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
     from adapter.foundation.time.backoff import Backoff
 
 LONGEST_LINE_BYTES = 16 << 20

@@ -13,7 +13,7 @@ from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.index import ObjectIndex
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
-from tests.adapter.foundation.sources.kubernetes.reflecting import PODS, SETTINGS, MetadataReflector, fill, pods
+from tests.adapter.foundation.sources.kubernetes.watches.reflecting import PODS, SETTINGS, MetadataReflector, fill, pods
 from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-
-    from .conftest import Tasks
+    from tests.adapter.foundation.sources.kubernetes.conftest import Tasks
 
 
 NODES = find_resource(BUILT_IN, "", "nodes")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.foundation.sources.kubernetes.errors import UnexpectedResponseError
-from adapter.foundation.sources.kubernetes.items import ItemsError, JsonList
-from adapter.foundation.sources.kubernetes.list_checks import refuse_other_kind
+from adapter.foundation.sources.kubernetes.lists.items import ItemsError, JsonList
+from adapter.foundation.sources.kubernetes.lists.list_checks import refuse_other_kind
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.kubernetes.list_watch import ListWatch
+    from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch
 
 T = TypeVar("T")
 

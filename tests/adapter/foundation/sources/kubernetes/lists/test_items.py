@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.sources.kubernetes.items import ItemsError, JsonList, start_of_items
+from adapter.foundation.sources.kubernetes.lists.items import ItemsError, JsonList, start_of_items
 from adapter.foundation.time.pace import UNPACED
 
 TRICKY = ["", "},{", '"items":[', "]}", "\\", '"', "ü", '},{"metadata":{', "[]"]

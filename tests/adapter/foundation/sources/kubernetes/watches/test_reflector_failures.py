@@ -9,7 +9,6 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.sources.index import ObjectIndex
-from adapter.foundation.sources.kubernetes import reflector as reflector_module
 from adapter.foundation.sources.kubernetes.errors import (
     ForbiddenError,
     ServerError,
@@ -18,8 +17,16 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnreachableError,
 )
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import NoTelemetry, WatchMetrics
+from adapter.foundation.sources.kubernetes.watches import reflector as reflector_module
 from adapter.foundation.time.backoff import Backoff
-from tests.adapter.foundation.sources.kubernetes.reflecting import PODS, SETTINGS, MetadataReflector, fill, listed, pods
+from tests.adapter.foundation.sources.kubernetes.watches.reflecting import (
+    PODS,
+    SETTINGS,
+    MetadataReflector,
+    fill,
+    listed,
+    pods,
+)
 from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
 
@@ -28,8 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-
-    from .conftest import Tasks
+    from tests.adapter.foundation.sources.kubernetes.conftest import Tasks
 
 
 class Recording(NoTelemetry):

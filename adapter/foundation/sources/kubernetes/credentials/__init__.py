@@ -1,0 +1,1 @@
+"""Where kube-apiserver is, and with which credentials it is called."""

@@ -1,0 +1,1 @@
+"""Lists of objects: their query, their decoding in slices, and their checks."""

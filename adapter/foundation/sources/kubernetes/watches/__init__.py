@@ -1,0 +1,1 @@
+"""Objects that are kept equal to those of the cluster by watches."""
