@@ -26,13 +26,12 @@ from adapter.nodes.windows.verdicts import out_of_range
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
-    from adapter.nodes.names.mapping import SeriesMapper
     from adapter.nodes.queries.claiming import ExporterRegister
     from adapter.nodes.queries.matrix import SeriesMatrix
+    from adapter.nodes.queries.node_mapping import NodeMapping
     from adapter.nodes.queries.survey import Survey
 
 _SCRAPE_SECONDS: Final = 15
@@ -207,16 +206,15 @@ def past_slots(
     query: PastQuery,
     answer: SeriesMatrix,
     register: ExporterRegister,
-    names: tuple[SeriesMapper, tuple[ClusterNode, ...] | None],
+    mapping: NodeMapping,
     pace: Pace,
 ) -> SampleGrid:
     """Return the slots that count. Raises PrometheusError for labels that cannot be read."""
-    mapper, nodes = names
     labels = answer.names.labels(query.expression, pace)
     layout = layout_of(answer.names.digest, labels, query.resource)
     rows = rows_of(query.resource, layout, answer.values, query.piece, {})
-    mapped = mapped_rows(layout.labels, mapper, nodes)
-    counted = register.counted_of_the_past(claimants_of(mapped, layout.labels, mapper), rows, mapped)
+    mapped = mapped_rows(layout.labels, mapping.mapper, mapping.nodes)
+    counted = register.counted_of_the_past(claimants_of(mapped, layout.labels, mapping.mapper), rows, mapped)
     found = joined(query.resource, None, counted.rows, query.piece, counted.mapped)
     impossible = out_of_range(found.values)
     return replace(found, values=np.where(impossible, np.nan, np.clip(found.values, 0.0, 1.0)))

@@ -1,20 +1,37 @@
-"""The results of a resource's queries so far: which steps are answered, by whom nodes are measured, the last layout."""
+"""The results of a resource's queries so far: which steps are answered, by whom nodes are measured, the last layout.
+
+They decide how the next answer is read, and with each answer they grow.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from adapter.foundation.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    PrometheusTimeoutError,
+    QueryRefusedError,
+)
+from adapter.nodes.names.refused import RefusedSeries
+from adapter.nodes.queries.claiming import Claimants, CountedRows, ExporterRegister, claimants_of
+from adapter.nodes.queries.joining import MappedRows, mapped_rows
 from adapter.nodes.queries.plan import MOST_POINTS
+from adapter.nodes.queries.rows import SeriesLayout, layout_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
+    from adapter.foundation.time.pace import Pace
+    from adapter.nodes.exporters.claims import Past, Source
+    from adapter.nodes.model.loads import LoadResource
     from adapter.nodes.names.mapping import SeriesMapper
-    from adapter.nodes.names.refused import RefusedSeries
-    from adapter.nodes.queries.claiming import Claimants, ExporterRegister
-    from adapter.nodes.queries.joining import MappedRows
-    from adapter.nodes.queries.rows import SeriesLayout
+    from adapter.nodes.queries.expressions import ResourceQuery
+    from adapter.nodes.queries.matrix import SeriesNames
+    from adapter.nodes.queries.node_mapping import NodeMapping
+    from adapter.nodes.queries.plan import QueryPiece
+    from adapter.nodes.queries.rows import AnswerRows
 
 
 @dataclass(slots=True)
@@ -36,3 +53,45 @@ class ResourceProgress:
     """Of the last answer."""
     mapped: tuple[SeriesLayout, SeriesMapper, MappedRows, Claimants] | None = None
     """The rows of the last answer, and what they follow from."""
+
+    def read_layout(self, resource: LoadResource, query: ResourceQuery, names: SeriesNames, pace: Pace) -> SeriesLayout:
+        """Return the layout of an answer: the last one if the series are the same. Raises PrometheusError."""
+        if self.layout is None or self.layout.digest != names.digest:
+            labels = names.labels(query.expression, pace)
+            self.layout = layout_of(names.digest, labels, resource, is_overridden=query.is_overridden)
+        return self.layout
+
+    def count_rows(
+        self,
+        layout: SeriesLayout,
+        rows: AnswerRows,
+        piece: QueryPiece,
+        mapping: NodeMapping,
+        past: Mapping[Source, Past],
+    ) -> CountedRows:
+        """Return the rows of an answer that count, and note the series that do not; `past` is for the first answer."""
+        mapped, claimants = self._map_rows(layout, mapping)
+        if self.register is None:
+            self.register = ExporterRegister(past, float(piece.last))
+        counted = self.register.counted(claimants, rows, mapped, piece)
+        if piece.last >= self.judged_until:
+            self.judged_until = piece.last
+            self.refused = tuple(
+                RefusedSeries(layout.labels[row], node, why) for row, (node, why) in counted.refused.items()
+            )
+        self.unmapped = mapped.unmapped
+        return counted
+
+    def note_failure(self, piece: QueryPiece, error: PrometheusError) -> None:
+        """Ask for less next time if the query may have been too large; this grows again with each success."""
+        is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
+        if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad:
+            self.most_steps = max(1, piece.columns // 2)
+
+    def _map_rows(self, layout: SeriesLayout, mapping: NodeMapping) -> tuple[MappedRows, Claimants]:
+        """Return the nodes and exporters of an answer's rows: as last time if neither series nor nodes are others."""
+        last, mapper = self.mapped, mapping.mapper
+        if last is None or last[0] is not layout or last[1] is not mapper:
+            mapped = mapped_rows(layout.labels, mapper, mapping.nodes)
+            last = self.mapped = layout, mapper, mapped, claimants_of(mapped, layout.labels, mapper)
+        return last[2], last[3]

@@ -8,29 +8,23 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.errors import (
-    AnswerTooLargeError,
     PrometheusError,
-    PrometheusTimeoutError,
-    QueryRefusedError,
     UnexpectedAnswerError,
 )
 from adapter.foundation.sources.prometheus.ranges import RangeLimits
 from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleSet
-from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_series
-from adapter.nodes.names.matching import naming_of
-from adapter.nodes.names.refused import RefusedSeries, measured_by, refused_series
-from adapter.nodes.queries.claiming import Claimants, ExporterRegister, claimants_of
-from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
-from adapter.nodes.queries.intervals import longest
-from adapter.nodes.queries.joining import MappedRows, answered_steps, joined, mapped_rows, without_nodes
+from adapter.nodes.names.mapping import unmapped_series
+from adapter.nodes.names.refused import measured_by, refused_series
+from adapter.nodes.queries.expressions import STEP_SECONDS
+from adapter.nodes.queries.joining import answered_steps, joined, without_nodes
 from adapter.nodes.queries.matrix import MatrixReader
+from adapter.nodes.queries.node_mapping import KeptMapping
 from adapter.nodes.queries.past_queries import DAY, WEEK, PastAnswer, PastProgress, PastQuery, past_slots
 from adapter.nodes.queries.plan import (
     QueryPiece,
@@ -44,8 +38,8 @@ from adapter.nodes.queries.plan import (
 )
 from adapter.nodes.queries.progress import ResourceProgress
 from adapter.nodes.queries.results import RefreshResult
-from adapter.nodes.queries.rows import SeriesLayout, layout_of, rows_of
-from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_query
+from adapter.nodes.queries.rows import rows_of
+from adapter.nodes.queries.surveying import KeptSurvey
 from adapter.nodes.windows.day import known_slots
 from adapter.nodes.windows.grid import kept_columns, not_after, regrid
 from adapter.nodes.windows.week import known_quarters
@@ -55,40 +49,21 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from adapter.foundation.sources.prometheus.client import PrometheusClient
-    from adapter.nodes.exporters.claims import Owner, Past, Source
+    from adapter.nodes.exporters.claims import Owner, Source
     from adapter.nodes.model.day import LoadDay
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.scheduling_settings import SchedulingSettings
     from adapter.nodes.model.week import LoadWeek
-    from adapter.nodes.queries.expressions import ResourceQuery
-    from adapter.nodes.queries.matrix import SeriesMatrix
-    from adapter.nodes.queries.rows import AnswerRows
+    from adapter.nodes.queries.node_mapping import NodeMapping
 
 LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max_samples=8_000_000)
 """For 5,000 nodes with four series each and 68 steps, with room for installations that scrape everything twice."""
 MOST_UNASKED_SAMPLES: Final = 500_000_000
 """A week that reads more, which takes more than 25 queries, is asked for only if a policy needs it."""
-_SURVEY_AGAIN_SECONDS = 60.0
 _LONGEST_SURVEY_SECONDS = 5.0
 _TIME_SHARE = 0.8
 _MOST_SECONDS = 25.0
 _LEAST_SECONDS = 3.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Mapper:
-    """A mapper, and what it was made of."""
-
-    nodes: tuple[ClusterNode, ...] | None
-    texts: tuple[object, ...] | None
-    """All by which series are mapped to these nodes."""
-    survey: Survey
-    """A mapper remembers what it has looked up, so none is used for long."""
-    mapper: SeriesMapper
-
-
-def _texts_of(nodes: tuple[ClusterNode, ...] | None) -> tuple[object, ...] | None:
-    return None if nodes is None else tuple(map(naming_of, nodes))
 
 
 class SampleRefresher:
@@ -112,16 +87,13 @@ class SampleRefresher:
         self._refresh_seconds = refresh_seconds
         self._pace = pace
         self._monotonic = monotonic
-        self._survey = Survey()
-        self._survey_due = -math.inf
-        self._past: Mapping[LoadResource, Mapping[Source, Past]] = {}
-        self._is_surveyed = False
+        self._survey = KeptSurvey(client, settings, pace, monotonic)
         self._moved: dict[str, Source] = {}
         """Nodes that another source measures since this refresh, with the one that did before."""
         self._progress: dict[LoadResource, ResourceProgress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
-        self._mapper: _Mapper | None = None
+        self._mapping = KeptMapping(settings.match)
         self._day, self._week = PastProgress(DAY), PastProgress(WEEK)
 
     def refresh(
@@ -138,10 +110,10 @@ class SampleRefresher:
         allowed = max(0, queries_allowed(self._refresh_seconds) - kept_queries)
         grids = self._begin(now, samples, nodes)
         asked = 0
-        if allowed and began >= self._survey_due:
+        if allowed and self._survey.is_due(began):
             asked += 1
-            self._ask_survey(now, min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4))
-        mapper = self._mapper_of(nodes)
+            self._survey.ask(now, min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4))
+        mapping = self._mapping.of(nodes, self._survey.last)
         plan = in_order(
             self._lacking(now, grids),
             {resource: progress.asked for resource, progress in self._progress.items()},
@@ -155,15 +127,15 @@ class SampleRefresher:
             asked += 1
             limit = time_limit(deadline - self._monotonic(), len(plan) - place)
             try:
-                grids[resource], problem = self._ask(resource, piece, grids, (mapper, nodes), limit)
+                grids[resource], problem = self._ask(resource, piece, grids, mapping, limit)
             except PrometheusError as e:
-                self._note_failure(resource, piece, e)
+                self._progress[resource].note_failure(piece, e)
                 problem = str(e)
             else:
                 fresh = True
             if problem:
                 failures[resource] = problem
-        unmapped = unmapped_series({resource: p.unmapped for resource, p in self._progress.items()}, mapper)
+        unmapped = unmapped_series({resource: p.unmapped for resource, p in self._progress.items()}, mapping.mapper)
         refused = refused_series({resource: p.refused for resource, p in self._progress.items()})
         from_file = samples is not None and samples.from_file and not fresh
         return RefreshResult(
@@ -184,7 +156,8 @@ class SampleRefresher:
         Never raises because of Prometheus.
         """
         known = {resource: known_slots(day, resource) for resource in DAY.resources}
-        return self._fill(self._day, self._day.next_query(known, now, self._settings, self._survey), nodes, seconds)
+        query = self._day.next_query(known, now, self._settings, self._survey.last)
+        return self._fill(self._day, query, nodes, seconds)
 
     def fill_week(
         self, now: float, week: LoadWeek, nodes: tuple[ClusterNode, ...] | None, seconds: float, *, is_needed: bool
@@ -192,7 +165,7 @@ class SampleRefresher:
         """Likewise of the week before that day. That of a large cluster is asked for only if a policy needs it."""
         known = {LoadResource.CPU: known_quarters(week)}
         most = math.inf if is_needed else MOST_UNASKED_SAMPLES
-        query = self._week.next_query(known, now, self._settings, self._survey, most_samples=most)
+        query = self._week.next_query(known, now, self._settings, self._survey.last, most_samples=most)
         return self._fill(self._week, query, nodes, seconds)
 
     def _fill(
@@ -205,7 +178,7 @@ class SampleRefresher:
             answer = self._read_piece(query.expression, query.piece, seconds).matrix()
             if answer.warnings:
                 raise UnexpectedAnswerError(query.expression, f"the answer may be partial: {answer.warnings[0]}")
-            found = past_slots(query, answer, register, (self._mapper_of(nodes), nodes), self._pace)
+            found = past_slots(query, answer, register, self._mapping.of(nodes, self._survey.last), self._pace)
         except PrometheusError as e:
             progress.failed(query)
             return PastAnswer(queries=1, failure=str(e))
@@ -268,87 +241,44 @@ class SampleRefresher:
                 self._progress[resource].covered.clear()
         return grids
 
-    def _mapper_of(self, nodes: tuple[ClusterNode, ...] | None) -> SeriesMapper:
-        """Return the mapper for these nodes: that of the last survey, if no name or address has changed since."""
-        last = self._mapper
-        if last is not None and last.survey is self._survey:
-            if last.nodes is nodes:
-                return last.mapper
-            if last.texts == _texts_of(nodes):
-                self._mapper = replace(last, nodes=nodes)
-                return last.mapper
-        mapper = series_mapper(nodes, self._settings.match, self._survey.unames)
-        self._mapper = _Mapper(nodes, _texts_of(nodes), self._survey, mapper)
-        return mapper
-
-    def _ask_survey(self, now: float, timeout_seconds: float) -> None:
-        # Only the first survey asks which sources there were before the start, as a store may be slow to say that.
-        is_first, self._is_surveyed = not self._is_surveyed, True
-        query = survey_query(self._settings.matchers, with_past=is_first)
-        try:
-            answer = self._client.instant(query, timeout_seconds=timeout_seconds, at=math.floor(now))
-            samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
-            if answer.warnings:
-                # A part of the counts would say that there are no series of what another store has.
-                raise UnexpectedAnswerError(query, f"the answer may be partial: {answer.warnings[0]}")
-        except PrometheusError:
-            # Without it queries work too: they only may be larger than they need to be.
-            self._survey_due = self._monotonic() + _SURVEY_AGAIN_SECONDS
-            return
-        self._survey = survey_of(samples)
-        if is_first:
-            self._past = past_of(samples, now)
-        self._survey_due = self._monotonic() + SURVEY_SECONDS
-
     def _lacking(
         self, now: float, grids: Mapping[LoadResource, SampleGrid]
     ) -> dict[LoadResource, tuple[QueryPiece, ...]]:
         steps = wanted(now, kept_columns(STEP_SECONDS), STEP_SECONDS)
         lacking: dict[LoadResource, tuple[QueryPiece, ...]] = {}
         for resource, progress in self._progress.items():
-            if not self._is_there(resource) and resource not in grids:
+            if not self._survey.may_answer(resource) and resource not in grids:
                 continue
             progress.covered.intersection_update(steps)
-            at_once = steps_at_once(self._survey.series.get(resource), self._survey.answered(resource))
+            at_once = steps_at_once(self._survey.last.series.get(resource), self._survey.last.answered(resource))
             lacking[resource] = pieces_lacking(steps, progress.covered, min(at_once, progress.most_steps))
         return lacking
-
-    def _is_there(self, resource: LoadResource) -> bool:
-        """Return whether a query can have a result, as far as is known."""
-        is_known = resource in self._survey.series and resource not in self._settings.queries
-        return not is_known or self._survey.series[resource] > 0 or resource in self._survey.recorded
-
-    def _query(self, resource: LoadResource, grids: Mapping[LoadResource, SampleGrid]) -> ResourceQuery:
-        # What the times of samples show is exact; the survey's counts take a new target for one that is rarely scraped.
-        cpu = grids.get(LoadResource.CPU)
-        seen = longest(cpu.scrape_seconds) if cpu is not None else math.nan
-        return resource_query(
-            resource,
-            rate=rate_function(self._survey.longest_scrape_seconds if math.isnan(seen) else seen),
-            matchers=self._settings.matchers,
-            override=self._settings.queries.get(resource),
-            recorded=resource in self._survey.recorded,
-        )
 
     def _ask(
         self,
         resource: LoadResource,
         piece: QueryPiece,
         grids: Mapping[LoadResource, SampleGrid],
-        names: tuple[SeriesMapper, tuple[ClusterNode, ...] | None],
+        mapping: NodeMapping,
         timeout_seconds: float,
     ) -> tuple[SampleGrid, str]:
         """Return the grid with the answer for a piece, and why it may lack something. Raises PrometheusError."""
-        query, progress = self._query(resource, grids), self._progress[resource]
+        query, progress = self._survey.query(resource, grids), self._progress[resource]
         progress.asked, began = next(self._sequence), self._monotonic()
         reader = self._read_piece(query.expression, piece, timeout_seconds)
         took = self._monotonic() - began
         answer = reader.matrix()
-        layout = self._layout(resource, query, answer)
-        rows = rows_of(
-            resource, layout, answer.values, piece, self._survey.scrape_seconds, is_overridden=query.is_overridden
-        )
-        found, progress.unmapped = self._join_answer(resource, layout, rows, piece, grids.get(resource), names)
+        layout = progress.read_layout(resource, query, answer.names, self._pace)
+        scrape_seconds = self._survey.last.scrape_seconds
+        rows = rows_of(resource, layout, answer.values, piece, scrape_seconds, is_overridden=query.is_overridden)
+        counted = progress.count_rows(layout, rows, piece, mapping, self._survey.past(resource))
+        self._moved |= counted.moved
+        older = grids.get(resource)
+        if older is not None and counted.moved:
+            older = without_nodes(older, counted.moved)
+            # What the node's new source has measured before counts.
+            progress.covered.clear()
+        found = joined(resource, older, counted.rows, piece, counted.mapped)
         if answer.warnings:
             # What came is right, but there may be more, so the steps are asked for again.
             return found, f"Prometheus answered with a warning, so nodes may be missing: {answer.warnings[0]}"
@@ -357,57 +287,3 @@ class SampleRefresher:
             progress.covered.update(piece.times)
         progress.most_steps = steps_after_success(progress.most_steps, piece.columns, took, timeout_seconds)
         return found, ""
-
-    def _layout(self, resource: LoadResource, query: ResourceQuery, answer: SeriesMatrix) -> SeriesLayout:
-        """Return the layout of an answer: the last one if the series are the same."""
-        progress, names = self._progress[resource], answer.names
-        if progress.layout is None or progress.layout.digest != names.digest:
-            labels = names.labels(query.expression, self._pace)
-            progress.layout = layout_of(names.digest, labels, resource, is_overridden=query.is_overridden)
-        return progress.layout
-
-    def _join_answer(
-        self,
-        resource: LoadResource,
-        layout: SeriesLayout,
-        rows: AnswerRows,
-        piece: QueryPiece,
-        older: SampleGrid | None,
-        names: tuple[SeriesMapper, tuple[ClusterNode, ...] | None],
-    ) -> tuple[SampleGrid, tuple[Mapping[str, str], ...]]:
-        """Return the grid with what counts of an answer, and the labels of rows without a node."""
-        progress = self._progress[resource]
-        mapped, claimants = self._map_rows(resource, layout, *names)
-        if progress.register is None:
-            # What an expression of the configuration returns does not tell its sources as the built-in ones do.
-            past = {} if resource in self._settings.queries else self._past.get(resource, {})
-            progress.register = ExporterRegister(past, float(piece.last))
-        counted = progress.register.counted(claimants, rows, mapped, piece)
-        if piece.last >= progress.judged_until:
-            progress.judged_until = piece.last
-            progress.refused = tuple(
-                RefusedSeries(layout.labels[row], node, why) for row, (node, why) in counted.refused.items()
-            )
-        self._moved |= counted.moved
-        if older is not None and counted.moved:
-            older = without_nodes(older, counted.moved)
-            # What the node's new source has measured before counts.
-            progress.covered.clear()
-        return joined(resource, older, counted.rows, piece, counted.mapped), mapped.unmapped
-
-    def _map_rows(
-        self, resource: LoadResource, layout: SeriesLayout, mapper: SeriesMapper, nodes: tuple[ClusterNode, ...] | None
-    ) -> tuple[MappedRows, Claimants]:
-        """Return the nodes and exporters of an answer's rows: as last time if neither series nor nodes are others."""
-        progress = self._progress[resource]
-        last = progress.mapped
-        if last is None or last[0] is not layout or last[1] is not mapper:
-            mapped = mapped_rows(layout.labels, mapper, nodes)
-            last = progress.mapped = layout, mapper, mapped, claimants_of(mapped, layout.labels, mapper)
-        return last[2], last[3]
-
-    def _note_failure(self, resource: LoadResource, piece: QueryPiece, error: PrometheusError) -> None:
-        """Ask for less next time if the query may have been too large; this grows again with each success."""
-        is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
-        if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad:
-            self._progress[resource].most_steps = max(1, piece.columns // 2)

@@ -1,0 +1,62 @@
+"""The mapper of series to the present nodes, kept until a node, its addresses or the survey changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from adapter.nodes.names.mapping import series_mapper
+from adapter.nodes.names.matching import naming_of
+
+if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import ClusterNode
+    from adapter.nodes.model.scheduling_settings import NodeMatch
+    from adapter.nodes.names.mapping import SeriesMapper
+    from adapter.nodes.queries.survey import Survey
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeMapping:
+    """The present nodes, and the mapper of series to them."""
+
+    mapper: SeriesMapper
+    nodes: tuple[ClusterNode, ...] | None
+    """None where Node objects are not known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """A mapping, and what it was made of."""
+
+    mapping: NodeMapping
+    texts: tuple[object, ...] | None
+    """All by which series are mapped to these nodes."""
+    survey: Survey
+    """A mapper remembers what it has looked up, so none is used for long."""
+
+
+class KeptMapping:
+    """The last mapping. Used by one thread at a time."""
+
+    def __init__(self, match: NodeMatch) -> None:
+        """Take how the configuration matches series to nodes."""
+        self._match = match
+        self._last: _Kept | None = None
+
+    def of(self, nodes: tuple[ClusterNode, ...] | None, survey: Survey) -> NodeMapping:
+        """Return the mapping to these nodes, with the last mapper if neither they nor the survey have changed."""
+        last = self._last
+        if last is not None and last.survey is survey:
+            if last.mapping.nodes is nodes:
+                return last.mapping
+            if last.texts == _texts_of(nodes):
+                mapping = NodeMapping(last.mapping.mapper, nodes)
+                self._last = replace(last, mapping=mapping)
+                return mapping
+        mapping = NodeMapping(series_mapper(nodes, self._match, survey.unames), nodes)
+        self._last = _Kept(mapping, _texts_of(nodes), survey)
+        return mapping
+
+
+def _texts_of(nodes: tuple[ClusterNode, ...] | None) -> tuple[object, ...] | None:
+    return None if nodes is None else tuple(map(naming_of, nodes))

@@ -1,0 +1,89 @@
+"""Asks the survey, and keeps its last answer: what is known of the series before they are asked for."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.queries.expressions import rate_function, resource_query
+from adapter.nodes.queries.intervals import longest
+from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.time.pace import Pace
+    from adapter.nodes.exporters.claims import Past, Source
+    from adapter.nodes.model.samples import SampleGrid
+    from adapter.nodes.model.scheduling_settings import SchedulingSettings
+    from adapter.nodes.queries.expressions import ResourceQuery
+
+_SURVEY_AGAIN_SECONDS: Final = 60.0
+
+
+class KeptSurvey:
+    """The last survey. Used by one thread at a time."""
+
+    def __init__(
+        self, client: PrometheusClient, settings: SchedulingSettings, pace: Pace, monotonic: Callable[[], float]
+    ) -> None:
+        """Take what asks, and what is configured."""
+        self._client = client
+        self._settings = settings
+        self._pace = pace
+        self._monotonic = monotonic
+        self._due = -math.inf
+        self._is_surveyed = False
+        self._past: Mapping[LoadResource, Mapping[Source, Past]] = {}
+        self.last = Survey()
+        """Empty before the first answer."""
+
+    def is_due(self, moment: float) -> bool:
+        """Return whether the survey should be asked at a moment of the monotonic clock."""
+        return moment >= self._due
+
+    def ask(self, now: float, timeout_seconds: float) -> None:
+        """Ask the survey, at Unix seconds `now`. The last one stays if Prometheus fails."""
+        # Only the first survey asks which sources there were before the start, as a store may be slow to say that.
+        is_first, self._is_surveyed = not self._is_surveyed, True
+        query = survey_query(self._settings.matchers, with_past=is_first)
+        try:
+            answer = self._client.instant(query, timeout_seconds=timeout_seconds, at=math.floor(now))
+            samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
+            if answer.warnings:
+                # A part of the counts would say that there are no series of what another store has.
+                raise UnexpectedAnswerError(query, f"the answer may be partial: {answer.warnings[0]}")
+        except PrometheusError:
+            # Without it queries work too: they only may be larger than they need to be.
+            self._due = self._monotonic() + _SURVEY_AGAIN_SECONDS
+            return
+        self.last = survey_of(samples)
+        if is_first:
+            self._past = past_of(samples, now)
+        self._due = self._monotonic() + SURVEY_SECONDS
+
+    def may_answer(self, resource: LoadResource) -> bool:
+        """Return whether a query can have a result, as far as is known."""
+        is_known = resource in self.last.series and resource not in self._settings.queries
+        return not is_known or self.last.series[resource] > 0 or resource in self.last.recorded
+
+    def past(self, resource: LoadResource) -> Mapping[Source, Past]:
+        """Return the sources that measured a resource before the start."""
+        # What an expression of the configuration returns does not tell its sources as the built-in ones do.
+        return {} if resource in self._settings.queries else self._past.get(resource, {})
+
+    def query(self, resource: LoadResource, grids: Mapping[LoadResource, SampleGrid]) -> ResourceQuery:
+        """Return the query for a resource, with the rate that the scrape interval asks for."""
+        # What the times of samples show is exact; the survey's counts take a new target for one that is rarely scraped.
+        cpu = grids.get(LoadResource.CPU)
+        seen = longest(cpu.scrape_seconds) if cpu is not None else math.nan
+        return resource_query(
+            resource,
+            rate=rate_function(self.last.longest_scrape_seconds if math.isnan(seen) else seen),
+            matchers=self._settings.matchers,
+            override=self._settings.queries.get(resource),
+            recorded=resource in self.last.recorded,
+        )
