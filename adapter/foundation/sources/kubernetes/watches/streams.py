@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from threading import Event
 
-    from adapter.foundation.sources.kubernetes.client import Answer
-    from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
+    from adapter.foundation.sources.kubernetes.client import Answer, KubernetesClient
+    from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
     from adapter.foundation.time.backoff import Backoff
 
 LONGEST_LINE_BYTES = 16 << 20
@@ -68,6 +68,31 @@ class Interruptible:
             self._ended = True
             if self._answer is not None:
                 self._answer.cancel()
+
+
+class CollectionReader:
+    """Opens answers about one collection, which another thread can end for good."""
+
+    def __init__(self, client: KubernetesClient, list_watch: ListWatch, settings: WatchSettings) -> None:
+        self._client = client
+        self._list_watch = list_watch
+        self._settings = settings
+        self._reads = Interruptible()
+
+    def open(
+        self, query: Mapping[str, str], accept: str, silence: float | None = None
+    ) -> AbstractContextManager[Answer]:
+        """Open an answer; `silence` is the time in seconds without a byte after which reading it fails."""
+        return self._reads.reading(self._client.open(self._list_watch.path, query, accept, silence))
+
+    def end(self) -> None:
+        """Cancel the present answer, and all later ones."""
+        self._reads.end()
+
+    def note_heard(self) -> None:
+        """Note that the server has sent something."""
+        resource = self._list_watch.resource.qualified
+        self._settings.telemetry.heard(resource, self._settings.wall_clock())
 
 
 def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -> Iterator[list[bytes]]:

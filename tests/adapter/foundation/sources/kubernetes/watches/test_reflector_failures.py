@@ -17,7 +17,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnreachableError,
 )
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import NoTelemetry, WatchMetrics
-from adapter.foundation.sources.kubernetes.watches import reflector as reflector_module
+from adapter.foundation.sources.kubernetes.watches import collection_list
 from adapter.foundation.time.backoff import Backoff
 from tests.adapter.foundation.sources.kubernetes.watches.reflecting import (
     PODS,
@@ -257,7 +257,7 @@ def test_the_back_off_starts_anew_after_a_healthy_watch(
 def test_a_list_of_more_pages_than_any_is_given_up(
     server: FakeApiServer, start: Callable[..., MetadataReflector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reflector_module, "_MOST_PAGES", 3)
+    monkeypatch.setattr(collection_list, "_MOST_PAGES", 3)
     fill(server, 9)
     reflector = start()
     until(lambda: "more than 3 pages" in str(reflector.failure))
