@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import base64
-import re
-import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from adapter.commands.nodes.flags import NODES
 from adapter.foundation.service.flags.parsing import parse_flags
 from adapter.nodes.configuration.reading import read_scheduling
-from tests.helm.chart import CHART, NAMESPACE, Object, Release, component_of, render, selector_of
+from tests.e2e.install.nodes_release import NAME, SCHEDULER, SHIPPED, of_component, pods
+from tests.helm.chart import CHART, NAMESPACE, Release, component_of, render, selector_of
 from tests.helm.fields import MODELS, check_fields
 from tests.helm.nodes import CONFIGURATION, NODE_CASES
 from tests.helm.nodes import rendered_nodes as rendered
-from tests.support.serving import Trust
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SELECTING = {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "PodMonitor", "ServiceMonitor"}
-NAME, SCHEDULER = "tidewatch-nodes", "tidewatch-scheduler"
-SHIPPED = CHART / "files" / "scheduler"
 READ = ("get", "list", "watch")
-NO_CLUSTER = {
-    "apiVersion": "v1",
-    "kind": "Config",
-    "clusters": [{"name": "none", "cluster": {"server": "http://127.0.0.1:9"}}],
-    "users": [{"name": "none", "user": {}}],
-    "contexts": [{"name": "none", "context": {"cluster": "none", "user": "none"}}],
-    "current-context": "none",
-}
 
 
 @pytest.fixture(params=NODE_CASES)
@@ -49,39 +31,12 @@ def release(case: str) -> Release:
     return rendered(case)
 
 
-def of_component(release: Release, component: str, *kinds: str) -> list[Object]:
-    return [one for one in release.objects if one["kind"] in kinds and component_of(one) == component]
-
-
-def pods(release: Release) -> Iterator[Object]:
-    """Yield the specification of each kind of pods that belongs to nodes."""
-    yield release.nodes
-    if of_component(release, "scheduler", "Deployment"):
-        yield release.scheduler
-
-
 def flags(release: Release) -> dict[str, str]:
     """Return the arguments of `tidewatch-adapter nodes`."""
     (container,) = release.nodes["containers"]
     command, *arguments = container["args"]
     assert (container["command"], command) == (["tidewatch-adapter"], "nodes")
     return {name: value for name, _, value in (argument.partition("=") for argument in arguments)}
-
-
-def scheduler_configuration(case: str) -> dict[str, Any]:
-    """Return the KubeSchedulerConfiguration of the second scheduler."""
-    release = rendered(case)
-    (container,) = release.scheduler["containers"]
-    (volume,) = [one for one in release.scheduler["volumes"] if one["name"] == "config"]
-    text = release.one("ConfigMap", volume["configMap"]["name"])["data"]["scheduler.yaml"]
-    assert container["args"][0] == "--config=/etc/tidewatch/scheduler/scheduler.yaml"
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
-
-
-def default_configuration() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((SHIPPED / "default-scheduler.yaml").read_text())
-    return found
 
 
 def test_every_object_is_one_that_kubernetes_takes(release: Release) -> None:
@@ -214,13 +169,6 @@ def test_the_program_gets_the_configuration_that_ships_or_the_one_that_is_given(
     assert {"name": "scheduling", "configMap": {"name": "mine"}} in existing.nodes["volumes"]
 
 
-def test_another_configuration_of_the_scheduler_makes_new_pods() -> None:
-    cases = ("everything", "a second scheduler", "a second scheduler over TLS")
-    deployments = [of_component(rendered(case), "scheduler", "Deployment")[0] for case in cases]
-    sums = {one["spec"]["template"]["metadata"]["annotations"]["checksum/config"] for one in deployments}
-    assert len(sums) == 3
-
-
 def granted(release: Release, component: str) -> set[tuple[object, ...]]:
     """Return each single right that the component's own roles grant."""
     return {
@@ -276,42 +224,6 @@ def test_rights_can_come_from_elsewhere() -> None:
     assert {pod["serviceAccountName"] for pod in pods(release)} == {"default"}
 
 
-def test_the_second_scheduler_has_the_documented_configuration_with_names_and_address_of_its_own() -> None:
-    expected = default_configuration()
-    del expected["clientConnection"]
-    lease = {"resourceNamespace": NAMESPACE, "resourceName": SCHEDULER}
-    expected["leaderElection"] |= lease
-    expected["profiles"][0]["schedulerName"] = "tidewatch"
-    (extender,) = expected["extenders"]
-    extender |= {
-        "urlPrefix": f"https://{NAME}.{NAMESPACE}.svc:2020/scheduler",
-        "tlsConfig": {
-            "caFile": "/etc/tidewatch/serving-ca/ca.crt",
-            "certFile": "/etc/tidewatch/client/tls.crt",
-            "keyFile": "/etc/tidewatch/client/tls.key",
-        },
-    }
-    assert scheduler_configuration("a second scheduler") == expected
-    expected["profiles"][0]["schedulerName"] = "by-load"
-    extender |= {"weight": 20, "httpTimeout": "1s"}
-    assert scheduler_configuration("everything") == expected
-    (bare,) = scheduler_configuration("a second scheduler that is open")["extenders"]
-    assert (bare["urlPrefix"], bare["enableHTTPS"]) == (f"http://{NAME}.{NAMESPACE}.svc:2020/scheduler", False)
-    assert "tlsConfig" not in bare
-
-
-def test_the_scheduler_gets_the_ca_of_the_extender_and_not_its_key() -> None:
-    (volume,) = [one for one in rendered("everything").scheduler["volumes"] if one["name"] == "serving-ca"]
-    assert volume["secret"] == {"secretName": "serving", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
-
-
-def test_the_second_scheduler_is_of_the_cluster_s_version_unless_a_tag_is_given() -> None:
-    images = {case: rendered(case).scheduler["containers"][0]["image"] for case in ("everything", "a second scheduler")}
-    assert images["everything"] == "registry.k8s.io/kube-scheduler:v1.36.3"
-    provider = render(NODE_CASES["a second scheduler"], "--kube-version", "v1.31.4-gke.1372000")
-    assert provider.scheduler["containers"][0]["image"] == "registry.k8s.io/kube-scheduler:v1.31.4"
-
-
 def test_monitors_policies_and_budgets_are_of_each_component() -> None:
     release = rendered("everything")
     kinds = ("ServiceMonitor", "NetworkPolicy", "PodDisruptionBudget")
@@ -321,58 +233,6 @@ def test_monitors_policies_and_budgets_are_of_each_component() -> None:
     }
     assert of_component(rendered("an existing ConfigMap"), "nodes", "PodDisruptionBudget") == []
     assert len(of_component(rendered("some may ask"), "nodes", "PodMonitor")) == 1
-
-
-def secrets(release: Release) -> dict[str, dict[str, bytes]]:
-    """Return the data of the Secrets that the chart makes."""
-    return {
-        one["metadata"]["name"]: {key: base64.b64decode(value) for key, value in one["data"].items()}
-        for one in of_component(release, "nodes", "Secret")
-    }
-
-
-def test_the_chart_makes_what_the_api_asks_of_its_callers() -> None:
-    made = secrets(rendered("loads"))
-    token = made.pop(f"{NAME}-token")
-    assert token["token"] == token["prometheusAuthToken"]
-    assert re.fullmatch(rb"[a-zA-Z0-9]{48}", token["token"])
-    for data in made.values():
-        authority, certificate = (x509.load_pem_x509_certificate(data[key]) for key in ("ca.crt", "tls.crt"))
-        certificate.verify_directly_issued_by(authority)
-        assert certificate.public_key() == load_pem_private_key(data["tls.key"], None).public_key()
-    serving = x509.load_pem_x509_certificate(made[f"{NAME}-serving"]["tls.crt"])
-    names = serving.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert {f"{NAME}.{NAMESPACE}.svc", "localhost"} <= set(names.get_values_for_type(x509.DNSName))
-    assert made.keys() == {f"{NAME}-serving", f"{NAME}-client"}
-
-
-def test_a_static_pod_verifies_the_address_that_it_was_given() -> None:
-    release = render({"nodes": {"enabled": True, "service": {"clusterIP": "10.96.0.20"}}})
-    serving = x509.load_pem_x509_certificate(secrets(release)[f"{NAME}-serving"]["tls.crt"])
-    names = serving.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert set(map(str, names.get_values_for_type(x509.IPAddress))) == {"127.0.0.1", "10.96.0.20"}
-
-
-@pytest.mark.parametrize(
-    ("case", "made"),
-    [
-        ("everything", set()),
-        ("open", set()),
-        ("a second scheduler that is open", set()),
-        ("loads", {"serving", "client", "token"}),
-    ],
-)
-def test_nothing_is_made_that_is_given_or_not_asked_for(case: str, made: set[str]) -> None:
-    assert secrets(rendered(case)).keys() == {f"{NAME}-{one}" for one in made}
-
-
-def test_no_pod_gets_a_key_that_is_not_its_own() -> None:
-    release = rendered("a second scheduler")
-    volumes = {one["name"]: one.get("secret", {}) for pod in pods(release) for one in pod["volumes"]}
-    assert volumes["client-ca"]["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
-    assert volumes["serving-ca"]["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
-    assert [one["key"] for one in volumes["client"]["items"]] == ["tls.crt", "tls.key"]
-    assert volumes["client"]["secretName"] == volumes["client-ca"]["secretName"] == f"{NAME}-client"
 
 
 def test_the_pods_of_nodes_have_a_policy_unless_it_is_not_wanted() -> None:
@@ -420,27 +280,3 @@ def test_recording_rules_come_with_it_unless_they_are_not_wanted() -> None:
     assert [group["name"] for one in found for group in one["spec"]["groups"]] == expected
     without = NODE_CASES["everything"] | {"nodes": NODE_CASES["everything"]["nodes"] | {"recordingRules": False}}
     assert name not in {one["metadata"]["name"] for one in render(without).all("PrometheusRule")}
-
-
-@pytest.mark.parametrize("case", [None, "a second scheduler", "a second scheduler that is open"])
-def test_the_real_scheduler_takes_the_configuration(
-    case: str | None, kubernetes_programs: Mapping[str, Path], tmp_path: Path
-) -> None:
-    configuration = scheduler_configuration(case) if case else default_configuration()
-    kubeconfig, given, taken = (tmp_path / name for name in ("kubeconfig", "given.yaml", "taken.yaml"))
-    kubeconfig.write_text(yaml.safe_dump(NO_CLUSTER))
-    configuration["clientConnection"] = {"kubeconfig": str(kubeconfig)}
-    if case != "a second scheduler that is open":
-        trust = Trust.made_in(tmp_path / "trust")
-        caller = trust.front_proxy
-        files = {"caFile": trust.serving.ca_file, "certFile": caller.certificate_file, "keyFile": caller.key_file}
-        configuration["extenders"][0]["tlsConfig"] = {key: str(path) for key, path in files.items()}
-    given.write_text(yaml.safe_dump(configuration))
-    # It reads strictly, fills in what is not given, writes the result, and ends.
-    command = [str(kubernetes_programs["kube-scheduler"]), f"--config={given}", f"--write-config-to={taken}"]
-    done = subprocess.run([*command, "--secure-port=0"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    (profile,) = yaml.safe_load(taken.read_text())["profiles"]
-    disabled = {plugin["name"] for plugin in profile["plugins"]["score"]["disabled"]}
-    assert disabled == {"NodeResourcesBalancedAllocation", "NodeResourcesFit"}
-    assert {"NodeResourcesFit"} <= {plugin["name"] for plugin in profile["plugins"]["multiPoint"]["enabled"]}

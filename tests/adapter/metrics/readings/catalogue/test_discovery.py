@@ -1,58 +1,22 @@
+"""What files state about scheduling: constraints of pods, workloads, budgets, storage, and what is left out."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.sources.prometheus.decoding import AnswerLimits
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from adapter.metrics.readings.catalogue import cataloguer as cataloguing
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from tests.support.readings import FakeClock, House, ScriptedPrometheus, Threads, make_house, rulebook_of
+from tests.adapter.metrics.readings.catalogue.discovery_world import PATTERN_RULES, Series, names, series
+from tests.support.readings import FakeClock, ScriptedPrometheus, Threads, make_house
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from adapter.foundation.sources.prometheus.errors import PrometheusError
     from adapter.metrics.rulebook.model import Metric
-
-PATTERN_RULES = """
-rules:
-- seriesQuery: '{__name__=~"^app_.*",namespace!="",pod!=""}'
-  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
-  name: {matches: "^app_(.*)$"}
-  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
-- seriesQuery: '{__name__=~"^job_.*"}'
-  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
-  name: {matches: "^job_(.*)$"}
-  metricsQuery: 'max by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
-- seriesQuery: 'spelled_out{namespace!="",pod!=""}'
-  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
-  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
-"""
-
-
-def series(*names: str) -> list[dict[str, str]]:
-    return [{"__name__": name, "namespace": "shop", "pod": "web-0"} for name in names]
-
-
-class Series:
-    """Series by the beginning of their rule's query."""
-
-    def __init__(self, **by_prefix: Collection[Mapping[str, str]] | PrometheusError) -> None:
-        self.by_prefix = by_prefix
-
-    def __call__(self, selector: str) -> Collection[Mapping[str, str]] | PrometheusError:
-        return next((found for prefix, found in self.by_prefix.items() if f"^{prefix}_" in selector), ())
-
-
-def names(house: House) -> list[str]:
-    return [
-        metric.name
-        for metric in house.readings.catalogue.custom
-        if metric.resource and metric.resource.plural == "pods"
-    ]
 
 
 def test_a_metric_that_a_rule_spells_out_is_served_before_its_series_exist() -> None:
@@ -122,157 +86,6 @@ def test_a_fault_of_the_program_in_one_look_up_harms_nobody_else(caplog: pytest.
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_metric_whose_series_vanished_stays_for_its_time_of_grace() -> None:
-    found = Series(app=series("app_rps"))
-    house = make_house(
-        ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=300)
-    )
-    house.pass_time(1)
-    found.by_prefix["app"] = ()
-    house.pass_time(300)
-    assert names(house) == ["rps", "spelled_out"]
-    house.pass_time(180)
-    assert names(house) == ["spelled_out"]
-
-
-def test_a_metric_that_comes_back_has_all_its_grace_again() -> None:
-    found = Series(app=series("app_rps"))
-    house = make_house(
-        ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=300)
-    )
-    for answer in (series("app_rps"), (), series("app_rps"), ()):
-        found.by_prefix["app"] = answer
-        house.pass_time(240)
-
-    assert names(house) == ["rps", "spelled_out"]
-
-
-def test_a_cut_answer_makes_no_metric_vanish() -> None:
-    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps", "app_errors")))
-    house = make_house(prometheus, rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=60))
-    house.pass_time(1)
-    prometheus.series_answer = Series(app=series("app_new"))
-    prometheus.series_warnings = ("results truncated due to limit",)
-    house.pass_time(600)
-
-    assert names(house) == ["errors", "new", "rps", "spelled_out"]
-
-
-def test_a_cut_answer_is_no_success_and_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps")))
-    prometheus.series_warnings = ("results truncated due to limit",)
-    house = make_house(prometheus, rules=PATTERN_RULES)
-    house.pass_time(300)
-
-    assert names(house) == ["rps", "spelled_out"]
-    assert house.counter("tidewatch_adapter_rules", state="failing") == 3
-    name = "tidewatch_adapter_rule_last_success_timestamp_seconds"
-    assert house.registry.get_sample_value(name, {"rule": "rules[0]"}) is None
-    (said,) = [line for line in caplog.messages if line.startswith("rules[0] (rules.yaml:3) fails (look-up): ")]
-    assert "results truncated due to limit" in said
-
-    prometheus.series_warnings = ()
-    house.pass_time(65)
-    assert house.counter("tidewatch_adapter_rules", state="ok") == 3
-    assert "rules[0] (rules.yaml:3) works again" in caplog.messages
-
-
-def test_a_cut_answer_does_not_change_where_a_metric_finds_its_namespace() -> None:
-    rules = """
-rules:
-- seriesQuery: '{__name__=~"^app_.*"}'
-  resources:
-    overrides:
-      exported_namespace: {resource: namespace}
-      namespace: {resource: namespace}
-      pod: {resource: pod}
-  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
-"""
-    scraped = {"__name__": "app_rps", "namespace": "monitoring", "pod": "web-0"}
-    found = Series(app=[scraped, {**scraped, "exported_namespace": "shop"}])
-    prometheus = ScriptedPrometheus(series_answer=found)
-    house = make_house(prometheus, rules=rules)
-    house.pass_time(1)
-    assert house.pods("app_rps").namespace_label == "exported_namespace"
-
-    found.by_prefix["app"], prometheus.series_warnings = [scraped], ("results truncated due to limit",)
-    house.pass_time(61)
-    assert house.pods("app_rps").namespace_label == "exported_namespace"
-
-    prometheus.series_warnings = ()
-    house.pass_time(61)
-    assert house.pods("app_rps").namespace_label == "namespace"
-
-
-def test_what_only_cut_answers_told_is_corrected_by_the_next() -> None:
-    prometheus = ScriptedPrometheus(series_answer=Series(app=[{"__name__": "app_rps", "namespace": "shop"}]))
-    prometheus.series_warnings = ("results truncated due to limit",)
-    house = make_house(prometheus, rules=PATTERN_RULES)
-    house.pass_time(1)
-    assert names(house) == ["spelled_out"]
-
-    prometheus.series_answer = Series(app=series("app_rps"))
-    house.pass_time(61)
-    assert names(house) == ["rps", "spelled_out"]
-
-
-def test_a_cut_answer_is_no_grace_for_what_vanished_before() -> None:
-    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps", "app_gone")))
-    house = make_house(prometheus, rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=300))
-    house.pass_time(1)
-    prometheus.series_answer = Series(app=series("app_rps"))
-    house.pass_time(240)
-    prometheus.series_warnings = ("a store did not answer",)
-    house.pass_time(600)
-    assert names(house) == ["gone", "rps", "spelled_out"]
-    prometheus.series_warnings = ()
-    house.pass_time(61)
-    assert names(house) == ["rps", "spelled_out"]
-
-
-def test_more_series_than_are_read_give_what_was_read_and_take_nothing() -> None:
-    many = [{**labels, "pod": f"web-{pod}"} for labels in series("app_a", "app_b") for pod in range(2000)]
-    prometheus = ScriptedPrometheus(series_answer=Series(app=many))
-    house = make_house(prometheus, rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=60))
-    house.pass_time(1)
-    prometheus.limits = AnswerLimits(max_samples=1000)
-    prometheus.series_answer = Series(app=[{"__name__": "app_0", "namespace": "shop", "pod": "db-0"}, *many])
-    house.pass_time(600)
-
-    assert {"a", "b"} <= set(names(house))
-    assert house.counter("tidewatch_adapter_rules", state="failing") == 1
-
-
-def test_a_job_that_idles_for_longer_than_series_count_as_there_does_not_flap() -> None:
-    found = Series(job=series("job_depth"))
-    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
-    house.pass_time(1)
-    listed = []
-    for answer in ((), series("job_depth")) * 4:
-        found.by_prefix["job"] = answer
-        house.pass_time(420)
-        listed.append(names(house))
-
-    assert listed == [["depth", "spelled_out"]] * 8
-
-
-def test_a_prometheus_that_starts_again_with_nothing_takes_no_metric_away() -> None:
-    found = Series(app=series("app_rps"), job=series("job_depth"))
-    prometheus = ScriptedPrometheus(series_answer=found)
-    house = make_house(prometheus, rules=PATTERN_RULES)
-    house.pass_time(1)
-    metric = house.pods("rps")
-    prometheus.series_answer = lambda selector: PrometheusUnreachableError(selector, "refused")
-    house.pass_time(120)
-    prometheus.series_answer = lambda _selector: ()
-    house.pass_time(300)
-    assert names(house) == ["depth", "rps", "spelled_out"]
-    prometheus.series_answer = found
-    house.pass_time(61)
-    assert house.pods("rps") is metric
-
-
 def test_between_two_look_ups_lies_at_least_as_long_as_one_takes() -> None:
     clock = FakeClock()
 
@@ -330,45 +143,6 @@ def test_a_rule_for_series_yet_to_come_does_not_take_the_name_from_one_that_has_
     assert house.pods("spelled_out").series == "app_spelled_out"
 
 
-def test_a_reload_takes_no_metric_away_in_between() -> None:
-    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps"), job=series("job_depth")))
-    house = make_house(prometheus, rules=PATTERN_RULES)
-    house.pass_time(1)
-    before = house.readings.catalogue.find_custom("pods", namespaced=True, name="depth")
-    prometheus.looked_up.clear()
-    house.readings.replace_rulebook(
-        rulebook_of(
-            PATTERN_RULES.replace("^app_(.*)$", "^app_(.*)$|^x_(.*)$").replace(
-                '{matches: "^app', '{as: "$1", matches: "^app'
-            )
-        )
-    )
-
-    assert names(house) == ["depth", "rps", "spelled_out"]
-    assert len(prometheus.looked_up) == 1
-    assert house.readings.catalogue.find_custom("pods", namespaced=True, name="depth") == before
-
-
-def test_what_is_found_during_a_reload_is_not_lost_by_it() -> None:
-    found = Series(app=series("app_rps"), job=series("job_depth"))
-    prometheus = ScriptedPrometheus(series_answer=found)
-    house = make_house(prometheus, rules=PATTERN_RULES)
-    house.pass_time(1)
-
-    def meanwhile(selector: str) -> Collection[Mapping[str, str]] | PrometheusError:
-        # The first to ask is the reload, for the rule that changed.
-        prometheus.series_answer = found
-        found.by_prefix["job"] = series("job_depth", "job_age")
-        house.pass_time(61)
-        assert names(house) == ["age", "depth", "rps", "spelled_out"]
-        return found(selector)
-
-    prometheus.series_answer = meanwhile
-    house.readings.replace_rulebook(rulebook_of(PATTERN_RULES.replace("^app_(.*)$", "^app_(.*)$|^x_$")))
-
-    assert names(house) == ["age", "depth", "rps", "spelled_out"]
-
-
 def test_the_last_success_of_each_rule_is_told() -> None:
     found = Series(app=series("app_rps"), job=PrometheusTimeoutError("q", "slow"))
     house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
@@ -419,20 +193,3 @@ def test_a_rule_has_been_looked_up_once_its_metrics_are_served(monkeypatch: pyte
     assert set(map(str, seen)) == {"(False, set())"}
     assert house.readings.has_looked_up_all()
     assert names(house) == ["rps", "spelled_out"]
-
-
-def test_a_reload_with_rules_that_were_not_looked_up_is_not_complete_until_they_are() -> None:
-    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps"), job=series("job_depth")))
-    house = make_house(
-        prometheus,
-        rules=PATTERN_RULES,
-        settings=ReadingSettings(reload_discovery_seconds=0, relist_interval_seconds=60),
-    )
-    house.pass_time(1)
-    assert house.readings.has_looked_up_all()
-
-    house.readings.replace_rulebook(rulebook_of(PATTERN_RULES.replace("^job_.*", "^job_depth.*")))
-    assert not house.readings.has_looked_up_all()
-    house.pass_time(1)
-    assert house.readings.has_looked_up_all()
-    assert names(house) == ["depth", "rps", "spelled_out"]

@@ -1,0 +1,70 @@
+"""A reload of the rules takes no metric away, and says when it is complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from tests.adapter.metrics.readings.catalogue.discovery_world import PATTERN_RULES, Series, names, series
+from tests.support.readings import ScriptedPrometheus, make_house, rulebook_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
+
+
+def test_a_reload_takes_no_metric_away_in_between() -> None:
+    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps"), job=series("job_depth")))
+    house = make_house(prometheus, rules=PATTERN_RULES)
+    house.pass_time(1)
+    before = house.readings.catalogue.find_custom("pods", namespaced=True, name="depth")
+    prometheus.looked_up.clear()
+    house.readings.replace_rulebook(
+        rulebook_of(
+            PATTERN_RULES.replace("^app_(.*)$", "^app_(.*)$|^x_(.*)$").replace(
+                '{matches: "^app', '{as: "$1", matches: "^app'
+            )
+        )
+    )
+
+    assert names(house) == ["depth", "rps", "spelled_out"]
+    assert len(prometheus.looked_up) == 1
+    assert house.readings.catalogue.find_custom("pods", namespaced=True, name="depth") == before
+
+
+def test_what_is_found_during_a_reload_is_not_lost_by_it() -> None:
+    found = Series(app=series("app_rps"), job=series("job_depth"))
+    prometheus = ScriptedPrometheus(series_answer=found)
+    house = make_house(prometheus, rules=PATTERN_RULES)
+    house.pass_time(1)
+
+    def meanwhile(selector: str) -> Collection[Mapping[str, str]] | PrometheusError:
+        # The first to ask is the reload, for the rule that changed.
+        prometheus.series_answer = found
+        found.by_prefix["job"] = series("job_depth", "job_age")
+        house.pass_time(61)
+        assert names(house) == ["age", "depth", "rps", "spelled_out"]
+        return found(selector)
+
+    prometheus.series_answer = meanwhile
+    house.readings.replace_rulebook(rulebook_of(PATTERN_RULES.replace("^app_(.*)$", "^app_(.*)$|^x_$")))
+
+    assert names(house) == ["age", "depth", "rps", "spelled_out"]
+
+
+def test_a_reload_with_rules_that_were_not_looked_up_is_not_complete_until_they_are() -> None:
+    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps"), job=series("job_depth")))
+    house = make_house(
+        prometheus,
+        rules=PATTERN_RULES,
+        settings=ReadingSettings(reload_discovery_seconds=0, relist_interval_seconds=60),
+    )
+    house.pass_time(1)
+    assert house.readings.has_looked_up_all()
+
+    house.readings.replace_rulebook(rulebook_of(PATTERN_RULES.replace("^job_.*", "^job_depth.*")))
+    assert not house.readings.has_looked_up_all()
+    house.pass_time(1)
+    assert house.readings.has_looked_up_all()
+    assert names(house) == ["depth", "rps", "spelled_out"]
