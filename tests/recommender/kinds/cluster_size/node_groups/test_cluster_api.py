@@ -1,6 +1,8 @@
+"""`clusterSize:` of the configuration file: what is read, and how each mistake is reported."""
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,12 +13,12 @@ from adapter.foundation.cluster.values.state import Unknown
 from recommender.kinds.cluster_size.model.groups import GroupOptions, ScalableReference
 from recommender.kinds.cluster_size.model.size_settings import ClusterApiGroups, NodeGroupSources
 from recommender.kinds.cluster_size.node_groups import watched_kinds as kinds
-from recommender.kinds.cluster_size.node_groups.discover import node_groups, object_kinds
+from recommender.kinds.cluster_size.node_groups.discover import object_kinds
 from tests.recommender.kinds.cluster_size.builders import node
+from tests.recommender.kinds.cluster_size.node_groups.cluster_api_groups import FROM_ZERO, NAME, found, only
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import (
     ALL,
     BOUNDS,
-    CAPACITY,
     MAX,
     MIN,
     OPTIONS,
@@ -30,26 +32,7 @@ from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import
 )
 
 if TYPE_CHECKING:
-    from adapter.foundation.cluster.values.state import ClusterNode, ObjectKind
-    from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import Json
-
-NODES = (node("n1"), node("n2"))
-NAME = "MachineDeployment/capi/workers"
-
-
-def found(
-    *objects: Json,
-    nodes: tuple[ClusterNode, ...] = NODES,
-    stated: ClusterApiGroups = ALL,
-    more: dict[ObjectKind, Any] | None = None,
-) -> NodeGroups:
-    return node_groups(NodeGroupSources(cluster_api=stated), state(*objects, nodes=nodes, more=more), 1000.0)
-
-
-def only(groups: NodeGroups) -> NodeGroup:
-    (group,) = groups.groups
-    return group
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -95,93 +78,6 @@ def test_a_machine_finds_its_node_by_the_provider_id_before_it_states_one() -> N
     known = machine("m1", "", owned_by=owner("MachineSet", "workers-x7f2k"), provider_id="aws:///a/i-1")
     group = only(found(scalable(), owned, known, nodes=(node("n1", provider_id="aws:///a/i-1"),)))
     assert group.nodes == ("n1",)
-
-
-def test_nodes_of_another_cluster_are_not_taken_for_its_own_by_their_names() -> None:
-    owned, _ = machines_of("workers")
-    other = machine("m1", "n1", owned_by=owner("MachineSet", "workers-x7f2k"), provider_id="aws:///b/i-9")
-    group = only(found(scalable(), owned, other, nodes=(node("n1", provider_id="aws:///a/i-1"),)))
-    assert group.nodes == ()
-    assert group.problem == "its Machines are nodes of another cluster, such as n1: set clusterAPI.clusterName"
-
-
-EVIL = {"annotations": {MIN: "0", MAX: "100"}}
-PROVIDED = (node("n1", provider_id="aws:///a/i-1"), node("n2", provider_id="aws:///a/i-2"))
-
-
-def evil(name: str = "m-evil", named: str = "", *, owned_by: list[Json] | None = None, namespace: str = "capi") -> Json:
-    """Return a Machine that states the provider ID of n1, which is another's."""
-    made = machine(name, named, owned_by=owned_by or owner("MachineSet", "evil"), provider_id="aws:///a/i-1")
-    made["metadata"]["namespace"] = namespace
-    return made
-
-
-ATTACKS = {
-    "a Machine of a namespace that is not listed": evil("m-evil", "n1", namespace="evil"),
-    "a Machine that states the provider ID": evil(),
-    "a Machine whose owner is not of Cluster API": evil(
-        owned_by=[{"apiVersion": "evil.io/v1", "kind": "MachineSet", "name": "evil", "controller": True}]
-    ),
-    "a Machine whose owner does not control it": evil(
-        "m-evil", "n1", owned_by=[owner("MachineSet", "evil")[0] | {"controller": False}]
-    ),
-    "a Machine whose owner has another UID": evil(
-        "m-evil", "n1", owned_by=[owner("MachineSet", "evil")[0] | {"uid": "made-up"}]
-    ),
-    "a Machine whose owner does not exist": evil("m-evil", "n1", owned_by=owner("MachineSet", "nobody")),
-    "a Machine of a made-up control plane": evil(
-        "m-evil", "n1", owned_by=[{"apiVersion": "x.cluster.x-k8s.io/v1", "kind": "X", "name": "x", "controller": True}]
-    ),
-}
-
-
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_a_machine_that_claims_the_node_of_another_group_harms_no_other_group(attack: Json) -> None:
-    owned, machines = machines_of("workers", "n1")
-    machines[0]["spec"]["providerID"] = "aws:///a/i-1"
-    groups = found(
-        scalable(),
-        owned,
-        scalable("evil", 1, kind="MachineSet", annotations=EVIL["annotations"]),
-        attack,
-        *machines,
-        nodes=PROVIDED,
-    )
-    theirs, ours = sorted(groups.groups, key=lambda group: "evil" not in group.name)
-    assert (ours.nodes, ours.problem, groups.group_of) == (("n1",), "", {"n1": NAME})
-    assert theirs.nodes == ()
-
-
-def test_a_claim_that_does_not_count_is_named() -> None:
-    owned, machines = machines_of("workers", "n1")
-    machines[0]["spec"]["providerID"] = "aws:///a/i-1"
-    theirs = scalable("evil", 1, kind="MachineSet", annotations=EVIL["annotations"])
-    groups = found(scalable(), owned, theirs, evil(), *machines, nodes=PROVIDED)
-    (problem,) = groups.problems
-    assert problem == f"Machine capi/m-evil claims the node n1, which belongs to {NAME}: it does not count"
-
-
-def test_a_node_that_two_machines_claim_with_the_same_proof_belongs_to_neither_and_both_are_named() -> None:
-    owned, machines = machines_of("workers", "n1")
-    machines[0]["spec"]["providerID"] = "aws:///a/i-1"
-    theirs = scalable("evil", 1, kind="MachineSet", annotations=EVIL["annotations"])
-    groups = found(scalable(), owned, theirs, evil("m-evil", "n1"), *machines, nodes=PROVIDED)
-    assert groups.group_of == {}
-    problem = (
-        "the node n1 is claimed by Machine capi/m-evil, Machine capi/workers-x7f2k-n1, and it is not known to "
-        "which of them it belongs: "
-        "delete the Machine that is not its own"
-    )
-    assert [group.problem for group in groups.groups] == [problem, problem]
-
-
-def test_groups_of_namespaces_that_are_not_listed_do_not_exist() -> None:
-    """Attack: a MachineDeployment that a tenant annotates as a group grows in place of the real one."""
-    theirs = scalable("evil", annotations=EVIL["annotations"])
-    theirs["metadata"]["namespace"] = "evil"
-    assert [group.name for group in found(scalable(), theirs).groups] == [NAME]
-    kinds_read = object_kinds(NodeGroupSources(cluster_api=ClusterApiGroups(("capi", "more"))))
-    assert {kind.namespace for kind in kinds_read} == {"capi", "more", "kube-system"}
 
 
 def test_a_node_whose_machine_is_being_deleted_is_named() -> None:
@@ -297,85 +193,6 @@ def test_a_kind_that_cannot_be_read_leaves_the_others() -> None:
     assert only(groups).nodes == ("n1",)
     unknown = "the MachinePools of Cluster API in capi are not known, so none is a node group: 404"
     assert groups.problems == (unknown,)
-
-
-FROM_ZERO = {
-    **BOUNDS,
-    MIN: "0",
-    f"{CAPACITY}cpu": "16",
-    f"{CAPACITY}memory": "128G",
-    f"{CAPACITY}ephemeral-disk": "100Gi",
-    f"{CAPACITY}gpu-type": "nvidia.com/gpu",
-    f"{CAPACITY}gpu-count": "2",
-    f"{CAPACITY}labels": "zone=a,node-role.kubernetes.io/gpu=",
-    f"{CAPACITY}taints": "gpu=yes:NoSchedule,burst:NoExecute",
-}
-
-
-def test_a_group_without_nodes_is_made_of_its_annotations() -> None:
-    template = only(found(scalable(replicas=0, annotations=FROM_ZERO))).template
-    assert template is not None
-    amounts = {key: str(value) for key, value in template.node.allocatable.items()}
-    assert amounts == {
-        "cpu": "16", "memory": "128G", "ephemeral-storage": "100Gi", "nvidia.com/gpu": "2", "pods": "110",
-    }  # fmt: skip
-    assert template.node.labels == {
-        "zone": "a", "node-role.kubernetes.io/gpu": "", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
-    }  # fmt: skip
-    assert [(one.key, one.value, one.effect) for one in template.node.taints] == [
-        ("gpu", "yes", "NoSchedule"),
-        ("burst", "", "NoExecute"),
-    ]
-    assert template.source == "template of Cluster API"
-
-
-INFRASTRUCTURE = {
-    "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
-    "kind": "DockerMachineTemplate",
-    "metadata": {"name": "workers-infra", "namespace": "capi"},
-    "status": {
-        "capacity": {"cpu": "8", "memory": "32Gi", "pods": "30"},
-        "nodeInfo": {"architecture": "arm64", "operatingSystem": "linux"},
-    },
-}
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_group_without_nodes_and_annotations_is_made_of_its_infrastructure_template(version: str) -> None:
-    machine_template = {
-        "metadata": {"labels": {"node.cluster.x-k8s.io/pool": "w", "other": "x"}},
-        "spec": {"taints": [{"key": "pool", "value": "w", "effect": "NoSchedule", "propagation": "Always"}]},
-    }
-    group = only(found(scalable(replicas=0, version=version, template=machine_template), INFRASTRUCTURE))
-    assert group.template is not None
-    made = group.template.node
-    assert {key: str(value) for key, value in made.allocatable.items()} == {"cpu": "8", "memory": "32Gi", "pods": "110"}
-    assert made.labels["kubernetes.io/arch"] == "arm64"
-    assert made.labels["node.cluster.x-k8s.io/pool"] == "w"
-    assert "other" not in made.labels, "Cluster API propagates labels of three domains alone"
-    assert [(one.key, one.value, one.effect) for one in made.taints] == [("pool", "w", "NoSchedule")]
-
-
-def test_annotations_win_over_the_infrastructure_template() -> None:
-    annotations = {**BOUNDS, f"{CAPACITY}cpu": "6", f"{CAPACITY}maxPods": "50"}
-    template = only(found(scalable(replicas=0, annotations=annotations), INFRASTRUCTURE)).template
-    assert template is not None
-    assert {key: str(value) for key, value in template.node.allocatable.items()} == {
-        "cpu": "6", "memory": "32Gi", "pods": "50",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("extra", "problem"),
-    [
-        ({}, "it has no ready node and no template"),
-        ({f"{CAPACITY}cpu": "4"}, "it has no ready node and no template"),
-        ({f"{CAPACITY}cpu": "four", f"{CAPACITY}memory": "1Gi"}, "the annotation cpu: 'four' is not a quantity"),
-        ({f"{CAPACITY}cpu": "4", f"{CAPACITY}memory": "1Gi", f"{CAPACITY}taints": "a=b"}, "has 'a=b': write"),
-    ],
-)
-def test_a_group_without_nodes_that_cannot_be_made_is_left_out_by_name(extra: dict[str, str], problem: str) -> None:
-    assert problem in only(found(scalable(replicas=0, annotations={**BOUNDS, **extra}))).problem
 
 
 def test_options_of_a_group_are_read_and_broken_ones_are_named() -> None:
