@@ -67,7 +67,7 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Requests a second."""
     start_at: float
     measure_from: float
-    """What comes before is warm-up: checked, and counted apart."""
+    """Answers before this time are warm-up: checked, and counted apart."""
     measure_until: float
     connections: int = 25
     timeout_seconds: float = 10.0

@@ -45,9 +45,9 @@ class AskedByAdapter:
     """Requests of the adapter's service account, by kind."""
 
     lists: tuple[str, ...]
-    """What was listed: whole collections, as LISTs or as the initial events of a watch."""
+    """The collections that were listed as a whole, by LISTs or by the initial events of a watch."""
     watches: tuple[str, ...]
-    """What was watched, for each watch that began."""
+    """The collection of each watch that began."""
     reviews: int
     """SubjectAccessReviews and TokenReviews."""
     others: tuple[str, ...]

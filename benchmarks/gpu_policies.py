@@ -45,11 +45,11 @@ class Placements(NamedTuple):
 
     choices: Choices
     cpu_milli: int
-    """What is left of the node's CPU."""
+    """The free CPU of the node."""
     cpu_after_milli: Integers
-    """What each row leaves of it; negative where it is not enough."""
+    """The CPU that each row leaves free; negative where the CPU does not suffice."""
     gpus_after_milli: Integers
-    """What each row leaves of all GPUs together."""
+    """The free part of all GPUs together after each row."""
 
 
 class Policy(Protocol):

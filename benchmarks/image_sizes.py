@@ -37,7 +37,7 @@ _TARGETS: Final = {
     "adapter": ("tidewatch-adapter", "serve", "--version"),
     "all": ("tidewatch-recommender", "run", "--version"),
 }
-"""What each target starts."""
+"""The command that each target starts."""
 _PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 

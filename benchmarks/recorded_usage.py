@@ -31,7 +31,7 @@ _MEBIBYTE: Final = 2.0**20
 
 @dataclass(frozen=True, slots=True)
 class _PodRequests:
-    """What pods of a recorded cluster ask for."""
+    """The requests of the pods of a recorded cluster."""
 
     cores: FloatArray
     memory: FloatArray

@@ -42,7 +42,7 @@ class RudePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RudeOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What the clients did."""
+    """The connections and requests of the clients."""
 
     connections: int
     """Opened in all."""

@@ -33,7 +33,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     cold_start_seconds: float
     """From the first request to the last one of the warm-up that was not answered well; 0 where all were."""
     reasons: dict[str, int]
-    """What errors said, warm-up included, and how often; a few of them."""
+    """The texts of a few errors and their counts, warm-up included."""
 
     @property
     def errors(self) -> int:

@@ -1,4 +1,4 @@
-"""What many objects of teams cost a process: `python -m benchmarks.tenant_objects --objects 2000 --beyond 20000`.
+"""The cost of many objects of teams to a process: `python -m benchmarks.tenant_objects --objects 2000 --beyond 20000`.
 
 Objects of the kinds Recommendation and MetricRule in 200 namespaces are put where their watch puts them, then changed,
 one at a time. Rows: each kind alone, and beside one namespace with objects far beyond its quota that all change while
@@ -55,7 +55,7 @@ CHANGES: Final = 30
 IDLE_SECONDS: Final = 15.0
 LONGEST_SECONDS: Final = 120.0
 LARGE: Final = "x" * 10_000
-"""What a flooding tenant writes into each object."""
+"""The text that a flooding tenant writes into each object."""
 FLOOD_A_SECOND: Final = 200.0
 
 

@@ -46,11 +46,11 @@ class Custom:
     """The same with `--compatibility=prometheus-adapter`, where that is something else."""
     status_before: int | None = None
     query: str = ""
-    """What prometheus-adapter sends; empty where it sends nothing, or where its answer is what we refuse to give."""
+    """The query of prometheus-adapter; empty where it sends none, or where its answer is one that we refuse to give."""
     label: str = "pod"
     """The label that holds the object's name in the query's result."""
     says: str = ""
-    """What the message of a failure begins with, whosever it is."""
+    """The beginning of the message of a failure, for either adapter."""
 
     @property
     def target(self) -> str:
@@ -113,11 +113,11 @@ class Usage:
     used: Mapping[str, Mapping[str, Mapping[str, str]]]
     """Quantity by object, container and resource; a node's container is nameless."""
     left_out: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
-    """What the queries tell of those that are not in the answer, since it is not enough."""
+    """Results of the queries for objects that the answer leaves out because not everything about them is known."""
     labels: tuple[str, ...] = ("pod", "container")
     """Those that hold the names of object and container in the queries' results."""
     cpu: str = ""
-    """What prometheus-adapter sends for each resource; empty where it says nothing new."""
+    """The CPU query of prometheus-adapter; empty where its answer adds nothing to the case."""
     memory: str = ""
 
     @property

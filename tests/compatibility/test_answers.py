@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PASSING = (500, 503, 504)
-"""What a first request may get on a busy machine, where Prometheus takes longer than a request may wait."""
+"""Statuses of a first request on a busy machine, where Prometheus takes longer than a request may wait."""
 _LISTED_SECONDS = 5.0
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 NAMES = {item["metadata"]["name"] for item in OBJECTS["objects.json"]["items"]} | {"shop-web"}

@@ -1,4 +1,4 @@
-"""What users of Cluster Autoscaler asked for that estimates answer."""
+"""Requests of users of Cluster Autoscaler that estimates answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users of Cluster Autoscaler complain about, answered by what is read of the cluster."""
+"""Complaints of users of Cluster Autoscaler that the facts read from the cluster answer."""
 
 from __future__ import annotations
 

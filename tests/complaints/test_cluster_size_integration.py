@@ -1,4 +1,4 @@
-"""What users of Cluster Autoscaler and Karpenter miss, as far as the whole decision answers it."""
+"""Features that users of Cluster Autoscaler and Karpenter miss, and that the whole decision offers."""
 
 from __future__ import annotations
 

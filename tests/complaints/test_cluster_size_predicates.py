@@ -1,4 +1,4 @@
-"""What users of cluster autoscalers asked for that the scheduler's filters on a snapshot answer."""
+"""Requests of users of cluster autoscalers that the scheduler's filters on a snapshot answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users of Cluster Autoscaler and Karpenter asked for that the removal of nodes answers."""
+"""Requests of users of Cluster Autoscaler and Karpenter that the removal of nodes answers."""
 
 from __future__ import annotations
 

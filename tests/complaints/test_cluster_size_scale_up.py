@@ -1,4 +1,4 @@
-"""What users of Cluster Autoscaler miss when nodes are added."""
+"""Features that users of Cluster Autoscaler miss when nodes are added."""
 
 from __future__ import annotations
 

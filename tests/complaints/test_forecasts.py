@@ -1,4 +1,4 @@
-"""What users of predictive autoscalers reported, of models and their forecasts."""
+"""Reports of users of predictive autoscalers about models and their forecasts."""
 
 from __future__ import annotations
 

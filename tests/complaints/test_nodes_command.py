@@ -1,4 +1,4 @@
-"""What users of load-aware schedulers complain of, as far as flags, rights and the configuration answer it.
+"""Complaints of users of load-aware schedulers that flags, rights and the configuration answer.
 
 Names end with the project and the number of its issue.
 """

@@ -1,4 +1,4 @@
-"""What users complained of about extenders, hot nodes, and descheduling by load."""
+"""Complaints of users about extenders, hot nodes, and descheduling by load."""
 
 from __future__ import annotations
 

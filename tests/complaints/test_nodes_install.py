@@ -1,4 +1,4 @@
-"""What ships for schedulers and deschedulers, against what users of load-aware scheduling ran into."""
+"""The shipped configuration of schedulers and deschedulers avoids what users of load-aware scheduling ran into."""
 
 from __future__ import annotations
 

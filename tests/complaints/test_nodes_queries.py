@@ -1,4 +1,4 @@
-"""What users of load-aware schedulers complain of, as far as the queries and the names of nodes answer it.
+"""Complaints of users of load-aware schedulers that the queries and the names of nodes answer.
 
 Names end with the project and the number of its issue. Against a real Prometheus without any recording rule.
 """

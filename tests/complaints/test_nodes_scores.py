@@ -1,4 +1,4 @@
-"""What users asked for that the scores of nodes answer."""
+"""Requests of users that the scores of nodes answer."""
 
 from __future__ import annotations
 

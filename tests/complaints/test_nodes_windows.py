@@ -1,4 +1,4 @@
-"""What users of load-watcher, the descheduler and others reported, of the numbers themselves."""
+"""Reports of users of load-watcher, the descheduler and others about wrong numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was too slow, too big, or asked too often."""
+"""Complaints about answers that are too slow, memory that grows, and queries that are sent too often."""
 
 from __future__ import annotations
 

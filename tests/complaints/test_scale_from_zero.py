@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def test_a_metric_is_known_by_its_rule_before_its_first_series__enhancements_2021(caller: Caller) -> None:
-    """What is at zero has no pods and no series; an autoscaler that reads 404 gives up."""
+    """A workload at zero has no pods and no series; an autoscaler that reads 404 gives up."""
     assert "pods/not_yet" in caller.listed()
     assert "queue_not_yet" in caller.listed("/apis/external.metrics.k8s.io", "v1beta1")
     for answer in (caller.pods("not_yet", labelSelector="app=web"), caller.external("queue_not_yet")):

@@ -46,7 +46,7 @@ def test_a_block_is_of_one_class_and_works(block: Block) -> None:
 
 
 def test_every_class_and_every_exception_has_a_block() -> None:
-    """What no page needs any more leaves the tables."""
+    """Entries of the tables that no page needs any more are removed."""
     assert [each.name for each in CLASSES if not any(map(each.has, BLOCKS))] == []
     words = [words for block in BLOCKS if is_commands(block) for words in commands_of(block)]
     assert NEEDS_MORE.keys() - {first for first, *_ in words} == set()

@@ -26,7 +26,7 @@ FOLDER: Final = Path(__file__).parent
 CHECKOUT: Final = FOLDER.parents[1]
 WORKERS: Final = 2
 CACHE: Final = ".cache/pytest-e2e"
-"""What failed last time, apart from that of `make test`: `make again` repeats the one or the other."""
+"""The cache of the tests that failed last; `make test` has another one, and `make again` repeats either."""
 
 
 def main() -> None:

@@ -59,7 +59,7 @@ def main(names: Sequence[str]) -> None:
 
 
 class Answers:
-    """What Prometheus answers to the queries of one dashboard for the time that is drawn."""
+    """The answers of Prometheus to the queries of one dashboard, for the time span of the picture."""
 
     def __init__(self, name: str, prometheus: ScrapedPrometheus, start: float, end: float) -> None:
         self.name = name

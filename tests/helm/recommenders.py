@@ -200,7 +200,7 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "an existing ConfigMap with cluster sizes": SIZED_WITH_OBJECTS,
     "objects of teams": OBJECTS,
 }
-"""What the recommender of each case reads."""
+"""The configuration of the recommender in each case."""
 
 PLURALS: Final = {"Rollout": "rollouts", "FleetPolicy": "fleetpolicies"}
 """Of the kinds above that are not Kubernetes' own."""

@@ -1,4 +1,4 @@
-"""What the numbers of the dashboards are, where a query does more than to add up."""
+"""Dashboards show the right numbers where a query does more than add up."""
 
 from __future__ import annotations
 

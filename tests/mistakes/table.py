@@ -17,7 +17,7 @@ class Mistake:
     command: str
     """The command line without the program, as for a shell; `{name}` stands for a file or server of the test."""
     place: str
-    """What the message names: file and line, flag or variable, URL."""
+    """The place that the message names: file and line, flag or variable, URL."""
     cause: str
     repair: str
     files: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What is answered where there is no value: never 0, never a number that is none, always why."""
+"""Where there is no value, the answer is neither 0 nor NaN, and always says why."""
 
 from __future__ import annotations
 

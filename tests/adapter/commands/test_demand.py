@@ -1,4 +1,4 @@
-"""What many askers cost Prometheus, by its own counter."""
+"""The queries that many clients cost Prometheus, by its own counter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus says of series of other namespaces is for the log: no caller reads it in an error or explanation."""
+"""Texts of Prometheus about series of other namespaces go to the log; no error or explanation shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a serving process loads: the packages for forecasts would add some 100 MiB to each replica."""
+"""A serving process does not load the packages for forecasts, which would add some 100 MiB to each replica."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WEB = {"labelSelector": "app=web"}
 TAKEN_IN_WITHIN_SECONDS = 15.0
-"""What is promised, not how long it takes."""
+"""The documented limit; a reload usually takes less."""
 
 TOTAL_RULE = f"""
 - seriesQuery: 'queue_depth{{namespace!=""}}'

@@ -53,7 +53,7 @@ GROUPS: Final[dict[str, tuple[dict[str, str], dict[str, str], list[dict[str, str
         [{"key": "k1", "value": "v1", "effect": "NoSchedule"}],
     ),
 }
-"""What a node of a group has, its labels, and its taints."""
+"""The capacity of a node of each group, its labels, and its taints."""
 _MOST_DECISIONS: Final = 4
 _SETTLING_SECONDS: Final = 8.0
 

@@ -29,7 +29,7 @@ class NodeSpec:
     name: str
     capacity: Mapping[str, str] = field(default_factory=lambda: {"cpu": "4", "memory": "16Gi", "pods": "110"})
     allocatable: Mapping[str, str] = field(default_factory=dict)
-    """What of the capacity pods may have, where that is less."""
+    """The amounts that pods may use, where they are less than the capacity."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Beside the host name and the operating system."""
     annotations: Mapping[str, str] = field(default_factory=dict)

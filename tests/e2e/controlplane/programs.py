@@ -41,7 +41,7 @@ class Module:
     packages: Mapping[str, str]
     """Main package of each program."""
     stamps: tuple[str, ...] = ()
-    """What the linker is to write: NAME=VALUE, where `{version}`, `{major}` and `{minor}` are filled in."""
+    """Values for the linker's option -X: NAME=VALUE, where `{version}`, `{major}` and `{minor}` are filled in."""
     tags: str = ""
     """Build tags."""
     release: tuple[str, str] = ("^", "")

@@ -77,7 +77,7 @@ class Verdict:
     certain: int
     """Syncs in which everything that may have been seen leads to the same decision."""
     decisions: tuple[tuple[int, int], ...]
-    """What the controller did: size before and after each sync."""
+    """The size before and after each sync of the controller."""
     reasons: frozenset[str]
     """The limits and look-backs that had a part."""
 

@@ -1,4 +1,4 @@
-"""What people see with kubectl once the adapter runs: Available soon, values, and discovery as quick as before."""
+"""With kubectl, people soon see the APIs as Available, see values, and wait no longer for discovery than before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the chart renders holds together and asks for no more than it needs, whatever the values.
+"""The objects of the chart fit together and ask for no more rights than they need, whatever the values.
 
 These read what would be installed, as a reviewer does; that it works is shown by the tests that install it.
 """

@@ -1,4 +1,4 @@
-"""The loads of nodes and the second scheduler as the chart renders them."""
+"""The loads of nodes as the chart renders them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What single values of the chart become."""
+"""The objects that single values of the chart become."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What HPAs need of a recommender that is enabled and nothing else: a scrape, rules for it, and a Prometheus to ask."""
+"""A recommender that is merely enabled gives HPAs what they need: a scrape, rules for it, and a Prometheus to query."""
 
 from __future__ import annotations
 

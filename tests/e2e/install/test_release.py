@@ -1,4 +1,4 @@
-"""What `make release` makes: whole, free of secrets, and enough for a cluster without the checkout and without Helm."""
+"""The files of `make release` are complete, hold no secrets, and suffice without the checkout and without Helm."""
 
 from __future__ import annotations
 

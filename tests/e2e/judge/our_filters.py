@@ -1,4 +1,4 @@
-"""What this project's predicates say to the clusters that the judge is asked about."""
+"""The answers of this project's predicates for the clusters that the judge is asked about."""
 
 from __future__ import annotations
 

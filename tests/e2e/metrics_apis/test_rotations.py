@@ -1,4 +1,4 @@
-"""What a cluster renews while an adapter runs: authorities, certificates, tokens, the API server itself."""
+"""A cluster renews authorities, certificates, tokens and the API server itself while an adapter runs."""
 
 from __future__ import annotations
 

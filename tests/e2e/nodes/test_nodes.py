@@ -1,4 +1,4 @@
-"""What tests of scheduling build on: nodes of their own, pods that wait for their scheduler, and the real scheduler."""
+"""The base of tests of scheduling: nodes of their own, pods that wait for their scheduler, and the real scheduler."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ANSWER_SECONDS: Final = 60
 
 Question: TypeAlias = dict[str, Any]
 Answer: TypeAlias = Any
-"""What JSON holds, or `Refused`."""
+"""A value of JSON, or `Refused`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PROGRAM = str(Path(sys.executable).with_name("tidewatch-recommender"))
 SIZES = {"desk": (1100, 900), "phone": (500, 900)}
 BLOCKED = re.compile(r"Content Security Policy|Refused to|Uncaught|ERR_")
-"""What a browser logs when a page loads something that its own policy forbids, or fails."""
+"""Lines that a browser logs when a page violates its own policy, or fails."""
 
 
 @dataclass(frozen=True, slots=True)

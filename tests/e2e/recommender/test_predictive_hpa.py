@@ -32,7 +32,7 @@ ALONE: Final = "by-present-load"
 PER_REPLICA: Final = 100.0
 BASE: Final = 250.0
 CREST: Final = 690.0
-"""What seven replicas carry: the wave that needs more never comes before the HPAs have scaled."""
+"""The load that seven replicas carry: the wave that needs more never comes before the HPAs have scaled."""
 LOW: Final = 120.0
 PER_SECOND: Final = 12.0
 AHEAD_OF_THE_WAVE: Final = needed(CREST, PER_REPLICA) + 1

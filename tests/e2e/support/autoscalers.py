@@ -42,12 +42,12 @@ class Autoscaler:
     metric: Document
     """An entry of the HPA's `spec.metrics`."""
     replicas: int = 2
-    """What the Deployment starts with."""
+    """The replicas with which the Deployment starts."""
     minimum: int = 1
     maximum: int = 10
     behaviour: Mapping[str, Any] | None = field(default_factory=lambda: QUICK)
     requests: Mapping[str, str] | None = None
-    """What each pod's container asks for."""
+    """The requests of each pod's container."""
     further: tuple[Document, ...] = ()
     """Entries of the HPA's `spec.metrics` after the first."""
 

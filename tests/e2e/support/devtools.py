@@ -42,7 +42,7 @@ class Browser:
     connection: ClientConnection
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     violations: list[str] = field(default_factory=list)
-    """What the page's own Content-Security-Policy has blocked, and errors of scripts."""
+    """Loads that the page's own Content-Security-Policy has blocked, and errors of scripts."""
 
     def ask(self, method: str, **parameters: object) -> dict[str, Any]:
         """Return the answer of a method; events that come before it are noted."""

@@ -39,7 +39,7 @@ def asked():
 
 print(until(asked, 100))
 """
-"""What a reader's curl does, for machines that have none; a 503 is asked again, as the pages tell the reader to do."""
+"""Stands in for a reader's curl on machines without it; repeats after a 503, as the pages tell the reader to do."""
 
 
 class Shell:

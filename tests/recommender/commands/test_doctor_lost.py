@@ -1,4 +1,4 @@
-"""What the doctor says about rights that are missing."""
+"""The doctor says what is lost without each missing right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doctor says is lost without a right that cluster sizes need."""
+"""The doctor says what is lost without a right that cluster sizes need."""
 
 from __future__ import annotations
 

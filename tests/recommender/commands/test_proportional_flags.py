@@ -1,4 +1,4 @@
-"""What `proportional` adds to the flags of cluster-proportional-autoscaler."""
+"""The flags that `proportional` adds to those of cluster-proportional-autoscaler."""
 
 from __future__ import annotations
 

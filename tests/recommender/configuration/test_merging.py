@@ -1,4 +1,4 @@
-"""What recommendations know of each other, of their last good versions, and which facts they need."""
+"""Recommendations of one target name each other, and the last good version stands in for a refused entry."""
 
 from __future__ import annotations
 

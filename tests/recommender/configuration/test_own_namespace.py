@@ -1,4 +1,4 @@
-"""What follows from the namespace in which the recommender runs."""
+"""Another autoscaler is also looked for in the namespace in which the recommender runs."""
 
 from __future__ import annotations
 

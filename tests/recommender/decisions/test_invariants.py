@@ -1,4 +1,4 @@
-"""What holds for every sequence of decisions, whatever the inputs, the brakes and the clock do."""
+"""Properties of every sequence of decisions, whatever the inputs, the brakes and the clock do."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ class Elector:
     sent: tuple[Action, float] | None = None
     answer: tuple[dict[str, Any] | None] | None = None
     late: list[Create | Write] = field(default_factory=list)
-    """What was given up and is still on its way."""
+    """Writes that the candidate has given up, and that may still arrive."""
 
     def clock(self, now: float) -> float:
         return self.offset + self.rate * now

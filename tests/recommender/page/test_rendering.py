@@ -1,4 +1,4 @@
-"""What the page says of a publication."""
+"""The page shows what a publication says."""
 
 from __future__ import annotations
 

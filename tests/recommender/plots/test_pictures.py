@@ -33,7 +33,7 @@ Facts: Any = SimpleNamespace
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """What the commands would have written, without the time that it takes to write it."""
+    """Return the figures that the commands draw; writing them as pictures would take seconds."""
     figures: list[Figure] = []
     monkeypatch.setattr(FigureCanvasBase, "print_figure", lambda canvas, *_, **__: figures.append(canvas.figure))
     return figures

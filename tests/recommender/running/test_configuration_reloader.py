@@ -1,4 +1,4 @@
-"""What the process says of a file with which it starts."""
+"""A start with a target that two entries name is an error, until one of them is removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `init` makes of labels, pods and averages."""
+"""`init` decides which labels name objects, to which workload a pod belongs, and which target an average leads to."""
 
 from __future__ import annotations
 

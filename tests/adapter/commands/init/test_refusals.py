@@ -1,4 +1,4 @@
-"""What `tidewatch-adapter init` refuses: nothing is written in part, and no file is replaced."""
+"""`tidewatch-adapter init` says how to repair what it refuses, replaces no file, and writes none in part."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """What a source takes of the worker: its tasks."""
+    """A worker of which a source uses only the tasks."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

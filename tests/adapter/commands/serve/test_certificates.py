@@ -1,4 +1,4 @@
-"""What the flags of a kept certificate ask for, and how long its first look waits."""
+"""The flags say which certificate is kept; the start waits for rights and for a server that come late."""
 
 from __future__ import annotations
 

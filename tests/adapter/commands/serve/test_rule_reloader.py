@@ -1,4 +1,4 @@
-"""What of changed rule files is taken in: each file by itself, each rule by itself, and nothing twice or halfway."""
+"""Changed rule files take effect file by file and rule by rule, and never twice or in part."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RESOLVE = partial(find_resource, BUILT_IN)
 GENERIC = "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
 LATER = "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>}) over later"
-"""What cannot be read here, and a later Prometheus may."""
+"""An expression that this version cannot parse, and that a later Prometheus may accept."""
 USAGE = """\
 resourceRules:
   cpu:

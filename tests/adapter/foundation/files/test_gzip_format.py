@@ -1,4 +1,4 @@
-"""What is compressed comes back the same, and what is damaged or too large is refused without taking much memory."""
+"""Compressed data comes back the same; data that is damaged or too large is refused without taking much memory."""
 
 from __future__ import annotations
 

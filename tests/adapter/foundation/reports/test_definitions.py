@@ -1,4 +1,4 @@
-"""What doctors say about the CustomResourceDefinition of a kind."""
+"""The doctors say whether the CustomResourceDefinition of a kind is the one that they expect."""
 
 from __future__ import annotations
 

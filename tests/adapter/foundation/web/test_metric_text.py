@@ -1,4 +1,4 @@
-"""What is written as Prometheus's text format is read back the same by its own parser."""
+"""Prometheus's own parser reads back the same samples that were written in its text format."""
 
 from __future__ import annotations
 

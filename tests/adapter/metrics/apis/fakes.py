@@ -114,7 +114,7 @@ class FakeReadings:
     told: dict[Asked, Answer | Exception] = field(default_factory=dict)
 
     first_look_ups: Catalogue | Exception | None = None
-    """What the first look-ups of series end with, if they are under way."""
+    """The result of the first look-ups of series; None if none are under way."""
     look_ups_now: tuple[LookUp, ...] = ()
     refused_now: tuple[RefusedRule, ...] = ()
     explained: list[tuple[Question, tuple[ExplanationStep, ...]]] = field(default_factory=list)
@@ -129,7 +129,7 @@ class FakeReadings:
         return self.of_objects.get(namespace or "", Catalogue())
 
     first_look_ups_of_objects: Exception | None = None
-    """What the first look-ups of objects end with, if they are under way."""
+    """The error with which the first look-ups of objects end; None if none are under way."""
 
     def complete_catalogue_of(self, namespace: str) -> Catalogue:
         if self.first_look_ups_of_objects is not None:

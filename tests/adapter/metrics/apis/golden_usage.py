@@ -1,4 +1,4 @@
-"""What pods and nodes use, behind the golden exchanges of metrics.k8s.io."""
+"""The usage of pods and nodes behind the golden exchanges of metrics.k8s.io."""
 
 from __future__ import annotations
 

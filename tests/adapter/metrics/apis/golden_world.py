@@ -53,7 +53,7 @@ FAILURES = {
     "crowded": errors.TooMuchDemandError("namespace 'shop' asks for 2000 different things already"),
     "gt": errors.UnanswerableSelectorError("the selector 'shard>5' has no form in PromQL"),
 }
-"""What becomes of the external metric `broken`, by the value of its label `why`."""
+"""The error of the external metric `broken`, by the value of its label `why`."""
 
 
 def golden_readings() -> FakeReadings:

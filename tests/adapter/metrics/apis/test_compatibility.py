@@ -1,4 +1,4 @@
-"""What `--compatibility=prometheus-adapter` gives back, and what it never does."""
+"""Answers that `--compatibility=prometheus-adapter` restores, and those that it never gives."""
 
 from __future__ import annotations
 

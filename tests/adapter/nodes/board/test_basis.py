@@ -1,4 +1,4 @@
-"""What scores rest on: metrics, and without them nothing for five minutes, then requests."""
+"""Scores are based on metrics; without metrics there are none for five minutes, and then requests decide."""
 
 from __future__ import annotations
 

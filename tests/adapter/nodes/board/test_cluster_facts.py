@@ -1,4 +1,4 @@
-"""What the board takes from nodes and pods."""
+"""The board takes the names, zones and pools of nodes; facts that are unknown keep their reason."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_a_partial_survey_is_not_believed(envelope: dict[str, Any], measured: se
 
 
 def test_series_that_change_places_or_names_keep_their_loads() -> None:
-    """What was learned of the series of one answer must not be taken for those of another."""
+    """The layout of one answer must not be used for the series of another."""
     answers = (
         {"a": 0.1, "b": 0.2},
         {"b": 0.2, "a": 0.1},

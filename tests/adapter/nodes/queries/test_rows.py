@@ -1,4 +1,4 @@
-"""What an answer says of each series."""
+"""Each series of an answer becomes a row with its values, and with the times at which they were measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the survey says of the series."""
+"""The survey counts the series, and finds their scrape intervals and recording rules."""
 
 from __future__ import annotations
 

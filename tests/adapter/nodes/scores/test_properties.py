@@ -1,4 +1,4 @@
-"""What holds for every policy, whatever the nodes are."""
+"""Properties that hold for every policy, whatever the nodes are."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_without_anything_to_go_by_there_is_no_estimate(
 
 
 def test_the_original_snapshot_has_no_estimates() -> None:
-    """What leaves estimates out reads it."""
+    """Readers that want no estimates use the original snapshot."""
     state = bad_for_long({"a": 0.3, "b": 0.5})
     bad = snapshot_of({"b": 0.5}, END + 600)
     found = with_estimates(bad, state, HALF)

@@ -35,7 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     node: str = "e2e-node"
     address: str
     api_host: str
-    """What pods find in KUBERNETES_SERVICE_HOST."""
+    """The value of KUBERNETES_SERVICE_HOST in pods."""
     api_port: int
     runs_pods: bool
     """Whether pods of `images` run as processes; otherwise they are refused."""

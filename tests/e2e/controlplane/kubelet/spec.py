@@ -152,7 +152,7 @@ class Container:
     liveness: Probe | None
     startup: Probe | None
     stop_delay: float
-    """What `preStop` sleeps before SIGTERM."""
+    """How long `preStop` sleeps before SIGTERM, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is deduced of a workload, and what becomes of the answers at a terminal."""
+"""`init` deduces settings from a workload, and takes the answers that are given at a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scale-up decides, and what it says about it."""
+"""Memories are stored in ConfigMaps: when they are written, and who may write them."""
 
 from __future__ import annotations
 

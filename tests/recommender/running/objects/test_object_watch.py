@@ -1,4 +1,4 @@
-"""What is known of the objects: nothing before the first list, none where the kind is not installed."""
+"""The objects are unknown before the first list, and there are none where the kind is not installed."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Poll:
     """The answers of the sources in one poll."""
 
     now: float
-    """What the wall clock says, in seconds since the Unix epoch."""
+    """The time of the wall clock, in seconds since the Unix epoch."""
     nodes: Observed[int] | Unknown
     """How many."""
     query: Observed[float] | Unknown

@@ -1,4 +1,4 @@
-"""What cluster size decisions write: sizes of node groups and CapacityBuffers, to an API server in memory."""
+"""Cluster size decisions write sizes of node groups and CapacityBuffers, to an API server in memory."""
 
 from __future__ import annotations
 

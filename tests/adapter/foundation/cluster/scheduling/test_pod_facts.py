@@ -1,4 +1,4 @@
-"""What a pod's spec states about its place, and what becomes of pods that cannot be read."""
+"""The spec of a pod constrains its placement; a pod that cannot be read is left out with a reason."""
 
 from __future__ import annotations
 

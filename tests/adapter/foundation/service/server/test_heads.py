@@ -1,4 +1,4 @@
-"""What the poller takes for a whole head, against gunicorn's parser: the two must agree."""
+"""The poller and gunicorn's parser must agree on where the head of a request ends."""
 
 from __future__ import annotations
 

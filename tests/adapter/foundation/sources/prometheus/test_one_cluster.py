@@ -207,7 +207,7 @@ def test_the_loads_of_nodes_are_those_of_our_cluster(start_prometheus: Callable[
 
 
 SHIPPED = CHECKOUT / "rules" / "adapter" / "recommendations.yaml"
-"""What the chart serves is the same with another matcher (tests/e2e/install/test_chart_parts.py)."""
+"""The chart serves the same rules with another matcher (tests/e2e/install/test_chart_parts.py)."""
 
 
 def test_a_stranger_s_recommendation_changes_nothing(start_prometheus: Callable[..., ScrapedPrometheus]) -> None:

@@ -93,7 +93,7 @@ class World:
         self.clock_errors = [timedelta(seconds=error) for error in clock_errors]
         self.replicas = [self._replica(who) for who in range(REPLICAS)]
         self.bundles: list[tuple[datetime, str, frozenset[x509.Certificate]]] = []
-        """What was published when; empty ones, which somebody else has made, are left out."""
+        """Each published bundle with its time; empty ones, which somebody else has made, are left out."""
         self.ended: dict[int, datetime] = {}
         """When a replica was last seen with a certificate that had ended: nobody was served before, nothing is lost."""
 

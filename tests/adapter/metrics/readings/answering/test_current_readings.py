@@ -1,4 +1,4 @@
-"""What first askers wait for, with real threads: a Prometheus that hangs, and many who ask at once."""
+"""The first requests for a metric wait for its query, also while Prometheus hangs and while many ask at once."""
 
 from __future__ import annotations
 

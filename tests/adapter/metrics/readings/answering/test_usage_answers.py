@@ -1,4 +1,4 @@
-"""What pods and nodes use, from memory: one query for everybody, and never a value that nobody measured."""
+"""The usage of pods and nodes comes from memory: one query for everybody, and never a value that nobody measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of pods, nodes and resources whose use is not known."""
+"""Pods, nodes and resources whose usage is not known are left out with a reason."""
 
 from __future__ import annotations
 

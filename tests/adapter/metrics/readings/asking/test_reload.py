@@ -1,4 +1,4 @@
-"""What a reload keeps of readings, and what it forgets."""
+"""A reload keeps the readings of rules that have not changed, and forgets the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What files state about scheduling: constraints of pods, workloads, budgets, storage, and what is left out."""
+"""Metrics are discovered from the series of Prometheus, and each rule is looked up by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log says of rules: a line when one begins to fail or works again, however many queries it has."""
+"""The log has one line when a rule begins to fail, and one when it works again, however many queries it has."""
 
 from __future__ import annotations
 

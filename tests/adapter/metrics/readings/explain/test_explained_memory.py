@@ -1,4 +1,4 @@
-"""What is in memory is explained as it is served, and an explanation ends in its time."""
+"""An explanation shows values in memory as they are served, and ends within its deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an explanation says of values that a rule's policy makes or takes away."""
+"""An explanation names the policy that stands in for a missing value, or that removes one."""
 
 from __future__ import annotations
 

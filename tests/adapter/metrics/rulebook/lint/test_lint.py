@@ -1,4 +1,4 @@
-"""What is doubtful about valid rules: each kind of finding, and the rules that must not be complained of."""
+"""Lint findings about valid rules, each with similar rules that must have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed of each node once."""
+"""Rows of nodes that have not changed are computed once, and give the same scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the expanders do beyond the cases of Cluster Autoscaler."""
+"""Choices of the expanders that the cases of Cluster Autoscaler do not cover."""
 
 from __future__ import annotations
 

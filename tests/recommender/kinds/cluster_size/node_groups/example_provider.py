@@ -33,7 +33,7 @@ class ExampleGroup:
     changes: list[tuple[str, object]] = field(default_factory=list)
     """The changes that were asked for."""
     on_change: Callable[[], object] = lambda: None
-    """What happens at the end of a change."""
+    """Called at the end of a change."""
 
     def _answer(self, method: str, usual: object) -> object:
         found = self.answers.get(method, usual)

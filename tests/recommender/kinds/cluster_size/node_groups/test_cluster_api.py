@@ -1,4 +1,4 @@
-"""`clusterSize:` of the configuration file: what is read, and how each mistake is reported."""
+"""Node groups of Cluster API: their nodes, sizes, options, and groups that are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new node of a group of Cluster API holds, where the group has no nodes."""
+"""The template of a new node of a Cluster API group that has no nodes."""
 
 from __future__ import annotations
 

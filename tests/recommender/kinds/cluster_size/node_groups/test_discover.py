@@ -1,4 +1,4 @@
-"""`clusterSize:` of the configuration file: what is read, and how each mistake is reported."""
+"""Node groups of each source, the template of a new node, and the pods that come with it."""
 
 from __future__ import annotations
 

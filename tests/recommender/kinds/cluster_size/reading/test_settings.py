@@ -1,4 +1,4 @@
-"""`clusterSize:` of the configuration file: what is read, and how each mistake is reported."""
+"""The settings that `clusterSize:` of the configuration file becomes."""
 
 from __future__ import annotations
 

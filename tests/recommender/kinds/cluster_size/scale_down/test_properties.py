@@ -1,4 +1,4 @@
-"""What holds of every decision: moved pods have places, and no limit is exceeded."""
+"""Properties of every decision: moved pods have places, and no limit is exceeded."""
 
 from __future__ import annotations
 

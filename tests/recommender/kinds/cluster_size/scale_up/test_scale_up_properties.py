@@ -1,4 +1,4 @@
-"""What holds of every scale-up."""
+"""Properties that hold for every scale-up."""
 
 from __future__ import annotations
 

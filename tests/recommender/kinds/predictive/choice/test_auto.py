@@ -237,7 +237,7 @@ def test_on_a_random_walk_auto_is_no_worse_than_headroom_at_equal_cost() -> None
 
 
 def test_the_bill_stays_after_a_week_while_headroom_leads() -> None:
-    """What models ask for changes by a third from day to day, and none of them is worth anything."""
+    """Forecasts change by a third from day to day, and none of them is worth anything."""
     history = random_walk(14)
     rooms = 1.3 + 0.1 * np.sin(np.arange(history.steps) / DAY_STEPS * 2.1)
     noise = np.random.default_rng(3).lognormal(0.0, 0.15, history.values.shape)

@@ -1,4 +1,4 @@
-"""What holds for every model."""
+"""Properties that hold for every model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`predictive:` of the configuration file: what is read, and how each mistake is reported."""
+"""The settings that `predictive:` of the configuration file becomes."""
 
 from __future__ import annotations
 

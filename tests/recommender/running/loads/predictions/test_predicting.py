@@ -1,4 +1,4 @@
-"""What is predicted, by which model, and why another one does not act."""
+"""Each prediction names its model, and says why another model does not act."""
 
 from __future__ import annotations
 
