@@ -231,7 +231,7 @@ def flood(world: World, number: int, ended: threading.Event) -> None:
 
 
 def waited(condition: Callable[[], bool], seconds: float) -> bool:
-    """Wait for a condition; return whether it came true in time."""
+    """Wait for a condition; return whether it became true in time."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:

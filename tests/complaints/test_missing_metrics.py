@@ -183,7 +183,7 @@ def test_an_empty_list_of_metrics_is_a_list__prometheus_adapter_131(empty_adapte
 def test_an_empty_list_after_an_installation_has_its_reason__kube_prometheus_1565(
     empty_adapter: Adapter, tmp_path: Path, prometheus: PrometheusProcess
 ) -> None:
-    """Whoever asks is told, and `check` tells it rule by rule (also helm/charts 22152)."""
+    """The answer says so, and `check` says it rule by rule (also helm/charts 22152)."""
     with empty_adapter.caller() as caller:
         answer = caller.pods("nothing_at_all", **WEB)
         assert "rules[0] would provide it from the series nothing_at_all, but found none" in answer.message

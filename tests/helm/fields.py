@@ -36,7 +36,7 @@ SCALARS: dict[str, type | tuple[type, ...]] = {
 
 
 class FieldError(ValueError):
-    """Something in an object is not as Kubernetes knows it; the message begins with where."""
+    """An object has a field or a value that Kubernetes does not know; the message begins with its place."""
 
 
 def check_fields(document: dict[str, Any]) -> None:

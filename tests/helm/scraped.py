@@ -93,7 +93,7 @@ def scraped_predictions(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Calla
 
 @contextmanager
 def scraped_nodes(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
-    """Run `nodes` on a cluster of the last twenty minutes; yield the Prometheus, and what asks it the Nth time."""
+    """Run `nodes` on a cluster of the last twenty minutes; yield the Prometheus, and a function that asks `nodes`."""
     with (
         _scraping(folder, past=loading.series_at(int(time.time()))) as (prometheus, file),
         _nodes_at_work(folder, prometheus) as (target, work),

@@ -79,11 +79,11 @@ class ObjectStore:
         (self.denied if user == SYSTEM_USER else self.denied_of.setdefault(user, set())).add((verb, plural))
 
     def allow(self, verb: str, plural: str) -> None:
-        """Give it back."""
+        """Give a right back to the program."""
         self.denied.discard((verb, plural))
 
     def allows(self, verb: str, plural: str, user: str = SYSTEM_USER) -> bool:
-        """Whether the user may."""
+        """Return whether the user has the right."""
         denied = self.denied if user == SYSTEM_USER else self.denied_of.get(user, set())
         return not {(verb, plural), ("*", plural), (verb, "*")} & denied
 

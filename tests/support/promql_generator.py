@@ -32,7 +32,7 @@ class Words:
     includes: tuple[str, ...]
     """Label lists of `group_left` and `group_right`."""
     matchers: tuple[str, ...]
-    """Matchers that a rule has of its own."""
+    """Matchers that the rule itself contains."""
     labels: tuple[str, ...]
 
 

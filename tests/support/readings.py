@@ -247,7 +247,7 @@ def rulebook_of(text: str = PODS_RULES) -> Rulebook:
 
 @dataclass
 class House:
-    """Readings on stand-ins."""
+    """Readings whose Prometheus and cluster are stand-ins."""
 
     readings: Readings
     registry: CollectorRegistry

@@ -1,4 +1,4 @@
-"""The control plane's processes: started in order, stopped in order, each started anew where a test needs it."""
+"""The control plane's processes: started and stopped in order, and restarted one by one where a test needs it."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class ControlPlane:
         self._running[name].stop(_STOP_SECONDS)
 
     def stop(self) -> None:
-        """End all that was started, last first."""
+        """Stop all processes, the last one first."""
         with ExitStack() as stack:
             stack.callback(self.client.close)
             for process in self._running.values():

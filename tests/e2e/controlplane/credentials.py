@@ -56,7 +56,7 @@ class Authorities:
         return made
 
     def use_newest_front_proxy(self) -> None:
-        """Let the aggregator show itself with a certificate of the newest authority from now on."""
+        """Let the aggregator authenticate with a certificate of the newest authority from now on."""
         pair = self._front_proxies[-1].client(FRONT_PROXY_NAME)
         replace_file(self.front_proxy_key_file, pair.key_file.read_text())
         replace_file(self.front_proxy_certificate_file, pair.certificate_file.read_text())

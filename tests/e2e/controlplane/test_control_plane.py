@@ -121,7 +121,7 @@ def extension_namespace(cluster: Cluster, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def extension(cluster: Cluster, extension_namespace: str) -> list[Document]:
-    """Its pods as they are now: a test leaves both Ready, though not the same that it found."""
+    """Return the present pods of the extension: each test leaves both Ready, but may have replaced them."""
     return cluster.wait_until_ready(extension_namespace, EXTENSION)
 
 

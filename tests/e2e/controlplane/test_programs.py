@@ -1,4 +1,4 @@
-"""Which programs are taken, and that each pinned version is what its folder says."""
+"""The programs that the suite runs; each pinned version is the one that its folder names."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _CONDITIONS: Final = ("ScalingLimited", "AbleToScale", "ScalingActive")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One autoscaler at one look."""
+    """The state of one autoscaler at one observation."""
 
     workload: HpaWorkload
     observation: Observation

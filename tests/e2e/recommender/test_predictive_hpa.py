@@ -131,7 +131,7 @@ def predicted_of(name: str) -> dict[str, Any]:
 
 
 def followed(scalers: Autoscalers, begin: float) -> dict[str, float]:
-    """Wait until the HPAs with a forecast are ahead of the wave; return how long after its begin they were."""
+    """Wait until the HPAs with a forecast are ahead of the wave; return how long after its beginning they were."""
     reached: dict[str, float] = {}
 
     def all_reached() -> bool:

@@ -137,7 +137,7 @@ class Scene:
         return found
 
     def forbidden(self) -> set[str]:
-        """Return what the recommender asked for and may not do."""
+        """Return the requests of the recommender that were forbidden."""
         user = f"system:serviceaccount:{self.namespace}:team"
         found = [event for event in self.cluster.audit_events() if event.user == user and event.code == 403]
         return {f"{event.verb} {event.uri}" for event in found}

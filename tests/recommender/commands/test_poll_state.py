@@ -1,4 +1,4 @@
-"""Which polls have failed, as `/last-poll` answers and `--max-sync-failures` counts."""
+"""Failed polls are shown by `/last-poll` and counted for `--max-sync-failures`."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScrapedPrometheus]:
-    """A Prometheus with labels that somebody chose to do harm, and with series that say too little."""
+    """A Prometheus with hostile labels, and with series that have too few labels."""
     text = (
         f'rabbitmq_queue_messages{{queue="{EVIL}",vhost="/"}} 3\n'
         'websocket_connections{namespace="shop",pod="../../x-0"} 4\n'

@@ -34,7 +34,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     network_of: int
     """A process that is in the pod's network."""
     root: str
-    """An empty folder to make the root in."""
+    """An empty folder in which the root file system is made."""
     binds: tuple[Bind, ...]
     hosts: str
     """A file that stands for /etc/hosts."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BugError(Exception):
-    """Nobody expects it."""
+    """An error that no caller expects."""
 
 
 class Owner:

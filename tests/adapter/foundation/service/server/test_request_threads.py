@@ -1,4 +1,4 @@
-"""Whose turn it is: requests that were sent ahead, reserved threads, and the processor time of all others."""
+"""Threads are shared out fairly among pipelined requests, reserved threads, and the processor time of all others."""
 
 from __future__ import annotations
 

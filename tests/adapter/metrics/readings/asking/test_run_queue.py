@@ -46,7 +46,7 @@ STEP = 0.125
 
 
 class Simulation:
-    """A board whose queries take a given time each."""
+    """A board whose queries each take a given time."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()

@@ -89,7 +89,7 @@ class Server:
     def __init__(self, *answers: RangeAnswer | PrometheusError) -> None:
         self.answers = list(answers)
         self.asked: list[int] = []
-        """Points of each request."""
+        """The number of points of each request."""
 
     def range(self, _query: str, *, start: float, end: float, step_seconds: float, **_options: object) -> RangeAnswer:
         self.asked.append(round((end - start) / step_seconds) + 1)

@@ -1,4 +1,4 @@
-"""Which kubeconfigs are read without the package `kubernetes`, and that the access is the same."""
+"""Plain kubeconfigs are read without the package `kubernetes`, and give the same access as with it."""
 
 from __future__ import annotations
 
