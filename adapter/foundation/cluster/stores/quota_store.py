@@ -87,7 +87,7 @@ class QuotaStore(Generic[F, V]):
             return self._objects.values.get(key)
 
     def limit(self, most: int) -> None:
-        """ObjectChange the quota of each namespace."""
+        """Change the quota of each namespace."""
         with self._lock:
             self._objects.limit(most)
 
@@ -155,7 +155,7 @@ class QuotaStore(Generic[F, V]):
             self._changed(changes)
 
     def _change(self, key: Key, make: Callable[[OldestObjects[V]], object]) -> None:
-        """ObjectChange an object, and tell of it if its value has become another."""
+        """Change an object, and tell of it if its value has become another."""
         with self._lock:
             before = self._objects.values.get(key)
             make(self._objects)
