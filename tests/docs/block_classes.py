@@ -191,6 +191,10 @@ def has_rules_of_rbac(block: Block) -> None:
     assert [set(rule) for rule in role["rules"]] == [{"apiGroups", "resources", "verbs"}] * len(role["rules"])
 
 
+def is_health_check(block: Block) -> bool:
+    return kind_of(block) == "ConfigMap" and "resource.customizations.health." in block.text
+
+
 def is_rules(block: Block) -> bool:
     return bool(keys_of(block) & {"rules", "externalRules", "resourceRules"}) and not is_role(block)
 
@@ -394,6 +398,8 @@ CLASSES: Final = (
     Class("catalogue", is_catalogue, read_as_catalogue),
     Class("rules", is_rules, read_as_rules),
     Class("metric rule", is_metric_rule, read_as_metric_rule),
+    # tests/docs/test_health_checks.py runs it.
+    Class("health check", is_health_check, lambda _: None),
     Class("role", is_role, has_rules_of_rbac),
     Class("hpa", is_hpa, served_by_the_shipped_rules),
     Class("workload", is_workload, has_containers_that_start),
