@@ -5,13 +5,15 @@ the queue again and again before anybody else's turn. So each request that was s
 later.
 
 Some threads may be reserved for requests that their heads entitle to one (`bodies`). As all threads share one
-interpreter, the other requests then have a part of the processor's time as well, however many there are.
+interpreter, the other requests then have only a part of the processor's time, however many there are. That holds while
+reserved threads are in use, and for a while after it: where nobody needs them, nothing is held back.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -26,7 +28,9 @@ AHEAD_SECONDS = 0.25
 MOST_AHEAD = 20
 """Requests sent ahead that count: even the last of many gets its turn after some seconds."""
 COMMON_SHARE = 0.3
-"""Part of a core that requests without a reserved thread may take, where there are reserved ones."""
+"""Part of a core that requests without a reserved thread may take, while others need the reserved ones."""
+NEEDED_SECONDS = 60.0
+"""How long after such a request the next one is expected: kube-scheduler asks again within this time where pods come."""
 _BURST_SECONDS = 0.05
 """The allowance after a pause: more than the largest answers."""
 _COST_OF_POLLING = 2.0
@@ -56,11 +60,14 @@ class RequestThreads:
         self._budget = _BURST_SECONDS
         """Seconds of processor time that common requests may take now."""
         self._budget_at = time.monotonic()
+        self._needed_until = -math.inf
+        """Until when requests with a reserved thread are expected."""
         self._numbers = itertools.count()
 
     def submit(self, conn: Connection) -> None:
         """Let a thread answer the request of a connection, when it is its turn."""
         if self._reserved is not None and conn.is_reserved:
+            self._needed_until = time.monotonic() + NEEDED_SECONDS
             self._start(self._reserved, conn)
         else:
             due = time.monotonic() + AHEAD_SECONDS * min(conn.sent_ahead, MOST_AHEAD)
@@ -72,23 +79,30 @@ class RequestThreads:
         if self._reserved is not None and conn.is_reserved:
             return
         self._in_common -= 1
-        self._budget -= _COST_OF_POLLING * conn.cost_seconds
+        if self._is_limited():
+            self._budget -= _COST_OF_POLLING * conn.cost_seconds
         self.start_waiting()
 
     def start_waiting(self) -> None:
         """Start the requests whose turn it is, as far as there are threads and processor time for them."""
-        while self._waiting and self._in_common < self._most and self.pause_seconds() <= 0:
+        while self.seconds_to_next_start() <= 0:
             self._in_common += 1
             self._start(self._common, heapq.heappop(self._waiting)[2])
 
-    def pause_seconds(self) -> float:
-        """Return how long waiting requests have to wait for processor time; 0 if none waits for that."""
-        if self._reserved is None or not self._waiting:
+    def seconds_to_next_start(self) -> float:
+        """Return when a waiting request is to be started; infinity if none waits, or not for processor time."""
+        if not self._waiting or self._in_common >= self._most:
+            return math.inf
+        if not self._is_limited():
             return 0.0
         now = time.monotonic()
         self._budget = min(_BURST_SECONDS, self._budget + COMMON_SHARE * (now - self._budget_at))
         self._budget_at = now
         return max(0.0, -self._budget / COMMON_SHARE)
+
+    def _is_limited(self) -> bool:
+        """Return whether requests without a reserved thread have only a part of the processor's time."""
+        return time.monotonic() < self._needed_until
 
     def shut_down(self) -> None:
         """Start no further request, and wait for none."""

@@ -77,7 +77,9 @@ class TidewatchWorker(ClosingWorker):
         while self._phase is not Phase.OVER and not self._is_drained():
             self._show_life()
             self.set_accept_enabled(self._may_accept())
-            longest = min(self._threads.pause_seconds() or LONGEST_WAIT, self._ending.next_phase(time.monotonic()))
+            longest = min(
+                LONGEST_WAIT, self._threads.seconds_to_next_start(), self._ending.next_phase(time.monotonic())
+            )
             self._dispatch(self._room.next_expiry(longest))
             self._threads.start_waiting()
             for conn in self._room.expired():

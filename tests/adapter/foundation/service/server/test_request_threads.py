@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -41,6 +42,11 @@ class Turns:
     def submit(self, *clients: Client) -> None:
         for client in clients:
             self.threads.submit(cast("Connection", client))
+
+    def use_reserved_thread(self) -> None:
+        scheduler = Client("scheduler", is_reserved=True)
+        self.submit(scheduler)
+        self.finished(scheduler)
 
     def finished(self, *clients: Client) -> None:
         for client in clients:
@@ -106,17 +112,42 @@ def test_beside_a_reserved_thread_all_others_have_a_part_of_the_processor(
 ) -> None:
     turns = Turns(*pools)
     costly = [Client(f"costly-{number}", cost_seconds=0.01) for number in range(1000)]
+    turns.use_reserved_thread()
     turns.submit(*costly)
-    done = 0
-    for _ in range(1000):
-        ended = len(turns.started)
-        turns.finished(*costly[done:ended])
-        done = ended
-        time.now += 0.01
-        turns.threads.start_waiting()
-    spent = done * 0.01
-    assert 0.1 <= spent / 10 <= request_threads.COMMON_SHARE
-    assert turns.threads.pause_seconds() >= 0
+    assert _spent_seconds(turns, costly, time) <= 10 * request_threads.COMMON_SHARE
+    assert len(turns.started) > 100
+
+
+def test_reserved_threads_that_nobody_uses_hold_back_nobody(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    turns = Turns(*pools)
+    turns.use_reserved_thread()
+    time.now += request_threads.NEEDED_SECONDS
+    costly = [Client(f"costly-{number}", cost_seconds=0.01) for number in range(1000)]
+    turns.submit(*costly)
+    assert _spent_seconds(turns, costly, time) == pytest.approx(10, abs=0.02)
+    turns.use_reserved_thread()
+    turns.submit(Client("next"))
+    assert turns.started[-1] == "next", "what was taken while nobody was harmed counts for nothing"
+
+
+def test_the_next_start_is_known_as_long_as_a_thread_is_free(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    turns = Turns(*pools)
+    turns.use_reserved_thread()
+    costly = [Client(f"costly-{number}", cost_seconds=1.0) for number in range(3)]
+    turns.submit(*costly)
+    assert turns.threads.seconds_to_next_start() == inf, "no thread is free"
+    turns.finished(costly[0])
+    pause = turns.threads.seconds_to_next_start()
+    assert 0 < pause < inf
+    time.now += pause + 0.001
+    assert turns.threads.seconds_to_next_start() == 0
+    turns.threads.start_waiting()
+    assert turns.started == ["scheduler", "costly-0", "costly-1", "costly-2"]
+    assert turns.threads.seconds_to_next_start() == inf, "nobody waits"
 
 
 def test_without_a_reserved_thread_nothing_is_held_back(
@@ -128,4 +159,16 @@ def test_without_a_reserved_thread_nothing_is_held_back(
     turns.submit(*costly)
     turns.finished(*costly)
     assert len(turns.started) == 100
-    assert turns.threads.pause_seconds() == 0
+    assert turns.threads.seconds_to_next_start() == inf
+
+
+def _spent_seconds(turns: Turns, costly: list[Client], time: Time) -> float:
+    """Return the processor time that these requests take within ten seconds, if one of them ends every 10 ms."""
+    ended = 0
+    for _ in range(1000):
+        running = [name for name in turns.started if name.startswith("costly")]
+        turns.finished(*costly[ended : len(running)][:1])
+        ended = min(ended + 1, len(running))
+        time.now += 0.01
+        turns.threads.start_waiting()
+    return sum(client.cost_seconds for client in costly[:ended])
