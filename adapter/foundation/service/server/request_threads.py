@@ -17,6 +17,8 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+from adapter.foundation.time.time_share import TimeShare
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import ThreadPoolExecutor
@@ -30,11 +32,14 @@ MOST_AHEAD = 20
 COMMON_SHARE = 0.3
 """Part of a core that requests without a reserved thread may take, while others need the reserved ones."""
 NEEDED_SECONDS = 60.0
-"""How long after such a request the next one is expected: kube-scheduler asks again within this time where pods come."""
+"""How long after such a request the next one is expected: kube-scheduler asks again sooner while pods are created."""
 _BURST_SECONDS = 0.05
 """The allowance after a pause: more than the largest answers."""
 _COST_OF_POLLING = 2.0
 """A short request costs the poller thread about as much as its own thread."""
+_FIRST_ESTIMATE_SECONDS = 0.001
+_WEIGHT_OF_NEWEST = 0.1
+"""Of a request's cost, in the mean that is expected of the next one."""
 _QUEUED_FOR_A_THREAD = 2
 """Requests in a pool for each of its threads, so that no thread waits for the poller. Where threads are reserved, these
 are to have the interpreter rather than the others."""
@@ -49,17 +54,19 @@ class RequestThreads:
         reserved: ThreadPoolExecutor | None,
         threads: int,
         start: Callable[[ThreadPoolExecutor, Connection], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`threads` is their number in the common pool. `start` lets a pool answer the request of a connection."""
         self._common = common
         self._reserved = reserved
         self._start = start
+        self._clock = clock
         self._most = threads if reserved else threads * _QUEUED_FOR_A_THREAD
-        self._in_common = 0
+        self._charged: dict[Connection, float] = {}
+        """The requests in the common pool, with the processor time that was taken from their share at the start."""
         self._waiting: list[tuple[float, int, Connection]] = []
-        self._budget = _BURST_SECONDS
-        """Seconds of processor time that common requests may take now."""
-        self._budget_at = time.monotonic()
+        self._share = TimeShare(COMMON_SHARE, _BURST_SECONDS, clock=clock)
+        self._estimate = _FIRST_ESTIMATE_SECONDS
         self._needed_until = -math.inf
         """Until when requests with a reserved thread are expected."""
         self._numbers = itertools.count()
@@ -67,10 +74,10 @@ class RequestThreads:
     def submit(self, conn: Connection) -> None:
         """Let a thread answer the request of a connection, when it is its turn."""
         if self._reserved is not None and conn.is_reserved:
-            self._needed_until = time.monotonic() + NEEDED_SECONDS
+            self._needed_until = self._clock() + NEEDED_SECONDS
             self._start(self._reserved, conn)
         else:
-            due = time.monotonic() + AHEAD_SECONDS * min(conn.sent_ahead, MOST_AHEAD)
+            due = self._clock() + AHEAD_SECONDS * min(conn.sent_ahead, MOST_AHEAD)
             heapq.heappush(self._waiting, (due, next(self._numbers), conn))
             self.start_waiting()
 
@@ -78,31 +85,31 @@ class RequestThreads:
         """Give the thread of an answered request to the next one."""
         if self._reserved is not None and conn.is_reserved:
             return
-        self._in_common -= 1
+        cost = _COST_OF_POLLING * conn.cost_seconds
+        self._estimate += _WEIGHT_OF_NEWEST * (cost - self._estimate)
+        charged = self._charged.pop(conn)
         if self._is_limited():
-            self._budget -= _COST_OF_POLLING * conn.cost_seconds
+            self._share.spend(cost - charged)
         self.start_waiting()
 
     def start_waiting(self) -> None:
         """Start the requests whose turn it is, as far as there are threads and processor time for them."""
         while self.seconds_to_next_start() <= 0:
-            self._in_common += 1
-            self._start(self._common, heapq.heappop(self._waiting)[2])
+            conn = heapq.heappop(self._waiting)[2]
+            # Charged before its cost is known: or else all threads would begin at the same moment, again and again.
+            self._charged[conn] = self._estimate if self._is_limited() else 0.0
+            self._share.spend(self._charged[conn])
+            self._start(self._common, conn)
 
     def seconds_to_next_start(self) -> float:
         """Return when a waiting request is to be started; infinity if none waits, or not for processor time."""
-        if not self._waiting or self._in_common >= self._most:
+        if not self._waiting or len(self._charged) >= self._most:
             return math.inf
-        if not self._is_limited():
-            return 0.0
-        now = time.monotonic()
-        self._budget = min(_BURST_SECONDS, self._budget + COMMON_SHARE * (now - self._budget_at))
-        self._budget_at = now
-        return max(0.0, -self._budget / COMMON_SHARE)
+        return self._share.pause_seconds() if self._is_limited() else 0.0
 
     def _is_limited(self) -> bool:
         """Return whether requests without a reserved thread have only a part of the processor's time."""
-        return time.monotonic() < self._needed_until
+        return self._clock() < self._needed_until
 
     def shut_down(self) -> None:
         """Start no further request, and wait for none."""

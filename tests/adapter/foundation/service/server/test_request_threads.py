@@ -27,13 +27,20 @@ class Client:
         self.cost_seconds = cost_seconds
 
 
+class Time:
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
 class Turns:
     """Two common threads, perhaps with a reserved one beside them; nothing is run."""
 
-    def __init__(self, common: ThreadPoolExecutor, reserved: ThreadPoolExecutor | None) -> None:
+    def __init__(self, time: Time, common: ThreadPoolExecutor, reserved: ThreadPoolExecutor | None) -> None:
         self.started: list[str] = []
         self._reserved = reserved
-        self.threads = RequestThreads(common, reserved, 2, self._start)
+        self.threads = RequestThreads(common, reserved, 2, self._start, time.monotonic)
 
     def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> None:
         assert (pool is self._reserved) is (self._reserved is not None and conn.is_reserved)
@@ -53,18 +60,9 @@ class Turns:
             self.threads.finished(cast("Connection", client))
 
 
-class Time:
-    now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 @pytest.fixture(name="time")
-def _time(monkeypatch: pytest.MonkeyPatch) -> Time:
-    found = Time()
-    monkeypatch.setattr(request_threads, "time", found)
-    return found
+def _time() -> Time:
+    return Time()
 
 
 @pytest.fixture(name="pools")
@@ -76,7 +74,7 @@ def _pools() -> Iterator[tuple[ThreadPoolExecutor, ThreadPoolExecutor]]:
 def test_requests_that_were_sent_ahead_come_after_those_of_others(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
-    turns = Turns(pools[0], None)
+    turns = Turns(time, pools[0], None)
     busy = [Client(f"busy-{number}") for number in range(4)]
     turns.submit(*busy)
     turns.submit(*(Client(f"ahead-{number}", sent_ahead=number) for number in (3, 1, 2)))
@@ -89,7 +87,7 @@ def test_requests_that_were_sent_ahead_come_after_those_of_others(
 def test_a_request_that_was_sent_far_ahead_gets_its_turn_in_the_end(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
-    turns = Turns(pools[0], None)
+    turns = Turns(time, pools[0], None)
     busy = [Client(f"busy-{number}") for number in range(4)]
     turns.submit(*busy, Client("ahead", sent_ahead=1_000_000))
     time.now += 6
@@ -101,8 +99,7 @@ def test_a_request_that_was_sent_far_ahead_gets_its_turn_in_the_end(
 def test_a_reserved_thread_is_free_however_many_others_wait(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
-    del time
-    turns = Turns(*pools)
+    turns = Turns(time, *pools)
     turns.submit(*(Client(f"stranger-{number}") for number in range(100)), Client("scheduler", is_reserved=True))
     assert turns.started == ["stranger-0", "stranger-1", "scheduler"]
 
@@ -110,7 +107,7 @@ def test_a_reserved_thread_is_free_however_many_others_wait(
 def test_beside_a_reserved_thread_all_others_have_a_part_of_the_processor(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
-    turns = Turns(*pools)
+    turns = Turns(time, *pools)
     costly = [Client(f"costly-{number}", cost_seconds=0.01) for number in range(1000)]
     turns.use_reserved_thread()
     turns.submit(*costly)
@@ -118,10 +115,27 @@ def test_beside_a_reserved_thread_all_others_have_a_part_of_the_processor(
     assert len(turns.started) > 100
 
 
+def test_beside_a_reserved_thread_the_others_do_not_begin_all_at_once(
+    time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    turns = Turns(time, *pools)
+    costly = [Client(f"costly-{number}", cost_seconds=0.01) for number in range(1000)]
+    turns.use_reserved_thread()
+    turns.submit(*costly)
+    for first in range(0, 40, 2):
+        running = [name for name in turns.started if name.startswith("costly")]
+        turns.finished(*costly[first : len(running)])
+        while turns.threads.seconds_to_next_start() < inf:
+            before = len(turns.started)
+            time.now += turns.threads.seconds_to_next_start() + 0.0001
+            turns.threads.start_waiting()
+            assert first < 10 or len(turns.started) <= before + 1, "its cost is taken from the share when it begins"
+
+
 def test_reserved_threads_that_nobody_uses_hold_back_nobody(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
-    turns = Turns(*pools)
+    turns = Turns(time, *pools)
     turns.use_reserved_thread()
     time.now += request_threads.NEEDED_SECONDS
     costly = [Client(f"costly-{number}", cost_seconds=0.01) for number in range(1000)]
@@ -135,7 +149,7 @@ def test_reserved_threads_that_nobody_uses_hold_back_nobody(
 def test_the_next_start_is_known_as_long_as_a_thread_is_free(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
-    turns = Turns(*pools)
+    turns = Turns(time, *pools)
     turns.use_reserved_thread()
     costly = [Client(f"costly-{number}", cost_seconds=1.0) for number in range(3)]
     turns.submit(*costly)
@@ -153,8 +167,7 @@ def test_the_next_start_is_known_as_long_as_a_thread_is_free(
 def test_without_a_reserved_thread_nothing_is_held_back(
     time: Time, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
 ) -> None:
-    del time
-    turns = Turns(pools[0], None)
+    turns = Turns(time, pools[0], None)
     costly = [Client(f"costly-{number}", cost_seconds=1.0) for number in range(100)]
     turns.submit(*costly)
     turns.finished(*costly)

@@ -1,0 +1,45 @@
+"""A share of the time, for work that must leave the rest to others."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class TimeShare:
+    """Seconds that may be spent: a share of each second, and what was left unspent up to a burst. For one thread."""
+
+    def __init__(
+        self,
+        share: float,
+        burst_seconds: float,
+        *,
+        longest_pause_seconds: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`longest_pause_seconds` is the longest pause that any work causes; what is beyond it costs nothing."""
+        self._share = share
+        self._burst = burst_seconds
+        self._least = -share * longest_pause_seconds
+        self._clock = clock
+        self._left = burst_seconds
+        self._at = clock()
+
+    def spend(self, seconds: float) -> None:
+        """Take what has been spent; a negative number gives back."""
+        self._refill()
+        self._left = max(self._least, self._left - seconds)
+
+    def pause_seconds(self) -> float:
+        """Return how long nothing more may be spent; 0 if something may be spent now."""
+        self._refill()
+        return max(0.0, -self._left / self._share)
+
+    def _refill(self) -> None:
+        now = self._clock()
+        self._left = min(self._burst, self._left + self._share * (now - self._at))
+        self._at = now
