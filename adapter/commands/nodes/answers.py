@@ -22,7 +22,7 @@ from adapter.nodes.placement.pending import pending_pod
 from adapter.nodes.watcher.handlers import watcher_routes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from adapter.foundation.service.runtime.health import Health
     from adapter.foundation.service.server.paced_text import PacedText
@@ -95,12 +95,12 @@ def _by_place(routes: tuple[Route, ...]) -> Mapping[int, Handle]:
 
 
 def own_routes(
-    health: Health, own: PacedText, text: Callable[[], bytes], packed: Callable[[], bytes]
+    health: Health, own: PacedText, pieces: Callable[[], Iterable[bytes]], packed: Callable[[], bytes]
 ) -> tuple[Route, ...]:
     """Return the routes for health and metrics on the main port.
 
-    `own` is the text of the process's own metrics; `text` returns the metrics of nodes as text, `packed` the same in
-    the gzip format.
+    `own` is the text of the process's own metrics; `pieces` returns the metrics of nodes as text, `packed` the same
+    in the gzip format.
     """
 
     def answer_health(request: Request) -> Response:
@@ -120,9 +120,12 @@ def own_routes(
         if made is None:
             return error_answer(503, "the metrics could not be written in time: try again")
         if not accepts_gzip(request.header("Accept-Encoding")):
-            return Response(200, made + text(), METRICS_TYPE, (("Vary", "Accept-Encoding"),))
+            return Response(200, b"".join((*made, *pieces())), METRICS_TYPE, (("Vary", "Accept-Encoding"),))
         return Response(
-            200, gzipped(made) + packed(), METRICS_TYPE, (("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip"))
+            200,
+            gzipped(b"".join(made)) + packed(),
+            METRICS_TYPE,
+            (("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip")),
         )
 
     paths = [path for root in HEALTH_PATHS for path in (root, f"{root}/<check>")]

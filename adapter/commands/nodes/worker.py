@@ -35,7 +35,7 @@ from adapter.nodes.file.local_file import SAMPLES, WEEK, LocalFile
 from adapter.nodes.queries.refresher import SampleRefresher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from adapter.commands.nodes.cluster import NodeSource
     from adapter.commands.nodes.nodes_settings import NodesSettings
@@ -78,7 +78,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     context.tasks.periodic("configuration", reloader.check, every_seconds=1.0, deadline_seconds=30.0, reads_only=True)
     _start_tasks(settings, context, keeper, source, (wake, file_is_read, pace))
     extender, metrics = ExtenderMetrics(context.registry, METRICS_PREFIX), _NodeMetrics(keeper, clock)
-    context.add_metrics(metrics.text)
+    context.add_metrics(metrics.pieces)
     if context.plain_address is not None:
         context.add_path("/healthz", lambda query: _plain_health(context, query))
     certificate = None
@@ -87,12 +87,12 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     open_paths = (*OPEN_PATHS, *WATCHER_PATHS) if settings.has_open_watcher else OPEN_PATHS
     routes = protected(answers.routes(), settings.token, certificate, open_paths)
     context.plan_body = plan_by_routes(routes, reserved_below=SCHEDULER)
-    own_metrics = PacedText(lambda: exposition(context.registry)[0])
+    own_metrics = PacedText(lambda: [exposition(context.registry)[0]])
     own_metrics.start()
     context.on_stop(own_metrics.stop)
     # The port opens after this, so that the first request of a restarted process is answered from its file.
     file_is_read.wait(LONGEST_WAIT_SECONDS)
-    own = own_routes(context.health, own_metrics, metrics.text, metrics.packed)
+    own = own_routes(context.health, own_metrics, metrics.pieces, metrics.packed)
     return wsgi_application(
         not_found,
         routes=(*map(extender.counted, routes), *own),
@@ -234,12 +234,12 @@ class _NodeMetrics:
         self._keeper = keeper
         self._clock = clock
 
-    def text(self) -> bytes:
-        """Return them as text; nothing before the first data."""
+    def pieces(self) -> Iterator[bytes]:
+        """Yield them as text; nothing before the first data."""
         published = self._keeper.published
-        if published.exposition is None:
-            return b""
-        return published.exposition.text(self._clock.wall()) + published.hot
+        if published.exposition is not None:
+            yield from published.exposition.pieces(self._clock.wall())
+            yield published.hot
 
     def packed(self) -> bytes:
         """Return the same in the gzip format."""

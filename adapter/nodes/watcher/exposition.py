@@ -7,13 +7,12 @@ stop growing if refreshes stopped.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.foundation.files.gzip_format import GzipWriter, gunzipped, gzipped
+from adapter.foundation.files.gzip_format import GzipWriter, gunzipped_pieces, gzipped
 from adapter.foundation.time.pace import UNPACED
 from adapter.foundation.web.metric_text import escaped, family
 from adapter.nodes.model.loads import (
@@ -45,6 +44,7 @@ _SHOWN = tuple(
     if seconds not in SLOT_WINDOWS_SECONDS or stat in {AVG, MAX}
 )
 """Windows and statistics that are shown. Of an hour and a day only what placing uses: each is a line for each node."""
+_PIECE_BYTES = 1024 * 1024
 _NODES_AT_ONCE = 32
 """Their lines take about half a millisecond."""
 
@@ -59,9 +59,10 @@ class NodeExposition:
     """A format with one `%.3f` for each time of `_sampled_at`."""
     _sampled_at: Floats
 
-    def text(self, now: float) -> bytes:
-        """Return all families; `now` in Unix seconds decides the ages."""
-        return gunzipped(self._packed, sys.maxsize) + self._ages(now)
+    def pieces(self, now: float) -> Iterator[bytes]:
+        """Yield all families piece by piece, as nobody needs them in one; `now` in Unix seconds decides the ages."""
+        yield from gunzipped_pieces([self._packed], _PIECE_BYTES)
+        yield self._ages(now)
 
     def gzipped(self, now: float) -> bytes:
         """Return the same in the gzip format, as two members (RFC 1952, 2.2), of which one was prepared."""

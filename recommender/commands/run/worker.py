@@ -103,7 +103,7 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
 
     source.on_change(replace)
     followed.start()
-    context.add_metrics(metrics.text)
+    context.add_metrics(lambda: (metrics.text(),))
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
     _be_ready(context, environment)
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))

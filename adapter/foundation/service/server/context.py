@@ -26,7 +26,7 @@ from adapter.foundation.service.server.plain import HEALTH_AND_METRICS, PlainAns
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from adapter.foundation.service.runtime.process_telemetry import ConnectionCounts
     from adapter.foundation.service.server.addresses import Address
@@ -61,7 +61,7 @@ class WorkerContext:
         )
         self.health.add_ready("serving", lambda: self._not_ready)
         self._further_paths: dict[str, Callable[[str], PlainAnswer]] = {}
-        self._further_metrics: tuple[Callable[[], bytes], ...] = ()
+        self._further_metrics: tuple[Callable[[], Iterable[bytes]], ...] = ()
         self.plan_body: PlanBody | None = None
         """Decides which bodies are received before a thread is given to the request; None: none of them."""
         self._metrics = PacedText(self._metrics_text)
@@ -82,11 +82,11 @@ class WorkerContext:
         # A new dictionary, since the plain port's thread may be reading this one.
         self._further_paths = {**self._further_paths, path: answer}
 
-    def add_metrics(self, text: Callable[[], bytes]) -> None:
+    def add_metrics(self, text: Callable[[], Iterable[bytes]]) -> None:
         """Append further families to `/metrics`, in Prometheus's text format, version 0.0.4.
 
-        It is for what would take too long to make at each scrape. `text` must not wait, and its families must not be
-        in the registry.
+        It is for what would take too long to make at each scrape. `text` returns it in pieces and must not wait;
+        its families must not be in the registry.
         """
         self._further_metrics = (*self._further_metrics, text)
 
@@ -156,8 +156,10 @@ class WorkerContext:
         health = None if path.startswith("/healthz") else self.health.answer(path, query)
         return None if health is None else PlainAnswer(health[0], health[1].encode())
 
-    def _metrics_text(self) -> bytes:
-        return b"".join((exposition(self.registry)[0], *(text() for text in self._further_metrics)))
+    def _metrics_text(self) -> Iterator[bytes]:
+        yield exposition(self.registry)[0]
+        for text in self._further_metrics:
+            yield from text()
 
     def _paths(self) -> tuple[str, ...]:
         return (*HEALTH_AND_METRICS, *self._further_paths)

@@ -11,27 +11,36 @@ import threading
 import time
 from typing import TYPE_CHECKING, TypeAlias
 
+from adapter.foundation.time.time_share import TimeShare
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _log = logging.getLogger(__name__)
 
 LARGEST_SHARE = 0.05
 """Largest part of a core that making texts may take."""
+_BURST_SECONDS = 0.25
+"""Processor time that texts may take at once after a pause, so that a few readers do not wait for each other."""
 LONGEST_PAUSE_SECONDS = 1.0
-"""Between two texts, however much they cost: a text is made at most once a second if it takes 50 ms or more."""
+"""Between two texts, however much they cost: as often as this, texts are made for as many readers as there may be."""
 
-Taker: TypeAlias = "Callable[[bytes | None], None]"
-"""Gets the text, or None if it could not be made; called in the text's thread, so it must not wait."""
+Pieces: TypeAlias = tuple[bytes, ...]
+Taker: TypeAlias = "Callable[[Pieces | None], None]"
+"""Gets the pieces of the text, or None if it could not be made; called in the text's thread, so it must not wait."""
 
 
 class PacedText:
     """One text, for any number of threads."""
 
-    def __init__(self, make: Callable[[], bytes], cost: Callable[[], float] = time.thread_time) -> None:
-        """`make` returns the text. `cost` returns the seconds of CPU time that its thread has used."""
+    def __init__(self, make: Callable[[], Iterable[bytes]], cost: Callable[[], float] = time.thread_time) -> None:
+        """`make` returns the text in pieces, which are not copied into one.
+
+        `cost` returns the seconds of CPU time that its thread has used.
+        """
         self._make = make
         self._cost = cost
+        self._share = TimeShare(LARGEST_SHARE, _BURST_SECONDS, longest_pause_seconds=LONGEST_PAUSE_SECONDS)
         self._changed = threading.Condition()
         self._takers: list[Taker] = []
         self._is_stopped = threading.Event()
@@ -53,12 +62,12 @@ class PacedText:
             self._takers.append(take)
             self._changed.notify_all()
 
-    def wait(self, seconds: float) -> bytes | None:
+    def wait(self, seconds: float) -> Pieces | None:
         """Return a text that is made from now on; None if there is none in time."""
-        found: list[bytes | None] = []
+        found: list[Pieces | None] = []
         is_there = threading.Event()
 
-        def take(text: bytes | None) -> None:
+        def take(text: Pieces | None) -> None:
             found.append(text)
             is_there.set()
 
@@ -71,16 +80,17 @@ class PacedText:
                 self._changed.wait_for(lambda: self._takers or self._is_stopped.is_set())
                 takers, self._takers = self._takers, []
             if takers:
-                self._is_stopped.wait(self._serve(takers))
+                self._serve(takers)
+                self._is_stopped.wait(self._share.pause_seconds())
 
-    def _serve(self, takers: list[Taker]) -> float:
-        """Make a text and hand it over; return the seconds to wait until the next one."""
+    def _serve(self, takers: list[Taker]) -> None:
+        """Make a text and hand it over."""
         before = self._cost()
         try:
-            text = self._make()
+            text: Pieces | None = tuple(self._make())
         except Exception:  # noqa: BLE001 - the loop: one text that fails must not end the metrics
             _log.exception("the metrics could not be written")
             text = None
         for take in takers:
             take(text)
-        return min(LONGEST_PAUSE_SECONDS, (self._cost() - before) / LARGEST_SHARE)
+        self._share.spend(self._cost() - before)

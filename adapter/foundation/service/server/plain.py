@@ -26,7 +26,7 @@ from adapter.foundation.web.metric_text import METRICS_TYPE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adapter.foundation.service.server.paced_text import PacedText
+    from adapter.foundation.service.server.paced_text import PacedText, Pieces
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ LONGEST_MAKING = 60.0
 HEALTH_AND_METRICS = ("/metrics", "/livez", "/readyz")
 """Paths that every program serves."""
 _LONGEST_WAIT = 0.5
+_MOST_PIECES = 64
+"""That the kernel is offered at once, which takes at most 1024 (IOV_MAX)."""
 _ACCEPT_PAUSE = 0.2
 
 
@@ -56,6 +58,8 @@ class PlainAnswer:
     content_type: str = "text/plain; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
     """Besides those that every answer has."""
+    further: tuple[bytes, ...] = ()
+    """Further pieces of the body, after `body`."""
 
 
 Answer: TypeAlias = "Callable[[str, str], PlainAnswer | None]"
@@ -176,9 +180,13 @@ class PlainServer:
         assert self._metrics is not None
         self._metrics.ask(lambda text: self._hand_over(visitor, text))
 
-    def _hand_over(self, visitor: _Visitor, text: bytes | None) -> None:
+    def _hand_over(self, visitor: _Visitor, text: Pieces | None) -> None:
         """Take the text from the thread that has made it."""
-        made = PlainAnswer(200, text, METRICS_TYPE) if text is not None else PlainAnswer(500, b"internal error\n")
+        made = (
+            PlainAnswer(200, b"", METRICS_TYPE, further=text)
+            if text is not None
+            else PlainAnswer(500, b"internal error\n")
+        )
         self._made.append((visitor, made))
         if self._wake is not None:
             with suppress(OSError):  # full, so that a byte is there already; or closed
@@ -202,7 +210,7 @@ class PlainServer:
 
     def _begin(self, visitor: _Visitor, answer: PlainAnswer) -> None:
         """Begin to send an answer. Raises OSError."""
-        visitor.answer(_head_of(answer), answer.body if visitor.wants_body else b"")
+        visitor.answer(_head_of(answer), (answer.body, *answer.further) if visitor.wants_body else ())
         self._poller.modify(visitor.sock, selectors.EVENT_WRITE, visitor)
         if visitor.write():
             self._close(visitor)
@@ -279,7 +287,7 @@ class _Visitor:
         self.inbox = bytearray()
         self.wants_body = True
         self.is_answered = False
-        self.body = b""
+        self.pieces: Pieces = ()
         """The body of the answer, which stays in memory until its last byte is sent."""
         self._outbox: list[memoryview] = []
         self._sent = 0
@@ -295,15 +303,15 @@ class _Visitor:
             raise EOFError
         return False
 
-    def answer(self, head: bytes, body: bytes) -> None:
+    def answer(self, head: bytes, pieces: Pieces) -> None:
         """Set the answer to send."""
-        self.is_answered, self.body, self._since = True, body, time.monotonic()
-        self._outbox = [memoryview(part) for part in (head, body) if part]
+        self.is_answered, self.pieces, self._since = True, pieces, time.monotonic()
+        self._outbox = [memoryview(part) for part in (head, *pieces) if part]
 
     def write(self) -> bool:
         """Send what fits; return whether everything is sent. Raises OSError."""
         with suppress(BlockingIOError):
-            count = self.sock.sendmsg(self._outbox)
+            count = self.sock.sendmsg(self._outbox[:_MOST_PIECES])
             self._sent += count
             while self._outbox and count >= len(self._outbox[0]):
                 count -= len(self._outbox.pop(0))
@@ -317,8 +325,8 @@ class _Visitor:
 
 
 def _held_bytes(readers: Sequence[_Visitor]) -> int:
-    """Return the bytes of the readers' answers, a body that several read once."""
-    return sum(len(body) for body in {id(visitor.body): visitor.body for visitor in readers}.values())
+    """Return the bytes of the readers' answers, a piece that several read once."""
+    return sum(map(len, {id(piece): piece for visitor in readers for piece in visitor.pieces}.values()))
 
 
 def _hosts_of(head: bytes) -> list[str]:
@@ -332,6 +340,6 @@ def _head_of(answer: PlainAnswer) -> bytes:
     head = (
         f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\nContent-Type: {answer.content_type}\r\n"
         f"X-Content-Type-Options: nosniff\r\nConnection: close\r\n{more_headers}"
-        f"Content-Length: {len(answer.body)}\r\n\r\n"
+        f"Content-Length: {len(answer.body) + sum(map(len, answer.further))}\r\n\r\n"
     )
     return head.encode("latin-1")

@@ -157,7 +157,7 @@ def test_a_refresh_publishes_everything_together(script: Script) -> None:
     assert published.watcher is not None
     assert b'"dataCenter":"east"' in published.watcher.windows[0].whole.body
     assert published.exposition is not None
-    assert b'tidewatch_node_utilization_ratio{node="a"' in published.exposition.text(script.now)
+    assert b'tidewatch_node_utilization_ratio{node="a"' in b"".join(published.exposition.pieces(script.now))
     assert script.offered == [script.result.samples]
     assert script.basis_shown() == ["metrics"]
 
@@ -331,7 +331,9 @@ def test_the_next_hour_is_published_once_the_week_is_read(script: Script) -> Non
     assert forecast is not None
     assert forecast.ratio[0] == pytest.approx(0.7, abs=0.001)
     assert keeper.published.exposition is not None
-    assert b'tidewatch_node_forecasts{verdict="predicted"} 1' in keeper.published.exposition.text(script.now)
+    assert b'tidewatch_node_forecasts{verdict="predicted"} 1' in b"".join(
+        keeper.published.exposition.pieces(script.now)
+    )
     assert script.needed == [True, True]
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import http.client
+import itertools
 import select
 import socket
 import threading
@@ -12,7 +13,7 @@ import pytest
 
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.context import WorkerContext
-from adapter.foundation.service.server.paced_text import PacedText
+from adapter.foundation.service.server.paced_text import LONGEST_PAUSE_SECONDS, PacedText
 from adapter.foundation.service.server.plain import (
     _ACCEPT_PAUSE,
     LARGEST_HEAD,
@@ -155,10 +156,11 @@ def test_readers_of_one_text_hold_it_once_and_are_few() -> None:
 def test_health_is_answered_while_the_metrics_are_made() -> None:
     begun, goes_on = threading.Event(), threading.Event()
 
-    def make() -> bytes:
+    def make() -> Iterator[bytes]:
         begun.set()
         assert goes_on.wait(20)
-        return b"a 1\n"
+        yield b"a "
+        yield b"1\n"
 
     text = PacedText(make)
     text.start()
@@ -180,7 +182,7 @@ def test_health_is_answered_while_the_metrics_are_made() -> None:
 
 def test_metrics_that_cannot_be_written_are_a_500_and_the_next_ones_are_not() -> None:
     texts = iter([b"first"])
-    text = PacedText(lambda: next(texts))
+    text = PacedText(lambda: (next(texts),))
     text.start()
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
         server = PlainServer(listener, answer, metrics=text)
@@ -192,6 +194,17 @@ def test_metrics_that_cannot_be_written_are_a_500_and_the_next_ones_are_not() ->
         assert ask(port, "/metrics") == (200, b"again")
         server.stop()
     text.stop()
+
+
+def test_a_few_readers_do_not_wait_for_each_other_and_many_are_paced() -> None:
+    seconds = itertools.count()
+    text = PacedText(lambda: (b"",), cost=lambda: 0.05 * next(seconds))
+    pauses = []
+    for _ in range(60):
+        text._serve([])
+        pauses.append(text._share.pause_seconds())
+    assert pauses[0] == 0
+    assert 0 < pauses[-1] <= LONGEST_PAUSE_SECONDS
 
 
 class NoDescriptors:
