@@ -32,7 +32,8 @@ class BoundedUnreader(Unreader):
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
-        self.sock = sock
+        # Not by the name `sock`: gunicorn would set a time limit on that twice a request, and `chunk` sets its own.
+        self._socket = sock
         self.has_body_apart = False
         """Whether the request's body was received in advance, and so does not follow the head here."""
         self._deadline = 0.0
@@ -46,12 +47,12 @@ class BoundedUnreader(Unreader):
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("the request's body did not arrive in time")
-        limit = self.sock.gettimeout()
-        self.sock.settimeout(left)
+        limit = self._socket.gettimeout()
+        self._socket.settimeout(left)
         try:
-            return self.sock.recv(max(RECORD, min(size_hint or 0, LARGEST_HEAD)))
+            return self._socket.recv(max(RECORD, min(size_hint or 0, LARGEST_HEAD)))
         finally:
-            self.sock.settimeout(limit)
+            self._socket.settimeout(limit)
 
 
 class HeadRequest(Request):
