@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-MOST_PER_TURN = {Stage.HANDSHAKE: 4, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16}
-"""Connections of a stage to advance before other connections get a turn: about 3 ms of work for handshakes, heads of
-16 kB or portions of answers. Requests on kept connections never wait for more than that."""
-ACCEPTS_PER_TURN = 16
+MOST_PER_TURN = {Stage.HANDSHAKE: 4, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16, Stage.LINGER: 8}
+"""Connections of a stage to advance before other connections get a turn."""
+TURN_SECONDS = 0.0005
+"""Time after which no further one of them is advanced, but one of each stage. Requests on kept connections never wait
+for much more than that."""
+ACCEPTS_PER_TURN = 8
 LONGEST_WAIT = 1.0
 """Seconds between two reports to the arbiter that the worker is alive."""
 ACCEPT_PAUSE = 0.2
@@ -154,18 +156,30 @@ class TidewatchWorker(ClosingWorker):
         )
 
     def _dispatch(self, timeout: float) -> None:
-        """Advance the ready connections: kept ones first, then some of the others, fewest advances first."""
+        """Advance the ready connections: kept and reserved ones, some of the others by fewest advances, then accept."""
+        listeners: list[Any] = []
         others: dict[Stage, list[Connection]] = {stage: [] for stage in MOST_PER_TURN}
         for key, _ in self.poller.select(timeout):
-            if not isinstance(key.data, Connection):
+            if key.data == self.accept:
+                listeners.append(key.fileobj)
+            elif not isinstance(key.data, Connection):
                 key.data(key.fileobj)
-            elif key.data.stage in others:
+            elif key.data.stage in others and not key.data.is_reserved:
                 others[key.data.stage].append(key.data)
             else:
                 self._advance(key.data)
-        for stage, waiting in others.items():
+        self._advance_some(others)
+        for listener in listeners:
+            self.accept(listener)
+
+    def _advance_some(self, ready: dict[Stage, list[Connection]]) -> None:
+        """Advance some connections of each stage, and one of each whatever time that takes."""
+        end = time.monotonic() + TURN_SECONDS
+        for stage, waiting in ready.items():
             waiting.sort(key=attrgetter("steps"))
-            for conn in waiting[: MOST_PER_TURN[stage]]:
+            for place, conn in enumerate(waiting[: MOST_PER_TURN[stage]]):
+                if place and time.monotonic() >= end:
+                    break
                 conn.steps += 1
                 # An earlier connection of this turn may have caused it to be closed.
                 if conn.stage is stage:

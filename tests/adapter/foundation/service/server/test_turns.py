@@ -1,0 +1,74 @@
+"""The order in which the poller thread advances connections that are ready at the same time."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from adapter.foundation.service.server import worker
+from adapter.foundation.service.server.bodies import ArrivingBody, BodyPlan
+from adapter.foundation.service.server.connections import Connection, Stage
+from adapter.foundation.service.server.worker import MOST_PER_TURN, TURN_SECONDS, TidewatchWorker
+
+if TYPE_CHECKING:
+    import selectors
+    from collections.abc import Iterator
+
+
+class Turn(TidewatchWorker):
+    """One turn of the poller: all these connections, and the listener before them, are ready; nothing is done."""
+
+    def __init__(self, ready: list[Connection], listener: socket.socket) -> None:
+        self.advanced: list[Connection | str] = []
+        self.seconds_each = 0.0
+        self.now = 0.0
+        keys = [(SimpleNamespace(data=data, fileobj=listener), 1) for data in (self.accept, *ready)]
+        self.poller = cast("selectors.BaseSelector", SimpleNamespace(select=lambda _timeout: keys))
+
+    def accept(self, _listener: socket.socket) -> None:
+        self.advanced.append("accept")
+
+    def _advance(self, conn: Connection) -> None:
+        self.advanced.append(conn)
+        self.now += self.seconds_each
+
+
+@pytest.fixture(name="sock")
+def _sock() -> Iterator[socket.socket]:
+    with closing(socket.socket()) as sock:
+        yield sock
+
+
+def connection(sock: socket.socket, stage: Stage, steps: int = 0) -> Connection:
+    conn = Connection(sock, ("", 1), ("", 2))
+    conn.stage, conn.steps = stage, steps
+    return conn
+
+
+def test_kept_and_reserved_ones_come_first_and_new_connections_last(sock: socket.socket) -> None:
+    strangers = [connection(sock, stage) for stage in MOST_PER_TURN]
+    kept, scheduler = connection(sock, Stage.IDLE), connection(sock, Stage.BODY, steps=100)
+    scheduler.body = ArrivingBody(BodyPlan(1000, is_reserved=True), 1000)
+    turn = Turn([*strangers, scheduler, kept], sock)
+    turn._dispatch(0.0)
+    assert turn.advanced == [scheduler, kept, *strangers, "accept"]
+
+
+def test_those_with_the_fewest_advances_come_first(sock: socket.socket) -> None:
+    often, seldom = (connection(sock, Stage.HEAD, steps) for steps in (5, 1))
+    turn = Turn([often, seldom], sock)
+    turn._dispatch(0.0)
+    assert turn.advanced[:2] == [seldom, often]
+
+
+def test_a_turn_ends_in_time_and_yet_every_stage_goes_on(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = Turn([connection(sock, stage) for stage in MOST_PER_TURN for _ in range(100)], sock)
+    turn.seconds_each = TURN_SECONDS / 2
+    monkeypatch.setattr(worker, "time", SimpleNamespace(monotonic=lambda: turn.now))
+    turn._dispatch(0.0)
+    stages = [conn.stage for conn in turn.advanced if isinstance(conn, Connection)]
+    assert stages == [Stage.HANDSHAKE, *MOST_PER_TURN]
