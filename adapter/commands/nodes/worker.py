@@ -58,6 +58,8 @@ _CHANGES_A_SECOND: Final = 2.0
 _SHARE_OF_REBUILDING: Final = 0.2
 """Largest part of the time that is spent on following changes of pods."""
 _STOP_NOTICED_SECONDS: Final = 0.5
+_OWN_METRICS_BURST_SECONDS: Final = 0.25
+"""Processor time for the process's own metrics, of which a text takes 2 ms, before their readers are paced."""
 
 
 def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
@@ -87,7 +89,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     open_paths = (*OPEN_PATHS, *WATCHER_PATHS) if settings.has_open_watcher else OPEN_PATHS
     routes = protected(answers.routes(), settings.token, certificate, open_paths)
     context.plan_body = plan_by_routes(routes, reserved_below=SCHEDULER)
-    own_metrics = PacedText(lambda: [exposition(context.registry)[0]])
+    own_metrics = PacedText(lambda: [exposition(context.registry)[0]], burst_seconds=_OWN_METRICS_BURST_SECONDS)
     own_metrics.start()
     context.on_stop(own_metrics.stop)
     # The port opens after this, so that the first request of a restarted process is answered from its file.

@@ -20,10 +20,8 @@ _log = logging.getLogger(__name__)
 
 LARGEST_SHARE = 0.05
 """Largest part of a core that making texts may take."""
-_BURST_SECONDS = 0.25
-"""Processor time that texts may take at once after a pause, so that a few readers do not wait for each other."""
 LONGEST_PAUSE_SECONDS = 1.0
-"""Between two texts, however much they cost: as often as this, texts are made for as many readers as there may be."""
+"""Between two texts, however much they cost: a text is made at most once a second if it takes 50 ms or more."""
 
 Pieces: TypeAlias = tuple[bytes, ...]
 Taker: TypeAlias = "Callable[[Pieces | None], None]"
@@ -33,14 +31,20 @@ Taker: TypeAlias = "Callable[[Pieces | None], None]"
 class PacedText:
     """One text, for any number of threads."""
 
-    def __init__(self, make: Callable[[], Iterable[bytes]], cost: Callable[[], float] = time.thread_time) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Iterable[bytes]],
+        cost: Callable[[], float] = time.thread_time,
+        burst_seconds: float = 0.0,
+    ) -> None:
         """`make` returns the text in pieces, which are not copied into one.
 
-        `cost` returns the seconds of CPU time that its thread has used.
+        `cost` returns the seconds of CPU time that its thread has used. `burst_seconds` of it may be used at once after
+        a pause, so that a few readers of a small text do not wait for each other. Large texts come one by one.
         """
         self._make = make
         self._cost = cost
-        self._share = TimeShare(LARGEST_SHARE, _BURST_SECONDS, longest_pause_seconds=LONGEST_PAUSE_SECONDS)
+        self._share = TimeShare(LARGEST_SHARE, burst_seconds, longest_pause_seconds=LONGEST_PAUSE_SECONDS)
         self._changed = threading.Condition()
         self._takers: list[Taker] = []
         self._is_stopped = threading.Event()

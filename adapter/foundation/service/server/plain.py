@@ -36,7 +36,7 @@ MOST_READERS = 64
 just begun is never the slowest."""
 LARGEST_HEAD = 16 * 1024
 MOST_BYTES = 16 * 1024 * 1024
-"""Limit on the bytes of unread answers. Readers of one text hold it together."""
+"""Limit on the bytes of unread answers. Readers of one text hold it together, and the newest text however large."""
 DEADLINE = 5.0
 """Seconds from accept to the last byte of the answer, without the time in which the answer is made."""
 LONGEST_MAKING = 60.0
@@ -151,7 +151,8 @@ class PlainServer:
 
     def _make_room(self) -> bool:
         """Close the slowest reader, else the oldest connection; return whether there was one."""
-        victim = self._slowest(self._readers()) or next(iter(self._visitors), None)
+        readers = self._readers()
+        victim = _taken_slowest(readers) if readers else next(iter(self._visitors), None)
         if victim is not None:
             self._cut_off(victim)
         return victim is not None
@@ -218,22 +219,19 @@ class PlainServer:
             self._make_room_beside(visitor)
 
     def _make_room_beside(self, newest: _Visitor) -> None:
-        """Close readers, the slowest first, until there are few and their unread bytes are within the limit."""
-        readers = self._readers()
-        while len(readers) > MOST_READERS or _held_bytes(readers) > self._most_bytes:
-            slowest = self._slowest([visitor for visitor in readers if visitor is not newest])
-            if slowest is None:
-                return
-            readers.remove(slowest)
-            self._cut_off(slowest)
+        """Close readers, the slowest first, until there are few and their unread bytes are within the limit.
+
+        However large the newest text is, its readers do not go because of each other.
+        """
+        others = [visitor for visitor in self._readers() if visitor is not newest]
+        while len(others) >= MOST_READERS:
+            self._cut_off(_taken_slowest(others))
+        former = [visitor for visitor in others if not _is_of_one_text(visitor, newest)]
+        while former and _held_bytes([newest, *former]) > self._most_bytes:
+            self._cut_off(_taken_slowest(former))
 
     def _readers(self) -> list[_Visitor]:
         return [visitor for visitor in self._visitors if visitor.is_answered]
-
-    @staticmethod
-    def _slowest(readers: list[_Visitor]) -> _Visitor | None:
-        now = time.monotonic()
-        return min(readers, key=lambda visitor: visitor.pace(now), default=None)
 
     def _expire(self) -> None:
         now = time.monotonic()
@@ -250,6 +248,8 @@ class PlainServer:
         del self._visitors[visitor]
         with suppress(OSError, KeyError, ValueError):
             self._poller.unregister(visitor.sock)
+        # Whoever still waits to be told about the visitor would keep a large text in memory.
+        visitor.answer(b"", ())
         with suppress(OSError):
             visitor.sock.close()
 
@@ -322,6 +322,19 @@ class _Visitor:
     def pace(self, now: float) -> float:
         """Return the bytes per second of the answer so far, counting at least one second."""
         return self._sent / max(1.0, now - self._since)
+
+
+def _taken_slowest(readers: list[_Visitor]) -> _Visitor:
+    """Remove the slowest of some readers and return it."""
+    now = time.monotonic()
+    slowest = min(readers, key=lambda visitor: visitor.pace(now))
+    readers.remove(slowest)
+    return slowest
+
+
+def _is_of_one_text(reader: _Visitor, other: _Visitor) -> bool:
+    """Return whether two answers are the same in memory. Texts that differ may have some pieces in common."""
+    return [*map(id, reader.pieces)] == [*map(id, other.pieces)]
 
 
 def _held_bytes(readers: Sequence[_Visitor]) -> int:

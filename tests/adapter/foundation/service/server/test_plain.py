@@ -142,6 +142,29 @@ def test_when_too_much_waits_to_be_read_the_slowest_readers_go() -> None:
         server.stop()
 
 
+def test_texts_that_have_pieces_in_common_are_two() -> None:
+    common = b"x" * 100
+    texts = [PlainAnswer(200, b"", further=(piece * 20_000_000, common)) for piece in (b"1", b"2")]
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
+        server = PlainServer(listener, lambda _path, _query: texts.pop(), deadline_seconds=3600)
+        server.start()
+        for _ in range(2):
+            stack.enter_context(connect(address_of(listener).port)).sendall(b"GET / HTTP/1.1\r\n\r\n")
+        until(lambda: not texts and len(server._visitors) == 1)
+        server.stop()
+
+
+def test_the_answer_of_a_reader_who_was_cut_off_takes_no_memory() -> None:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener, connect(address_of(listener).port) as reader:
+        server = PlainServer(listener, answer, deadline_seconds=3600)
+        server.start()
+        reader.sendall(b"GET /own HTTP/1.1\r\n\r\n")
+        until(lambda: any(visitor.is_answered for visitor in server._visitors))
+        [visitor] = server._visitors
+        server.stop()
+        assert (visitor.pieces, visitor._outbox) == ((), [])
+
+
 def test_readers_of_one_text_hold_it_once_and_are_few() -> None:
     with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
         server = PlainServer(listener, answer, deadline_seconds=3600, most_bytes=2 * len(BIG))
@@ -150,6 +173,21 @@ def test_readers_of_one_text_hold_it_once_and_are_few() -> None:
             stack.enter_context(connect(address_of(listener).port)).sendall(b"GET /big HTTP/1.1\r\n\r\n")
         until(lambda: sum(visitor.is_answered for visitor in server._visitors) == MOST_READERS)
         assert ask(address_of(listener).port, "/metrics")[0] == 200
+        server.stop()
+
+
+def test_readers_of_a_text_beyond_the_limit_do_not_cut_each_other_off() -> None:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
+        server = PlainServer(listener, answer, deadline_seconds=3600, most_bytes=len(BIG) // 2)
+        server.start()
+        former = stack.enter_context(connect(address_of(listener).port))
+        former.sendall(b"GET /own HTTP/1.1\r\n\r\n")
+        until(lambda: any(visitor.is_answered for visitor in server._visitors))
+        readers = [stack.enter_context(connect(address_of(listener).port)) for _ in range(3)]
+        for reader in readers:
+            reader.sendall(b"GET /big HTTP/1.1\r\n\r\n")
+        until(lambda: sum(visitor.is_answered for visitor in server._visitors) == len(readers))
+        assert [len(read_to_end(reader)) > len(BIG) for reader in (*readers, former)] == [True] * 3 + [False]
         server.stop()
 
 
@@ -198,7 +236,7 @@ def test_metrics_that_cannot_be_written_are_a_500_and_the_next_ones_are_not() ->
 
 def test_a_few_readers_do_not_wait_for_each_other_and_many_are_paced() -> None:
     seconds = itertools.count()
-    text = PacedText(lambda: (b"",), cost=lambda: 0.05 * next(seconds))
+    text = PacedText(lambda: (b"",), cost=lambda: 0.05 * next(seconds), burst_seconds=0.2)
     pauses = []
     for _ in range(60):
         text._serve([])
