@@ -6,7 +6,8 @@ four clients that send bodies of 20 MB one after another, 20 scrapes a second th
 with 20 requests at once each. Another client asks for `/livez` ten times a second, as no kubelet does.
 
 Three servers: one that is closed, as the chart installs it, one with a token alone, which kube-scheduler cannot send,
-and one that is open to everybody.
+and one that is open to everybody. The floor is the same server while the strangers come to a server on its core that
+does next to nothing: what is slower there is the machine, which they, and who measures, share.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from benchmarks.door_strangers import StrangersPlan
 from benchmarks.extender import PRIORITIZE, extender_arguments, judge_of
 from benchmarks.feasible_nodes import names_in_a_request
 from benchmarks.kept_connection import KeptConnection, get, measured, post, row_of
-from benchmarks.nodes_stage import nodes_stage, running_nodes
+from benchmarks.nodes_stage import START_SECONDS, nodes_stage, running_nodes
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.usage import usage
 from demo.machine.certificates import Authority
-from demo.machine.ports import free_port
+from demo.machine.ports import answers, free_port
 from demo.machine.processes import start
 
 if TYPE_CHECKING:
@@ -106,6 +107,9 @@ def measure(nodes: int, seconds: float, doors: Sequence[str], progress: Progress
                 running.wait_for("/watcher/health")
                 progress.say(f"{door}, alone")
                 rows.append(_row(f"{door}, alone", running, plain_port, nodes, seconds, tls))
+                progress.say(f"{door}, floor")
+                with _bare_door(stage) as ports, _strangers(stage, *ports):
+                    rows.append(_row(f"{door}, floor: strangers elsewhere", running, plain_port, nodes, seconds, tls))
                 progress.say(f"{door}, beside strangers")
                 with _strangers(stage, running.port, plain_port):
                     rows.append(_row(f"{door}, beside strangers", running, plain_port, nodes, seconds, tls))
@@ -121,12 +125,15 @@ def _row(
         outcome = measured(
             running.port, [post(PRIORITIZE, extender_arguments(size))], judge.any_scores, 1, seconds=seconds, tls=tls
         )
+    taken = usage(running.process.pid)
+    # The arbiter and its worker share pages, which a limit of memory counts once.
     return {
         **row_of(load, outcome, judge.size),
         "livez_asked": livez.asked,
         "livez_failed": livez.failed,
         "livez_worst_ms": round(1000 * livez.worst_seconds, 1),
-        "peak_rss_mib": usage(running.process.pid).peak_mib,
+        "peak_rss_mib": taken.peak_mib,
+        "peak_once_mib": round(taken.peak_mib - taken.rss_mib + taken.pss_mib, 1),
     }
 
 
@@ -148,6 +155,18 @@ def _credentials(folder: Path, door: str) -> tuple[tuple[str, ...], ssl.SSLConte
         f"--token-file={token}",
     )
     return flags, context
+
+
+@contextmanager
+def _bare_door(stage: NodesStage) -> Iterator[tuple[int, int]]:
+    """Run the floor on the core of the server that is measured; yield its ports."""
+    ports = free_port(), free_port()
+    command = [sys.executable, "-m", "benchmarks.bare_door", *map(str, ports)]
+    with on(stage.cores.measured):
+        process = start(command, name="bare door", log_path=stage.folder / "bare_door.log", folder=CHECKOUT)
+    with process:
+        process.wait_until(lambda: all(answers(f"http://127.0.0.1:{port}/") for port in ports), START_SECONDS)
+        yield ports
 
 
 @contextmanager

@@ -1,0 +1,67 @@
+"""The floor for strangers, who get empty answers on two ports: `python -m benchmarks.bare_door PORT PORT`.
+
+It does the least that any server does: it accepts, looks for the ends of heads, sends an answer for each, and drops the
+bodies of requests, of which it reads a megabyte.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import sys
+from contextlib import suppress
+
+_END = b"\r\n\r\n"
+_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+_AT_ONCE = 256 * 1024
+_MOST_DROPPED = 1024 * 1024
+
+
+class _Visitor:
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self._sends_body = False
+        self._dropped = 0
+        self._tail = b""
+
+    def advance(self) -> bool:
+        """Answer, or drop what came; return whether the connection goes on. Raises OSError."""
+        if self._sends_body:
+            count = len(self.sock.recv(_AT_ONCE, socket.MSG_TRUNC))
+            self._dropped += count
+            return count > 0 and self._dropped < _MOST_DROPPED
+        data = self.sock.recv(_AT_ONCE)
+        seen = self._tail + data
+        self.sock.send(_ANSWER * seen.count(_END))
+        self._tail = b"" if seen.endswith(_END) else seen[1 - len(_END) :]
+        if data.startswith(b"POST "):
+            self._sends_body = True
+            self.sock.shutdown(socket.SHUT_WR)
+        return bool(data)
+
+
+def main(ports: list[int]) -> None:
+    """Serve until the process is ended."""
+    with selectors.DefaultSelector() as poller:
+        for port in ports:
+            poller.register(socket.create_server(("127.0.0.1", port), backlog=1024), selectors.EVENT_READ)
+        while True:
+            for key, _ in poller.select():
+                if isinstance(key.data, _Visitor):
+                    _serve(poller, key.data)
+                elif isinstance(key.fileobj, socket.socket):
+                    sock, _ = key.fileobj.accept()
+                    sock.settimeout(0)
+                    poller.register(sock, selectors.EVENT_READ, _Visitor(sock))
+
+
+def _serve(poller: selectors.BaseSelector, visitor: _Visitor) -> None:
+    with suppress(OSError):
+        if visitor.advance():
+            return
+    poller.unregister(visitor.sock)
+    visitor.sock.close()
+
+
+if __name__ == "__main__":
+    main([int(port) for port in sys.argv[1:]])
