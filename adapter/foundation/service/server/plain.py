@@ -39,6 +39,11 @@ MOST_BYTES = 16 * 1024 * 1024
 """Limit on the bytes of unread answers. Readers of one text hold it together, and the newest text however large."""
 DEADLINE = 5.0
 """Seconds from accept to the last byte of the answer, without the time in which the answer is made."""
+_JUDGED_AFTER = 0.75
+"""Seconds of an answer until its reader's rate is judged, while others wait for a new text, which takes memory too."""
+_LARGE = 1024 * 1024
+_FASTER = 4
+"""How many times as fast as so far a reader may still become."""
 LONGEST_MAKING = 60.0
 """Seconds for which a reader of metrics waits for the text."""
 HEALTH_AND_METRICS = ("/metrics", "/livez", "/readyz")
@@ -177,7 +182,7 @@ class PlainServer:
             self._begin(visitor, answer)
             return
         self._poller.unregister(visitor.sock)
-        visitor.expires = time.monotonic() + LONGEST_MAKING
+        visitor.is_waiting, visitor.expires = True, time.monotonic() + LONGEST_MAKING
         assert self._metrics is not None
         self._metrics.ask(lambda text: self._hand_over(visitor, text))
 
@@ -200,7 +205,7 @@ class PlainServer:
             visitor, answer = self._made.popleft()
             if visitor not in self._visitors:
                 continue
-            visitor.expires = time.monotonic() + self._deadline
+            visitor.is_waiting, visitor.expires = False, time.monotonic() + self._deadline
             self._poller.register(visitor.sock, selectors.EVENT_WRITE, visitor)
             try:
                 self._begin(visitor, answer)
@@ -235,7 +240,8 @@ class PlainServer:
 
     def _expire(self) -> None:
         now = time.monotonic()
-        for visitor in [visitor for visitor in self._visitors if visitor.expires <= now]:
+        is_wanted = any(visitor.is_waiting for visitor in self._visitors)
+        for visitor in [one for one in self._visitors if one.expires <= now or (is_wanted and one.is_too_slow(now))]:
             self._cut_off(visitor)
 
     def _cut_off(self, visitor: _Visitor) -> None:
@@ -287,6 +293,8 @@ class _Visitor:
         self.inbox = bytearray()
         self.wants_body = True
         self.is_answered = False
+        self.is_waiting = False
+        """Whether a text is being made for it."""
         self.pieces: Pieces = ()
         """The body of the answer, which stays in memory until its last byte is sent."""
         self._outbox: list[memoryview] = []
@@ -318,6 +326,12 @@ class _Visitor:
             if count:
                 self._outbox[0] = self._outbox[0][count:]
         return not self._outbox
+
+    def is_too_slow(self, now: float) -> bool:
+        """Return whether the rest of a large answer cannot be read by the deadline, even at several times the rate."""
+        left = sum(map(len, self._outbox))
+        is_judged = left > _LARGE and now >= self._since + _JUDGED_AFTER
+        return is_judged and left > _FASTER * self.pace(now) * (self.expires - now)
 
     def pace(self, now: float) -> float:
         """Return the bytes per second of the answer so far, counting at least one second."""

@@ -119,6 +119,32 @@ def test_a_visit_has_a_deadline_in_total(first: bytes) -> None:
         server.stop()
 
 
+def test_who_cannot_read_a_large_text_in_time_goes_before_the_next_one_is_made() -> None:
+    goes_on = threading.Event()
+    made = itertools.count()
+
+    def make() -> Iterator[bytes]:
+        assert next(made) == 0 or goes_on.wait(30)
+        yield BIG
+
+    text = PacedText(make)
+    text.start()
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener, closing(socket.socket()) as unread:
+        unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        server = PlainServer(listener, answer, metrics=text, deadline_seconds=25)
+        server.start()
+        unread.connect(("127.0.0.1", address_of(listener).port))
+        unread.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        until(lambda: any(visitor.is_answered for visitor in server._visitors))
+        with connect(address_of(listener).port) as reader:
+            reader.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            until(lambda: [visitor.is_waiting for visitor in server._visitors] == [True])
+            goes_on.set()
+            assert len(read_to_end(reader)) > len(BIG)
+        server.stop()
+    text.stop()
+
+
 def read_to_end(sock: socket.socket) -> bytes:
     """Read until the server closes the connection, or resets it because too little was read."""
     data = bytearray()
