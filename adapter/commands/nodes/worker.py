@@ -13,7 +13,14 @@ from adapter.commands.nodes.answers import Answers, not_found, own_routes
 from adapter.commands.nodes.cluster import LONGEST_WAIT_SECONDS, node_source
 from adapter.commands.nodes.extender_telemetry import ExtenderMetrics
 from adapter.commands.nodes.nodes_settings import COMMON_THREADS, METRICS_PREFIX
-from adapter.commands.nodes.protection import OPEN_PATHS, SCHEDULER, WATCHER_PATHS, ClientCertificate, protected
+from adapter.commands.nodes.protection import (
+    LARGEST_STRANGERS_BODY_BYTES,
+    OPEN_PATHS,
+    SCHEDULER,
+    WATCHER_PATHS,
+    ClientCertificate,
+    protected,
+)
 from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.files.gzip_format import gzipped
 from adapter.foundation.options.clients import prometheus_client
@@ -259,8 +266,8 @@ def _plain_health(context: WorkerContext, query: str) -> PlainAnswer:
 def plan_by_routes(routes: Sequence[Route], *, reserved_below: str) -> PlanBody:
     """Return the plan: bodies of the frequent routes, of callers whom these admit.
 
-    Requests for paths below `reserved_below` get one of the reserved threads. All other requests are judged, and
-    refused, by a request thread.
+    Requests for paths below `reserved_below` get one of the reserved threads; without a client certificate only those
+    whose bodies are not large. All other requests are judged, and refused, by a request thread.
     """
     by_path = {route.path: route for route in routes if route.is_frequent and route.largest_body_bytes}
 
@@ -272,6 +279,9 @@ def plan_by_routes(routes: Sequence[Route], *, reserved_below: str) -> PlanBody:
         request = Request(head.method, path, query, head.headers, head.peer_chain)
         if route.admit is not None and route.admit(request) is not None:
             return None
-        return BodyPlan(route.largest_body_bytes, is_reserved=path.startswith(reserved_below))
+        largest = route.largest_body_bytes
+        if not path.startswith(reserved_below):
+            return BodyPlan(largest)
+        return BodyPlan(largest, largest if head.peer_chain else min(largest, LARGEST_STRANGERS_BODY_BYTES))
 
     return plan

@@ -47,8 +47,8 @@ class BodyPlan:
     """Admission of a request whose head allows its body."""
 
     largest_bytes: int
-    is_reserved: bool = False
-    """Whether the request gets a thread of those that no other request can take."""
+    largest_reserved_bytes: int = 0
+    """Largest body whose request gets a thread of those that no other request can take; 0 if none does."""
 
 
 PlanBody: TypeAlias = Callable[[Head], BodyPlan | None]
@@ -59,11 +59,16 @@ class ArrivingBody:
     """A body of known length, while it arrives."""
 
     def __init__(self, plan: BodyPlan, length: int) -> None:
-        self.plan = plan
+        self._plan = plan
         self._since = time.monotonic()
         self.received = bytearray()
         self._length = length
         self._before = 0
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether its request is to have a reserved thread."""
+        return 0 < self._length <= self._plan.largest_reserved_bytes
 
     @property
     def missing(self) -> int:

@@ -196,7 +196,7 @@ class Connection:
     @property
     def is_reserved(self) -> bool:
         """Whether the present request may have one of the reserved threads: not if it was sent ahead of an answer."""
-        return self.body is not None and self.body.plan.is_reserved and not self.sent_ahead
+        return self.body is not None and self.body.is_reserved and not self.sent_ahead
 
     def read_body(self) -> bool:
         """Read the available bytes of the body; return whether it is whole. Raises as `ArrivingBody.read`."""

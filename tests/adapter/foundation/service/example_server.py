@@ -109,7 +109,7 @@ ROUTES = (
 
 def plan_body(head: Head) -> BodyPlan | None:
     """Bodies for `/known` are received in advance, from those with a certificate."""
-    return BodyPlan(LARGEST_KNOWN_BYTES, is_reserved=True) if head.target == "/known" and head.peer_chain else None
+    return BodyPlan(LARGEST_KNOWN_BYTES, LARGEST_KNOWN_BYTES) if head.target == "/known" and head.peer_chain else None
 
 
 routed = wsgi_application(lambda _: Response(404, b"{}"), routes=ROUTES)

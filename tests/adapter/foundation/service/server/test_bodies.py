@@ -100,11 +100,16 @@ def test_a_request_that_was_sent_ahead_has_no_reserved_thread() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         conn = Connection(ours, ("127.0.0.1", 1), ("127.0.0.1", 2))
-        conn.body = ArrivingBody(BodyPlan(10, is_reserved=True), 0)
+        conn.body = ArrivingBody(BodyPlan(10, 10), 1)
         conn.head += b"POST / HTTP/1.1\r\n\r\n"
         assert conn.is_reserved
         assert conn.next_is_sent()
         assert not conn.is_reserved
+
+
+@pytest.mark.parametrize(("length", "is_reserved"), [(10, True), (11, False)])
+def test_only_a_body_that_is_small_enough_has_a_reserved_thread(length: int, is_reserved: bool) -> None:  # noqa: FBT001 - a parameter of the table
+    assert ArrivingBody(BodyPlan(100, 10), length).is_reserved is is_reserved
 
 
 def test_a_body_that_drips_is_cut_off(tmp_path: Path, certificates: Certificates) -> None:

@@ -52,7 +52,7 @@ def connection(sock: socket.socket, stage: Stage, steps: int = 0) -> Connection:
 def test_kept_and_reserved_ones_come_first_and_new_connections_last(sock: socket.socket) -> None:
     strangers = [connection(sock, stage) for stage in MOST_PER_TURN]
     kept, scheduler = connection(sock, Stage.IDLE), connection(sock, Stage.BODY, steps=100)
-    scheduler.body = ArrivingBody(BodyPlan(1000, is_reserved=True), 1000)
+    scheduler.body = ArrivingBody(BodyPlan(1000, 1000), 1000)
     turn = Turn([*strangers, scheduler, kept], sock)
     turn._dispatch(0.0)
     assert turn.advanced == [scheduler, kept, *strangers, "accept"]
