@@ -8,7 +8,6 @@ and their readers are few: the slowest go first, also if there are too many conn
 from __future__ import annotations
 
 import logging
-import math
 import selectors
 import socket
 import threading
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.service.server.addresses import NO_ROOM
 from adapter.foundation.service.server.sockets import prepare_accepted, reset_on_close, unacknowledged
+from adapter.foundation.service.server.visitors import Visitor, held_bytes, is_of_one_text, taken_slowest
 from adapter.foundation.web.metric_text import METRICS_TYPE
 
 if TYPE_CHECKING:
@@ -34,23 +34,15 @@ MOST_CONNECTIONS = 128
 MOST_READERS = 64
 """Connections whose answers are not read to the end. It is many more than ever begin at once, so that a reader that has
 just begun is never the slowest."""
-LARGEST_HEAD = 16 * 1024
 MOST_BYTES = 16 * 1024 * 1024
 """Limit on the bytes of unread answers. Readers of one text hold it together, and the newest text however large."""
 DEADLINE = 5.0
 """Seconds from accept to the last byte of the answer, without the time in which the answer is made."""
-_JUDGED_AFTER = 0.75
-"""Seconds of an answer until its reader's rate is judged, while others wait for a new text, which takes memory too."""
-_LARGE = 1024 * 1024
-_FASTER = 4
-"""How many times as fast as so far a reader may still become."""
 LONGEST_MAKING = 60.0
 """Seconds for which a reader of metrics waits for the text."""
 HEALTH_AND_METRICS = ("/metrics", "/livez", "/readyz")
 """Paths that every program serves."""
 _LONGEST_WAIT = 0.5
-_MOST_PIECES = 64
-"""That the kernel is offered at once, which takes at most 1024 (IOV_MAX)."""
 _ACCEPT_PAUSE = 0.2
 
 
@@ -98,9 +90,9 @@ class PlainServer:
         self._deadline = deadline_seconds
         self._most_bytes = most_bytes
         self._poller = selectors.DefaultSelector()
-        self._visitors: dict[_Visitor, None] = {}
+        self._visitors: dict[Visitor, None] = {}
         """Open connections, the oldest first."""
-        self._made: deque[tuple[_Visitor, PlainAnswer]] = deque()
+        self._made: deque[tuple[Visitor, PlainAnswer]] = deque()
         """Answers of the other thread, which wakes this one by a byte."""
         self._wake: socket.socket | None = None
         self._stopped = threading.Event()
@@ -129,7 +121,7 @@ class PlainServer:
         while not self._stopped.is_set():
             # Without visitors nothing expires, and a stop is seen by the end of the connection that wakes the poller.
             for key, _ in self._poller.select(_LONGEST_WAIT if self._visitors else None):
-                if isinstance(key.data, _Visitor):
+                if isinstance(key.data, Visitor):
                     self._advance(key.data)
                 else:
                     key.data()
@@ -150,19 +142,19 @@ class PlainServer:
         if len(self._visitors) >= MOST_CONNECTIONS:
             self._make_room()
         prepare_accepted(sock)
-        visitor = _Visitor(sock, time.monotonic() + self._deadline)
+        visitor = Visitor(sock, time.monotonic() + self._deadline)
         self._visitors[visitor] = None
         self._poller.register(sock, selectors.EVENT_READ, visitor)
 
     def _make_room(self) -> bool:
         """Close the slowest reader, else the oldest connection; return whether there was one."""
         readers = self._readers()
-        victim = _taken_slowest(readers) if readers else next(iter(self._visitors), None)
+        victim = taken_slowest(readers) if readers else next(iter(self._visitors), None)
         if victim is not None:
             self._cut_off(victim)
         return victim is not None
 
-    def _advance(self, visitor: _Visitor) -> None:
+    def _advance(self, visitor: Visitor) -> None:
         if visitor not in self._visitors:
             return
         try:
@@ -175,7 +167,7 @@ class PlainServer:
         except (OSError, EOFError):
             self._close(visitor)
 
-    def _respond(self, visitor: _Visitor) -> None:
+    def _respond(self, visitor: Visitor) -> None:
         """Answer a whole head, or let the metrics be made for it. Raises OSError."""
         answer = self._answer_to(visitor)
         if answer is not None:
@@ -186,7 +178,7 @@ class PlainServer:
         assert self._metrics is not None
         self._metrics.ask(lambda text: self._hand_over(visitor, text))
 
-    def _hand_over(self, visitor: _Visitor, text: Pieces | None) -> None:
+    def _hand_over(self, visitor: Visitor, text: Pieces | None) -> None:
         """Take the text from the thread that has made it."""
         made = (
             PlainAnswer(200, b"", METRICS_TYPE, further=text)
@@ -214,7 +206,7 @@ class PlainServer:
             except OSError:
                 self._close(visitor)
 
-    def _begin(self, visitor: _Visitor, answer: PlainAnswer) -> None:
+    def _begin(self, visitor: Visitor, answer: PlainAnswer) -> None:
         """Begin to send an answer. Raises OSError."""
         visitor.answer(_head_of(answer), (answer.body, *answer.further) if visitor.wants_body else ())
         self._poller.modify(visitor.sock, selectors.EVENT_WRITE, visitor)
@@ -223,19 +215,19 @@ class PlainServer:
         else:
             self._make_room_beside(visitor)
 
-    def _make_room_beside(self, newest: _Visitor) -> None:
+    def _make_room_beside(self, newest: Visitor) -> None:
         """Close readers, the slowest first, until there are few and their unread bytes are within the limit.
 
         However large the newest text is, its readers do not go because of each other.
         """
         others = [visitor for visitor in self._readers() if visitor is not newest]
         while len(others) >= MOST_READERS:
-            self._cut_off(_taken_slowest(others))
-        former = [visitor for visitor in others if not _is_of_one_text(visitor, newest)]
-        while former and _held_bytes([newest, *former]) > self._most_bytes:
-            self._cut_off(_taken_slowest(former))
+            self._cut_off(taken_slowest(others))
+        former = [visitor for visitor in others if not is_of_one_text(visitor, newest)]
+        while former and held_bytes([newest, *former]) > self._most_bytes:
+            self._cut_off(taken_slowest(former))
 
-    def _readers(self) -> list[_Visitor]:
+    def _readers(self) -> list[Visitor]:
         return [visitor for visitor in self._visitors if visitor.is_answered]
 
     def _expire(self) -> None:
@@ -244,13 +236,13 @@ class PlainServer:
         for visitor in [one for one in self._visitors if one.expires <= now or (is_wanted and one.is_too_slow(now))]:
             self._cut_off(visitor)
 
-    def _cut_off(self, visitor: _Visitor) -> None:
+    def _cut_off(self, visitor: Visitor) -> None:
         """Close a connection, and let the kernel discard its unread bytes."""
         if unacknowledged(visitor.sock):
             reset_on_close(visitor.sock)
         self._close(visitor)
 
-    def _close(self, visitor: _Visitor) -> None:
+    def _close(self, visitor: Visitor) -> None:
         del self._visitors[visitor]
         with suppress(OSError, KeyError, ValueError):
             self._poller.unregister(visitor.sock)
@@ -259,7 +251,7 @@ class PlainServer:
         with suppress(OSError):
             visitor.sock.close()
 
-    def _answer_to(self, visitor: _Visitor) -> PlainAnswer | None:
+    def _answer_to(self, visitor: Visitor) -> PlainAnswer | None:
         """Return the answer; None for the metrics, which are not made here."""
         parts = bytes(visitor.inbox).split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         if len(parts) != 3 or not parts[2].startswith("HTTP/1.") or not parts[1].startswith("/"):
@@ -282,78 +274,6 @@ class PlainServer:
     def _not_found(self) -> PlainAnswer:
         *others, last = self._paths()
         return PlainAnswer(404, f"there are {', '.join(others)} and {last} here\n".encode())
-
-
-class _Visitor:
-    """One connection."""
-
-    def __init__(self, sock: socket.socket, expires: float) -> None:
-        self.sock = sock
-        self.expires = expires
-        self.inbox = bytearray()
-        self.wants_body = True
-        self.is_answered = False
-        self.is_waiting = False
-        """Whether a text is being made for it."""
-        self.pieces: Pieces = ()
-        """The body of the answer, which stays in memory until its last byte is sent."""
-        self._outbox: list[memoryview] = []
-        self._sent = 0
-        self._since = math.inf
-
-    def read(self) -> bool:
-        """Read the available bytes; return whether the head is complete. Raises EOFError if it can never be."""
-        data = self.sock.recv(LARGEST_HEAD)
-        self.inbox += data
-        if b"\r\n\r\n" in self.inbox:
-            return True
-        if not data or len(self.inbox) > LARGEST_HEAD:
-            raise EOFError
-        return False
-
-    def answer(self, head: bytes, pieces: Pieces) -> None:
-        """Set the answer to send."""
-        self.is_answered, self.pieces, self._since = True, pieces, time.monotonic()
-        self._outbox = [memoryview(part) for part in (head, *pieces) if part]
-
-    def write(self) -> bool:
-        """Send what fits; return whether everything is sent. Raises OSError."""
-        with suppress(BlockingIOError):
-            count = self.sock.sendmsg(self._outbox[:_MOST_PIECES])
-            self._sent += count
-            while self._outbox and count >= len(self._outbox[0]):
-                count -= len(self._outbox.pop(0))
-            if count:
-                self._outbox[0] = self._outbox[0][count:]
-        return not self._outbox
-
-    def is_too_slow(self, now: float) -> bool:
-        """Return whether the rest of a large answer cannot be read by the deadline, even at several times the rate."""
-        left = sum(map(len, self._outbox))
-        is_judged = left > _LARGE and now >= self._since + _JUDGED_AFTER
-        return is_judged and left > _FASTER * self.pace(now) * (self.expires - now)
-
-    def pace(self, now: float) -> float:
-        """Return the bytes per second of the answer so far, counting at least one second."""
-        return self._sent / max(1.0, now - self._since)
-
-
-def _taken_slowest(readers: list[_Visitor]) -> _Visitor:
-    """Remove the slowest of some readers and return it."""
-    now = time.monotonic()
-    slowest = min(readers, key=lambda visitor: visitor.pace(now))
-    readers.remove(slowest)
-    return slowest
-
-
-def _is_of_one_text(reader: _Visitor, other: _Visitor) -> bool:
-    """Return whether two answers are the same in memory. Texts that differ may have some pieces in common."""
-    return [*map(id, reader.pieces)] == [*map(id, other.pieces)]
-
-
-def _held_bytes(readers: Sequence[_Visitor]) -> int:
-    """Return the bytes of the readers' answers, a piece that several read once."""
-    return sum(map(len, {id(piece): piece for visitor in readers for piece in visitor.pieces}.values()))
 
 
 def _hosts_of(head: bytes) -> list[str]:

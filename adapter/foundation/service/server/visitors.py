@@ -1,0 +1,95 @@
+"""Connections of the plain port: what has arrived of a head, and what is left of an answer."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+
+    from adapter.foundation.service.server.paced_text import Pieces
+
+LARGEST_HEAD = 16 * 1024
+_JUDGED_AFTER = 0.75
+"""Seconds of an answer until its reader's rate is judged, while others wait for a new text, which takes memory too."""
+_LARGE = 1024 * 1024
+_FASTER = 4
+"""How many times as fast as so far a reader may still become."""
+_MOST_PIECES = 64
+"""That the kernel is offered at once, which takes at most 1024 (IOV_MAX)."""
+
+
+class Visitor:
+    """One connection."""
+
+    def __init__(self, sock: socket.socket, expires: float) -> None:
+        self.sock = sock
+        self.expires = expires
+        self.inbox = bytearray()
+        self.wants_body = True
+        self.is_answered = False
+        self.is_waiting = False
+        """Whether a text is being made for it."""
+        self.pieces: Pieces = ()
+        """The body of the answer, which stays in memory until its last byte is sent."""
+        self._outbox: list[memoryview] = []
+        self._sent = 0
+        self._since = math.inf
+
+    def read(self) -> bool:
+        """Read the available bytes; return whether the head is complete. Raises EOFError if it can never be."""
+        data = self.sock.recv(LARGEST_HEAD)
+        self.inbox += data
+        if b"\r\n\r\n" in self.inbox:
+            return True
+        if not data or len(self.inbox) > LARGEST_HEAD:
+            raise EOFError
+        return False
+
+    def answer(self, head: bytes, pieces: Pieces) -> None:
+        """Set the answer to send."""
+        self.is_answered, self.pieces, self._since = True, pieces, time.monotonic()
+        self._outbox = [memoryview(part) for part in (head, *pieces) if part]
+
+    def write(self) -> bool:
+        """Send what fits; return whether everything is sent. Raises OSError."""
+        with suppress(BlockingIOError):
+            count = self.sock.sendmsg(self._outbox[:_MOST_PIECES])
+            self._sent += count
+            while self._outbox and count >= len(self._outbox[0]):
+                count -= len(self._outbox.pop(0))
+            if count:
+                self._outbox[0] = self._outbox[0][count:]
+        return not self._outbox
+
+    def is_too_slow(self, now: float) -> bool:
+        """Return whether the rest of a large answer cannot be read by the deadline, even at several times the rate."""
+        left = sum(map(len, self._outbox))
+        is_judged = left > _LARGE and now >= self._since + _JUDGED_AFTER
+        return is_judged and left > _FASTER * self.pace(now) * (self.expires - now)
+
+    def pace(self, now: float) -> float:
+        """Return the bytes per second of the answer so far, counting at least one second."""
+        return self._sent / max(1.0, now - self._since)
+
+
+def taken_slowest(readers: list[Visitor]) -> Visitor:
+    """Remove the slowest of some readers and return it."""
+    now = time.monotonic()
+    slowest = min(readers, key=lambda visitor: visitor.pace(now))
+    readers.remove(slowest)
+    return slowest
+
+
+def is_of_one_text(reader: Visitor, other: Visitor) -> bool:
+    """Return whether two answers are the same in memory. Texts that differ may have some pieces in common."""
+    return [*map(id, reader.pieces)] == [*map(id, other.pieces)]
+
+
+def held_bytes(readers: Sequence[Visitor]) -> int:
+    """Return the bytes of the readers' answers, a piece that several read once."""
+    return sum(map(len, {id(piece): piece for visitor in readers for piece in visitor.pieces}.values()))
