@@ -88,7 +88,7 @@ class RequestThreads:
         cost = _COST_OF_POLLING * conn.cost_seconds
         self._estimate += _WEIGHT_OF_NEWEST * (cost - self._estimate)
         charged = self._charged.pop(conn)
-        if self._is_limited():
+        if self.is_limited:
             self._share.spend(cost - charged)
         self.start_waiting()
 
@@ -97,7 +97,7 @@ class RequestThreads:
         while self.seconds_to_next_start() <= 0:
             conn = heapq.heappop(self._waiting)[2]
             # Charged before its cost is known: or else all threads would begin at the same moment, again and again.
-            self._charged[conn] = self._estimate if self._is_limited() else 0.0
+            self._charged[conn] = self._estimate if self.is_limited else 0.0
             self._share.spend(self._charged[conn])
             self._start(self._common, conn)
 
@@ -105,10 +105,11 @@ class RequestThreads:
         """Return when a waiting request is to be started; infinity if none waits, or not for processor time."""
         if not self._waiting or len(self._charged) >= self._most:
             return math.inf
-        return self._share.pause_seconds() if self._is_limited() else 0.0
+        return self._share.pause_seconds() if self.is_limited else 0.0
 
-    def _is_limited(self) -> bool:
-        """Return whether requests without a reserved thread have only a part of the processor's time."""
+    @property
+    def is_limited(self) -> bool:
+        """Whether requests without a reserved thread have only a part of the processor's time."""
         return self._clock() < self._needed_until
 
     def shut_down(self) -> None:

@@ -26,6 +26,7 @@ from adapter.foundation.service.server.addresses import NO_ROOM
 from adapter.foundation.service.server.closing import ClosingWorker
 from adapter.foundation.service.server.connections import Connection, Stage
 from adapter.foundation.service.server.ending import Phase
+from adapter.foundation.service.server.newcomers import Newcomers
 from adapter.foundation.service.server.sockets import prepare_accepted
 from adapter.foundation.service.server.waiting_room import WaitingRoom
 
@@ -38,8 +39,7 @@ _log = logging.getLogger(__name__)
 MOST_PER_TURN = {Stage.HANDSHAKE: 4, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 16, Stage.LINGER: 8}
 """Connections of a stage to advance before other connections get a turn."""
 TURN_SECONDS = 0.0005
-"""Time after which no further one of them is advanced, but one of each stage. Requests on kept connections never wait
-for much more than that."""
+"""Time after which only one more of each stage is advanced, so that requests on kept connections never wait long."""
 ACCEPTS_PER_TURN = 8
 LONGEST_WAIT = 1.0
 """Seconds between two reports to the arbiter that the worker is alive."""
@@ -57,6 +57,7 @@ class TidewatchWorker(ClosingWorker):
         self._limits = self.app.options.connections
         self._tls = self.app.tls
         self._accept_again = 0.0
+        self._newcomers = Newcomers(lambda: self._threads.is_limited)
         self._show_life_at = 0.0
 
     def init_process(self) -> None:
@@ -78,10 +79,10 @@ class TidewatchWorker(ClosingWorker):
         self.app.context.serving(self)
         while self._phase is not Phase.OVER and not self._is_drained():
             self._show_life()
-            self.set_accept_enabled(self._may_accept())
-            longest = min(
-                LONGEST_WAIT, self._threads.seconds_to_next_start(), self._ending.next_phase(time.monotonic())
-            )
+            pause = self._newcomers.pause_seconds()
+            self.set_accept_enabled(self._may_accept() and not pause)
+            next_phase = self._ending.next_phase(time.monotonic())
+            longest = min(pause or LONGEST_WAIT, self._threads.seconds_to_next_start(), next_phase)
             self._dispatch(self._room.next_expiry(longest))
             self._threads.start_waiting()
             for conn in self._room.expired():
@@ -169,8 +170,9 @@ class TidewatchWorker(ClosingWorker):
             else:
                 self._advance(key.data)
         self._advance_some(others)
-        for listener in listeners:
-            self.accept(listener)
+        with self._newcomers.counted():
+            for listener in listeners:
+                self.accept(listener)
 
     def _advance_some(self, ready: dict[Stage, list[Connection]]) -> None:
         """Advance some connections of each stage, and one of each whatever time that takes."""
@@ -221,7 +223,8 @@ class TidewatchWorker(ClosingWorker):
                 self._room.poll(conn, 0)
                 conn.sock = self._tls.wrap(conn.sock)
                 self._room.poll(conn, selectors.EVENT_READ)
-            conn.sock.do_handshake()
+            with self._newcomers.counted():
+                conn.sock.do_handshake()
             self._tls.shaken(conn.sock)
         self._room.put(conn, Stage.HEAD)
 

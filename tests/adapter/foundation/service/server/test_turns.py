@@ -12,6 +12,7 @@ import pytest
 from adapter.foundation.service.server import worker
 from adapter.foundation.service.server.bodies import ArrivingBody, BodyPlan
 from adapter.foundation.service.server.connections import Connection, Stage
+from adapter.foundation.service.server.newcomers import Newcomers
 from adapter.foundation.service.server.worker import MOST_PER_TURN, TURN_SECONDS, TidewatchWorker
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Turn(TidewatchWorker):
         self.advanced: list[Connection | str] = []
         self.seconds_each = 0.0
         self.now = 0.0
+        self._newcomers = Newcomers(lambda: False)
         keys = [(SimpleNamespace(data=data, fileobj=listener), 1) for data in (self.accept, *ready)]
         self.poller = cast("selectors.BaseSelector", SimpleNamespace(select=lambda _timeout: keys))
 

@@ -1,0 +1,28 @@
+"""New connections wait only while others need reserved threads, and never for good."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.foundation.service.server.newcomers import NEWCOMERS_SHARE, Newcomers
+
+
+class Time:
+    now = used_seconds = 0.0
+
+
+@pytest.mark.parametrize(("is_limited", "pauses"), [(True, [False, True]), (False, [False, False])])
+def test_accepting_pauses_only_while_others_need_reserved_threads(
+    is_limited: bool,  # noqa: FBT001 - a column of the table
+    pauses: list[bool],
+) -> None:
+    time = Time()
+    newcomers = Newcomers(lambda: is_limited, lambda: time.now, lambda: time.used_seconds)
+    found = []
+    for _ in pauses:
+        with newcomers.counted():
+            time.used_seconds += 0.06
+        found.append(newcomers.pause_seconds() > 0)
+    assert found == pauses
+    time.now += 0.02 / NEWCOMERS_SHARE + 0.001
+    assert newcomers.pause_seconds() == 0, "who waits is accepted after the pause"
