@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.workloads import WorkloadFacts
 
 _KIND: Final = "DaemonSet"
+_COMING_KINDS: Final = frozenset({_KIND, "Node"})
+"""Of the owners of pods that come with a node."""
 _ADDED_TOLERATIONS: Final = (
     Toleration("node.kubernetes.io/not-ready", "Exists", effect=TaintEffect.NO_EXECUTE),
     Toleration("node.kubernetes.io/unreachable", "Exists", effect=TaintEffect.NO_EXECUTE),
@@ -38,7 +40,8 @@ def comes_with_the_node(
     Annotations and owners of other API groups prove nothing: anyone who can create pods could make new nodes seem full.
     """
     owner = pod.controller
-    if owner is None or pod.has_ended:
+    # Most pods of a large cluster have another owner, so that is looked at first.
+    if owner is None or owner.kind not in _COMING_KINDS or pod.has_ended:
         return False
     if owner.is_daemon_set:
         known = (daemon_sets or {}).get((pod.namespace, owner.name))

@@ -31,8 +31,8 @@ class _Alike:
     is_terminating: bool
     nodes: dict[NodeInfo, int] = field(default_factory=dict)
     """How many are on each node."""
-    tallies: list[tuple[PodTally, tuple[str, ...]]] = field(default_factory=list)
-    """With the topology keys for which the tally counts these pods."""
+    tallies: list[tuple[PodTally, tuple[str, ...]]] | None = None
+    """With the topology keys for which the tally counts these pods; None for none, as with most of many shapes."""
     owners: TermOwners | None = None
     """The counter of these pods as owners of anti-affinity terms; None if they have no term."""
 
@@ -41,6 +41,8 @@ class _Alike:
         keys = tally.keys_of(self.shape, is_terminating=self.is_terminating)
         if not keys:
             return
+        if self.tallies is None:
+            self.tallies = []
         self.tallies.append((tally, keys))
         for info, count in self.nodes.items():
             tally.change(info, keys, count)
@@ -91,7 +93,8 @@ class Census:
         self.opponents = OpponentTable(namespaces)
         self._nodes = nodes
         self._namespaces = namespaces
-        self._alike: dict[tuple[PodShape, bool], _Alike] = {}
+        self._staying: dict[PodShape, _Alike] = {}
+        self._terminating: dict[PodShape, _Alike] = {}
         self._by_namespace: dict[str, _InNamespace] = {}
         self._by_terms: dict[tuple[tuple[PodTerm, ...], bool], TermTally] = {}
         self._by_constraint: dict[tuple[str, SpreadConstraint, Domains], SpreadTally] = {}
@@ -101,13 +104,13 @@ class Census:
 
     def change(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool) -> None:
         """Count pods of a shape that came to a node, or with a negative count left it."""
-        alike = self._alike.get((shape, is_terminating))
+        alike = (self._terminating if is_terminating else self._staying).get(shape)
         if alike is None:
             alike = self._new(shape, is_terminating=is_terminating)
         change_count(alike.nodes, info, count)
         for claim in shape.scheduling.claims:
             change_count(self.claim_uses, (shape.namespace, claim), count)
-        for tally, keys in alike.tallies:
+        for tally, keys in alike.tallies or ():
             tally.change(info, keys, count)
         if alike.owners is not None:
             alike.owners.change(info, count)
@@ -168,7 +171,8 @@ class Census:
             alike.connect(tally)
 
     def _new(self, shape: PodShape, *, is_terminating: bool) -> _Alike:
-        alike = self._alike[shape, is_terminating] = _Alike(shape, is_terminating)
+        alike = _Alike(shape, is_terminating)
+        (self._terminating if is_terminating else self._staying)[shape] = alike
         self._by_namespace.setdefault(shape.namespace, _InNamespace()).add(alike)
         for tally in (*self._of_namespace.get(shape.namespace, ()), *self._of_all_namespaces):
             alike.connect(tally)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from recommender.kinds.cluster_size.estimator.estimate import is_passing
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources
+from recommender.kinds.cluster_size.scale_up.roomy_nodes import RoomyNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,15 +47,17 @@ class Placer:
         for pod in sorted(pods, key=lambda pod: -pod.priority):
             shape = self._snapshot.shape(pod)
             batches.setdefault(id(shape), (shape, []))[1].append(pod)
+        roomy = RoomyNodes(nodes if changed is None else changed)
         left: list[ClusterPod] = []
         for shape, batch in batches.values():
             judge = self.filter_of(shape)
             if judge.unschedulable() is not None:
                 left += batch
             elif is_passing(shape):
-                left += batch[self._one_by_one(judge, batch, self._with_resources(shape, nodes, changed)) :]
+                candidates = self._with_resources(shape, nodes, changed, roomy)
+                left += batch[self._one_by_one(judge, batch, candidates) :]
             else:
-                left += batch[self._fill_nodes(judge, batch, nodes if changed is None else changed) :]
+                left += batch[self._fill_nodes(judge, batch, roomy.of(shape)) :]
         return left
 
     def place_if_it_fits(self, pod: ClusterPod, info: NodeInfo) -> bool:
@@ -77,11 +80,16 @@ class Placer:
         return placed
 
     def _with_resources(
-        self, shape: PodShape, nodes: Sequence[NodeInfo], changed: Sequence[NodeInfo] | None
+        self, shape: PodShape, nodes: Sequence[NodeInfo], changed: Sequence[NodeInfo] | None, roomy: RoomyNodes
     ) -> list[NodeInfo]:
-        """Return the nodes that have resources for a pod of the shape: those of the last time, and changed ones."""
-        known = self._candidates.get(id(shape))
-        asked = nodes if known is None or changed is None else [*known, *changed]
+        """Return the nodes that have resources for a pod of the shape: those of the last time, and changed ones.
+
+        `roomy` has the changed nodes alone, if there are some.
+        """
+        asked = roomy.of(shape)
+        if changed is not None:
+            known = self._candidates.get(id(shape))
+            asked = nodes if known is None else [*known, *asked]
         present = self._snapshot.nodes
         found = [info for info in asked if has_resources(info, shape) and present.get(info.node.name) is info]
         self._candidates[id(shape)] = found

@@ -1,0 +1,51 @@
+"""Nodes without room are passed over, and no other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
+from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
+from recommender.kinds.cluster_size.predicates.node_resources_fit import has_resources
+from recommender.kinds.cluster_size.predicates.shapes import PodShape
+from recommender.kinds.cluster_size.scale_up.roomy_nodes import RoomyNodes
+from tests.recommender.kinds.cluster_size.builders import node
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+AMOUNTS = st.one_of(st.integers(1, 4), st.integers(2**62 - 2, 2**70))
+RESOURCES = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]), AMOUNTS)
+
+
+@given(st.lists(st.tuples(RESOURCES, RESOURCES), max_size=6), RESOURCES)
+def test_every_node_with_room_is_among_them_in_order(
+    amounts: Sequence[tuple[Mapping[str, int], Mapping[str, int]]], requests: Mapping[str, int]
+) -> None:
+    nodes = [
+        NodeInfo(node("n"), {**allocatable, "pods": 110}, requested=dict(requested))
+        for allocatable, requested in amounts
+    ]
+    shape = PodShape("shop", {}, requests, NO_CONSTRAINTS, 0)
+    found = RoomyNodes(nodes).of(shape)
+    assert [info for info in found if has_resources(info, shape)] == [
+        info for info in nodes if has_resources(info, shape)
+    ]
+
+
+def test_nodes_without_cpu_or_memory_for_the_pod_are_passed_over() -> None:
+    nodes = [
+        NodeInfo(node("full"), {"cpu": 1000, "memory": 100}, requested={"cpu": 600}),
+        NodeInfo(node("free"), {"cpu": 1000, "memory": 100}, requested={"cpu": 500}),
+        NodeInfo(node("small"), {"cpu": 1000, "memory": 9}),
+    ]
+    found = RoomyNodes(nodes).of(PodShape("shop", {}, {"cpu": 500, "memory": 10}, NO_CONSTRAINTS, 0))
+    assert [info.node.name for info in found] == ["free"]
+
+
+def test_an_overcommitted_node_may_take_a_pod_that_asks_for_nothing() -> None:
+    nodes = [NodeInfo(node("full"), {"cpu": 1000}, requested={"cpu": 2000})]
+    assert list(RoomyNodes(nodes).of(PodShape("shop", {}, {}, NO_CONSTRAINTS, 0))) == nodes
