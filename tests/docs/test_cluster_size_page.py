@@ -1,4 +1,4 @@
-"""The page of cluster sizes names what the program knows, and its examples work."""
+"""The pages of cluster sizes name what the program knows, and their examples work."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DOCS = CHECKOUT / "docs"
 PAGE = (DOCS / "cluster-size.md").read_text()
+RULES = (DOCS / "cluster-size-rules.md").read_text()
 MIGRATION = (DOCS / "migration-from-cluster-autoscaler.md").read_text()
 EXAMPLE = DOCS / "examples" / "cluster-size"
 PEERS_FLAGS = """
@@ -68,7 +69,7 @@ def test_every_key_has_a_row() -> None:
     [node_groups._STATIC, node_groups._CLUSTER_API, node_groups._BY_LABEL, node_groups._PLUGIN, options.OPTIONS],
 )
 def test_the_section_on_node_groups_has_every_key(keys_of: Section[object]) -> None:
-    section = PAGE.partition("\n## Node groups\n")[2].partition("\n## ")[0]
+    section = RULES.partition("\n## Node groups\n")[2].partition("\n## ")[0]
     assert [each.key for each in keys_of.keys if not re.search(rf"\b{each.key}\b", section)] == []
 
 
@@ -77,12 +78,12 @@ def test_every_key_of_the_json_has_a_row() -> None:
 
 
 def test_every_reason_to_keep_a_node_or_to_wait_is_explained() -> None:
-    section = PAGE.partition("\n## Which nodes can be removed\n")[2].partition("\n## ")[0]
+    section = RULES.partition("\n## Which nodes can be removed\n")[2].partition("\n## ")[0]
     assert unnamed((*KeepReason, *WaitReason, *BlockingPodReason), section) == []
 
 
 def test_every_expander_has_a_row() -> None:
-    named = re.findall(r"`([a-z-]+)`", first_cells("### Expanders"))
+    named = re.findall(r"`([a-z-]+)`", first_cells("### Expanders", RULES))
     assert named
     assert [name for name in named if expander_problems([name])] == []
 
@@ -107,7 +108,7 @@ def test_the_example_prints_what_is_shown(capsys: pytest.CaptureFixture[str], mo
 
 
 def test_the_other_configurations_are_valid() -> None:
-    blocks = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1:]
+    blocks = re.findall(r"```yaml\n(.*?)```", f"{PAGE}\n{RULES}", re.DOTALL)[1:]
     entries = [block for block in blocks if block.startswith("- name:")]
     entries += [
         f"- name: groups-{number}\n  clusterSize:\n{re.sub('^', '    ', block, flags=re.MULTILINE)}"
