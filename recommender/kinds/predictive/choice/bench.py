@@ -14,7 +14,7 @@ import numpy as np
 from recommender.kinds.predictive.choice.experts import SCALES, experts_of, usual_of
 from recommender.kinds.predictive.choice.options import BEGINNER
 from recommender.kinds.predictive.choice.shortage_sums import COST, Family, Period
-from recommender.kinds.predictive.choice.weights import after_losses, shared
+from recommender.kinds.predictive.choice.weights import GAINED, after_losses, odds_of_models, proven, shared
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _AS_IT_IS: Final = int(np.flatnonzero(SCALES == 1.0)[0])
 _HALF: Final = 0.5
-_MORE: Final = 1 + 1e-9
-"""A model that comes in has its prior but for the rounding of floats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +71,10 @@ class Bench:
         self._weights = np.concatenate([np.zeros((series, experts)), np.ones((series, 1))], axis=1)
         self._sizes = np.zeros((series, experts))
         self._ratio = np.full(series, task.headroom_ratio)
+        # The same at the cost of the configured headroom, which acts until models are proven.
+        self._tried_weights = self._weights
+        self._tried_sizes = self._sizes
+        self._configured = np.full(series, task.headroom_ratio)
         self._billed = np.zeros(series)
         self._headroom_shares = np.ones(series)
         self._is_proven: BoolArray = np.zeros(series, dtype=bool)
@@ -87,13 +89,15 @@ class Bench:
             begins = self.begins(number)
             prior = self._prior(number, begins)
             self._weights = shared(self._weights, prior, self._share())
+            self._tried_weights = shared(self._tried_weights, prior, self._share())
             self._is_proven = self._proven(prior)
             self._was_proven |= self._is_proven
             if self._weights[:, :-1].any():
                 experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
                 self._ratio = self._bill_ratio(number, experts, rival)
-                costs = rival.at(np.broadcast_to(self._ratio[:, np.newaxis], begins.shape))[..., COST]
-                self._sizes = np.where(begins < number, experts.at_cost(costs), 0.0)
+                self._sizes = np.where(begins < number, _sizes_at(self._ratio, experts, rival), 0.0)
+                if self._task.budget_ratio is None:
+                    self._tried_sizes = np.where(begins < number, _sizes_at(self._configured, experts, rival), 0.0)
             else:
                 self._ratio = self._first_ratio(number)
             weights.append(self._weights)
@@ -113,17 +117,23 @@ class Bench:
         return np.minimum(np.maximum(number - self._judged, self.experts.begins), number)
 
     def _learn(self, number: int) -> None:
-        """Change the weights by what each expert lost since the last decision, beside headroom of the same bill."""
+        """Change the weights by what each expert lost since the last decision, beside headroom of the same cost."""
         if not self._weights[:, :-1].any():
             return
+        self._weights = self._learned(number, self._weights, self._sizes, self._ratio)
+        if self._task.budget_ratio is None:
+            self._tried_weights = self._learned(number, self._tried_weights, self._tried_sizes, self._configured)
+
+    def _learned(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
+        """Return the weights after the losses of experts of these sizes, which cost what headroom of the ratio does."""
         begin = self.begin(number)
         seconds = (number - begin) * self.seconds_between
-        usual = usual_of(self.headroom.stretch(begin, number), self._ratio, seconds)
-        rival = self.headroom.stretch(number - 1, number).at(self._ratio)
-        found = self.experts.family.stretch(number - 1, number).at(self._sizes)
-        losses = np.where(self._weights[:, :-1] > 0, usual.losses(found - rival[:, np.newaxis]), 0.0)
+        usual = usual_of(self.headroom.stretch(begin, number), ratio, seconds)
+        rival = self.headroom.stretch(number - 1, number).at(ratio)
+        found = self.experts.family.stretch(number - 1, number).at(sizes)
+        losses = np.where(weights[:, :-1] > 0, usual.losses(found - rival[:, np.newaxis]), 0.0)
         losses = np.concatenate([losses, np.zeros((len(losses), 1))], axis=1)
-        self._weights = after_losses(self._weights, losses, self._options.rate)
+        return after_losses(weights, losses, self._options.rate)
 
     def _prior(self, number: int, begins: IntArray) -> FloatArray:
         """Return the weights that experts have before anything is known of them; 0 for those that take no part."""
@@ -178,10 +188,8 @@ class Bench:
         Where they do not, their odds against headroom, divided by those of their prior, are expected to stay 1, so that
         they seldom grow much (Ville's inequality). It holds until they have fallen as much below 1.
         """
-        models, headroom = self._weights[:, :-1].sum(axis=1), self._weights[:, -1]
-        expected = (1 - prior[:, -1]) * headroom
-        least = np.where(self._is_proven, 1 / self._options.proof_odds, self._options.proof_odds)
-        return np.asarray((expected > 0) & (models * prior[:, -1] >= least * expected))
+        odds, tried = (odds_of_models(each, prior) for each in (self._weights, self._tried_weights))
+        return proven(self._is_proven, odds, tried, self._options.proof_odds)
 
     def _acting_ratio(self) -> FloatArray:
         """Return the headroom that acts: the configured one until models are proven for the first time.
@@ -212,7 +220,7 @@ class Bench:
 
         A model that has gained nothing since nothing was known of it has no evidence for itself.
         """
-        earned = self._weights > np.fmax(prior * _MORE, self._options.least_weight)
+        earned = self._weights > np.fmax(prior * GAINED, self._options.least_weight)
         earned &= self._is_proven[:, np.newaxis]
         earned[:, -1] = True
         found = np.where(earned, self._weights, 0.0)
@@ -222,6 +230,12 @@ class Bench:
         """Return what headroom cost over the stretch of each expert; sums of shape (series, experts, numbers, 1)."""
         before = self._headroom_costs[begins, np.arange(len(begins))[:, np.newaxis]]
         return Period(self.headroom.numbers, self._headroom_costs[number][:, np.newaxis] - before)
+
+
+def _sizes_at(ratio: FloatArray, experts: Period, rival: Period) -> FloatArray:
+    """Return the scale of each model's room that costs as much as headroom of a ratio, shape (series, experts)."""
+    shape = rival.sums.shape[:2]
+    return experts.at_cost(rival.at(np.broadcast_to(ratio[:, np.newaxis], shape))[..., COST])
 
 
 def _with_beginner(decided: DecidedWeights, names: Sequence[str]) -> DecidedWeights:

@@ -8,12 +8,15 @@ more than the best sequence of experts: it need not know which expert is right, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.arrays import FloatArray
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+
+GAINED: Final = 1 + 1e-9
+"""More than the rounding of floats has been gained on what was there in the beginning."""
 
 
 def after_losses(weights: FloatArray, losses: FloatArray, rate: float) -> FloatArray:
@@ -36,3 +39,24 @@ def shared(weights: FloatArray, prior: FloatArray, share: float) -> FloatArray:
     found = (1 - share) * (1 - coming) * staying / np.where(begins, 1.0, total) + share * prior
     found = np.where(begins | comes, prior, found)
     return np.asarray(found / found.sum(axis=-1, keepdims=True))
+
+
+def odds_of_models(weights: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return the odds of all models against the last expert, as a multiple of those of their prior; shape (…).
+
+    They are 0 where no model takes part. Both have the shape (…, experts).
+    """
+    expected = (1 - prior[..., -1]) * weights[..., -1]
+    found = weights[..., :-1].sum(axis=-1) * prior[..., -1]
+    return np.asarray(np.where(expected > 0, found / np.where(expected > 0, expected, 1.0), 0.0))
+
+
+def proven(is_proven: BoolArray, odds: FloatArray, tried: FloatArray, enough: float) -> BoolArray:
+    """Return whether models act, by their odds at the cost of the bill and at that of the configured headroom.
+
+    The larger headroom of the bill may hardly ever be short, and then nothing can be proven beside it. The configured
+    headroom is, and acts until then: models that are better at its cost are proven, too, if they have gained at the
+    cost of the bill at all. They act until their odds there have fallen as much below 1 as they had to grow.
+    """
+    begins = (odds >= enough) | ((tried >= enough) & (odds > GAINED))
+    return np.where(is_proven, odds >= 1 / enough, begins)

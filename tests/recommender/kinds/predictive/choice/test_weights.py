@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.predictive.choice.weights import after_losses, shared
+from recommender.kinds.predictive.choice.weights import after_losses, odds_of_models, proven, shared
 
 RATE, SHARE = 0.5, 0.01
 PRIOR = np.full(3, 1 / 3)
@@ -44,3 +45,29 @@ def test_one_that_comes_in_starts_with_its_prior_and_one_that_goes_out_has_nothi
 def test_losses_of_any_size_leave_weights_that_add_up() -> None:
     found = after_losses(np.array([0.5, 0.5, 0.0]), np.array([1e6, -1e6, 0.0]), RATE)
     np.testing.assert_allclose(found, [0.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("acts", "odds", "tried", "expected"),
+    [
+        pytest.param(False, 5.0, 0.1, True, id="proven at the cost of the bill"),
+        pytest.param(False, 4.9, 4.9, False, id="proven at neither cost"),
+        pytest.param(False, 1.1, 5.0, True, id="proven at the configured cost, with a gain at the other"),
+        pytest.param(False, 1.0, 50.0, False, id="nothing was gained at the cost of the bill"),
+        pytest.param(False, 0.9, 50.0, False, id="something was lost at the cost of the bill"),
+        pytest.param(True, 0.3, 0.0, True, id="a part is lost again"),
+        pytest.param(True, 0.1, 50.0, False, id="all is lost again, whatever it was at the configured cost"),
+        pytest.param(False, 0.0, 0.0, False, id="no model takes part"),
+    ],
+)
+def test_models_act_once_they_are_proven_until_they_are_refuted(
+    *, acts: bool, odds: float, tried: float, expected: bool
+) -> None:
+    found = proven(np.array([acts]), np.array([odds]), np.array([tried]), enough=5.0)
+    assert found.tolist() == [expected]
+
+
+def test_odds_are_those_of_all_models_beside_what_they_began_with() -> None:
+    prior = np.array([[0.25, 0.25, 0.5], [0.0, 0.0, 1.0]])
+    weights = np.array([[0.6, 0.2, 0.2], [0.0, 0.0, 1.0]])
+    assert odds_of_models(weights, prior).tolist() == pytest.approx([4.0, 0.0])
