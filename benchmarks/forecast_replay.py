@@ -26,7 +26,7 @@ from recommender.kinds.predictive.tasks import task_for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.kept_forecasts import KeptForecasts
+    from benchmarks.kept_forecasts import KeptForecasts, SharedFits
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray
     from recommender.kinds.predictive.history import LoadHistory
     from recommender.kinds.predictive.simulation.frontier import Comparison
@@ -52,7 +52,11 @@ class Replayed:
 
 
 def replayed(
-    history: LoadHistory, startup_seconds: float, models: Sequence[str], kept: KeptForecasts | None = None
+    history: LoadHistory,
+    startup_seconds: float,
+    models: Sequence[str],
+    fits: SharedFits,
+    kept: KeptForecasts | None = None,
 ) -> Replayed:
     """Return what came of a replay with the defaults of a backtest. Models are fitted in this process."""
     options = BacktestOptions(startup_seconds=startup_seconds)
@@ -60,9 +64,9 @@ def replayed(
     judged = np.arange(history.steps) >= warm_up_steps(history, options)
     task = task_for(startup_seconds, history.step_seconds, options.settings, options.down_window_seconds)
     forecasts = {
-        model.name: rolling_forecasts(model, history, task, RollingOptions())
+        model.name: rolling_forecasts(model, history, task, RollingOptions(), fits.run)
         if kept is None
-        else kept.of(model, history, task)
+        else kept.of(model, history, task, fits)
         for model in MODELS
         if model.name in models
     }

@@ -5,9 +5,9 @@ defaults of the backtest command. A row is one replay: the shortage of `auto` (s
 the rivals relative to plain headroom at equal replica-hours, below 1 it is less; its bill; and its regret: how much
 worse it was than the single model that was best in hindsight, with all of them scaled to the replica-hours of auto.
 
-All of it takes about an hour of a core. With `--parts DIR` each row is kept in a file of its own and a second run takes
-what is there, so that it goes on where the first one was ended; after a change of the code, name another folder. With
-`--forecasts DIR` the forecasts of each model are kept likewise: a change of the choice alone is measured in minutes.
+All of it takes about half an hour of a core. With `--keep DIR` it can be ended and goes on where it was: the folder
+holds each row, the forecasts of each model, and a page of plots for each trace. After a change of the choice remove its
+`rows` and `plots`, after a change of a model all of it. `--seed N` makes the made loads with other random numbers.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import json
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.forecast_goals import as_goals
 from benchmarks.forecast_replay import replayed
-from benchmarks.kept_forecasts import KeptForecasts
+from benchmarks.kept_forecasts import KeptForecasts, SharedFits
 from benchmarks.made_traces import MADE
 from benchmarks.recorded_traces import TraceMissingError, missing_message, recordings_in
 from benchmarks.report import report
@@ -31,7 +33,7 @@ from recommender.backtest.errors import BacktestError
 from recommender.kinds.predictive.models.table import MODELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from benchmarks.forecast_replay import Replayed
     from benchmarks.progress import Progress
@@ -53,6 +55,8 @@ class Settings:
     startups_seconds: tuple[float, ...]
     models: tuple[str, ...]
     with_made: bool = True
+    seeds: tuple[int, ...] = (0,)
+    """Of the made traces."""
     plots: Path | None = None
     parts: Path | None = None
     """Where rows are kept."""
@@ -81,6 +85,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--startup", action="append", type=float, default=[], help="seconds; default: 1, 3, 10, 30 min")
     parser.add_argument("--model", action="append", choices=names, default=[], help="default: all")
     parser.add_argument("--recorded-only", action="store_true", help="leave the made traces out")
+    parser.add_argument("--seed", action="append", type=int, default=[], help="of the made traces; default: 0")
+    parser.add_argument(
+        "--keep", type=Path, help="a folder for rows, forecasts and plots, from which a later run goes on"
+    )
     parser.add_argument("--plots", type=Path, help="a folder for a page of each trace")
     parser.add_argument("--parts", type=Path, help="a folder for each row, from which a later run goes on")
     parser.add_argument("--forecasts", type=Path, help="a folder for forecasts, which later runs do not make again")
@@ -92,11 +100,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tuple(given.startup) or STARTUPS_SECONDS,
         tuple(given.model or names),
         not given.recorded_only,
-        given.plots,
-        given.parts,
-        given.forecasts,
+        tuple(given.seed) or (0,),
+        *(
+            own or (None if given.keep is None else given.keep / name)
+            for name, own in (("plots", given.plots), ("rows", given.parts), ("forecasts", given.forecasts))
+        ),
     )
-    return run(NAME, given.output, lambda progress: measured(settings, progress), (TraceMissingError, BacktestError))
+    expected = (TraceMissingError, BacktestError)
+    return run(NAME, given.output, lambda progress: measured(settings, progress), expected, as_goals)
 
 
 def measured(settings: Settings, progress: Progress) -> Report:
@@ -105,19 +116,25 @@ def measured(settings: Settings, progress: Progress) -> Report:
     for folder in (settings.plots, settings.parts, settings.forecasts):
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-    for name, history in _histories(settings, progress):
-        page, pages = settings.page(name), []
+    histories = _histories(settings, progress)
+    left = _TimeLeft(len(histories) * len(settings.startups_seconds))
+    for name, read in histories:
+        page, pages, fits = settings.page(name), [], SharedFits()
         is_drawn = page is None or page.exists()
+        history: LoadHistory | None = None
         for startup in settings.startups_seconds:
             part = settings.part(name, startup)
             if is_drawn and part is not None and part.exists():
                 rows.append(json.loads(part.read_text()))
+                left.had()
                 continue
-            progress.say(f"{name}, start-up {startup:g} s, {history.steps:,} steps")
+            history = history or read()
+            progress.say(f"{left.said()}: {name}, start-up {startup:g} s, {history.steps:,} steps")
             began = time.process_time()
-            found = replayed(history, startup, settings.models, settings.kept(name, startup))
+            found = replayed(history, startup, settings.models, fits, settings.kept(name, startup))
             rows.append(_row(name, startup, found, time.process_time() - began))
             pages.append(found)
+            left.made()
             if part is not None:
                 replace_file(part, json.dumps(rows[-1]))
         if page is not None and not is_drawn:
@@ -127,24 +144,47 @@ def measured(settings: Settings, progress: Progress) -> Report:
     return report(NAME, rows)
 
 
-def _histories(settings: Settings, progress: Progress) -> Iterator[tuple[str, LoadHistory]]:
-    """Yield the loads by name."""
+class _TimeLeft:
+    """How many rows are done, and how long the others will take if they take as long as those of this run."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows, self._done, self._made = rows, 0, 0
+        self._began = time.monotonic()
+
+    def had(self) -> None:
+        """Count a row that a former run has made."""
+        self._done += 1
+
+    def made(self) -> None:
+        """Count a row of this run."""
+        self._done += 1
+        self._made += 1
+
+    def said(self) -> str:
+        """Return which row comes next, and the time left once there is a row to go by."""
+        place = f"row {self._done + 1} of {self._rows}"
+        if not self._made:
+            return place
+        seconds = (time.monotonic() - self._began) / self._made * (self._rows - self._done)
+        return f"{place}, about {seconds / 60:.0f} min left"
+
+
+def _histories(settings: Settings, progress: Progress) -> list[tuple[str, Callable[[], LoadHistory]]]:
+    """Return the loads by name, each to be read when its turn has come. Raises TraceMissingError."""
     recordings = recordings_in(settings.folder)
-    made = MADE if settings.with_made else ()
-    known = [each.name for each in (*recordings, *made)]
+    found: dict[str, Callable[[], LoadHistory]] = {
+        each.name: partial(each.read, settings.folder) for each in recordings
+    }
+    for seed in settings.seeds if settings.with_made else ():
+        found |= {each.name if seed == 0 else f"{each.name}@{seed}": partial(each.read, seed) for each in MADE}
     for name in settings.traces:
-        if name not in known:
-            raise TraceMissingError(f"{name} is not a trace: {missing_message(settings.folder) or ', '.join(known)}")
-    if not known:
+        if name not in found:
+            raise TraceMissingError(f"{name} is not a trace: {missing_message(settings.folder) or ', '.join(found)}")
+    if not found:
         raise TraceMissingError(missing_message(settings.folder) or f"{settings.folder} holds no CSV file")
     if (message := missing_message(settings.folder)) and not settings.traces:
         progress.say(message)
-    for recording in recordings:
-        if not settings.traces or recording.name in settings.traces:
-            yield recording.name, recording.read(settings.folder)
-    for each in made:
-        if not settings.traces or each.name in settings.traces:
-            yield each.name, each.read()
+    return [(name, read) for name, read in found.items() if not settings.traces or name in settings.traces]
 
 
 def _row(name: str, startup: float, found: Replayed, cpu_seconds: float) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from recommender.kinds.predictive.rolling import RollingOptions, rolling_forecas
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recommender.kinds.predictive.forecast import ForecastTask, Model
+    from recommender.kinds.predictive.forecast import Fit, ForecastTask, Model
     from recommender.kinds.predictive.history import LoadHistory
 
 
@@ -25,14 +25,29 @@ class KeptForecasts:
     name: str
     """Of the load and the start-up time."""
 
-    def of(self, model: Model, history: LoadHistory, task: ForecastTask) -> Forecasts:
+    def of(self, model: Model, history: LoadHistory, task: ForecastTask, fits: SharedFits) -> Forecasts:
         """Return the forecasts of a model, from its file if there is one, and written there otherwise."""
         path = self.folder / f"{self.name}-{model.name}.npz"
         if path.exists():
             with np.load(path) as kept:
                 return Forecasts(kept["median"], kept["upper"])
-        found = rolling_forecasts(model, history, task, RollingOptions())
+        found = rolling_forecasts(model, history, task, RollingOptions(), fits.run)
         part = path.with_suffix(".part.npz")
         np.savez_compressed(part, median=found.median, upper=found.upper)
         part.replace(path)
         return found
+
+
+class SharedFits:
+    """Fits to one load, each made once: models share parameters, and so do start-up times of equally many steps."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Fit, int, int, int], Any] = {}
+
+    def run(self, model: Model, history: LoadHistory, task: ForecastTask) -> Any:  # noqa: ANN401 - each model has its own parameters
+        """Return the parameters of a model that is fitted to a beginning of the load."""
+        step = history.step_seconds
+        key = (model.fit, history.steps, task.lead_steps(step), task.window_steps(step))
+        if key not in self._made:
+            self._made[key] = model.fit(history, task)
+        return self._made[key]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from benchmarks import made_services
+from benchmarks.made_shapes import LEVEL, noisy, office, week
 from recommender.kinds.predictive.history import DAY_SECONDS, LoadHistory, of_one_series
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ BEGIN: Final = 1_772_323_200.0
 """Sunday, 1 March 2026, 00:00 UTC: clocks in Berlin go forward four weeks later."""
 STEP_SECONDS: Final = 300.0
 DAYS: Final = 28
-LEVEL: Final = 1000.0
 _HOLIDAYS: Final = (9, 16, 17, 24)
 
 
@@ -39,24 +40,6 @@ class MadeTrace:
         days = np.arange(DAYS * DAY_SECONDS / STEP_SECONDS) * STEP_SECONDS / DAY_SECONDS
         rng = np.random.default_rng([seed, *self.name.encode()])
         return of_one_series(BEGIN, STEP_SECONDS, np.maximum(0.0, self.make(days, rng)))
-
-
-def _office(day: FloatArray) -> FloatArray:
-    """Return a working day's shape from 0 to 1 with a steep morning; `day` is the time in days."""
-    hour = day % 1 * 24
-    rise, fall = 1 / (1 + np.exp(-(hour - 8) * 2.5)), 1 / (1 + np.exp((hour - 18) * 1.2))
-    return np.asarray(rise * fall)
-
-
-def _noisy(load: FloatArray, rng: np.random.Generator, share: float) -> FloatArray:
-    return np.asarray(load * np.exp(rng.normal(0.0, share, len(load))))
-
-
-def _week(day: FloatArray, shift: float = 0.0) -> FloatArray:
-    """Return working days and quiet weekends; the first day is a Sunday."""
-    weekday = np.floor(day + shift) % 7
-    is_weekend = (weekday == 0) | (weekday == 6)
-    return np.asarray(0.15 + _office(day + shift) * np.where(is_weekend, 0.35, 1.0))
 
 
 def _random_walk(day: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -77,16 +60,16 @@ def _noise(day: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def _small_counts(day: FloatArray, rng: np.random.Generator) -> FloatArray:
-    return rng.poisson(4 + 12 * _week(day)).astype(np.float64)
+    return rng.poisson(4 + 12 * week(day)).astype(np.float64)
 
 
 def _silent_nights(day: FloatArray, rng: np.random.Generator) -> FloatArray:
-    hour, load = day % 1 * 24, _noisy(LEVEL * _week(day), rng, 0.08)
+    hour, load = day % 1 * 24, noisy(LEVEL * week(day), rng, 0.08)
     return np.where((hour >= 7) & (hour < 21), load, 0.0)
 
 
 def _spikes(day: FloatArray, rng: np.random.Generator) -> FloatArray:
-    load = _noisy(LEVEL * _week(day), rng, 0.05)
+    load = noisy(LEVEL * week(day), rng, 0.05)
     for at in rng.integers(0, len(day) - 12, 5):
         load[at : at + 6] *= 20.0
     return load
@@ -94,18 +77,18 @@ def _spikes(day: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 def _summer_time(day: FloatArray, rng: np.random.Generator) -> FloatArray:
     # On the third Sunday, so that a week follows: all of the day comes an hour earlier in UTC.
-    return _noisy(LEVEL * _week(day + np.where(day >= 14, 1 / 24, 0.0)), rng, 0.05)
+    return noisy(LEVEL * week(day + np.where(day >= 14, 1 / 24, 0.0)), rng, 0.05)
 
 
 def _holidays(day: FloatArray, rng: np.random.Generator) -> FloatArray:
     off = np.isin(np.floor(day), _HOLIDAYS)
-    return _noisy(LEVEL * np.where(off, 0.15 + 0.2 * _office(day), _week(day)), rng, 0.05)
+    return noisy(LEVEL * np.where(off, 0.15 + 0.2 * office(day), week(day)), rng, 0.05)
 
 
 def _drifting_period(day: FloatArray, rng: np.random.Generator) -> FloatArray:
     hours = np.linspace(24.0, 20.0, len(day))
     cycles = np.cumsum(24.0 / hours) * STEP_SECONDS / DAY_SECONDS
-    return _noisy(LEVEL * (0.2 + _office(cycles)), rng, 0.05)
+    return noisy(LEVEL * (0.2 + office(cycles)), rng, 0.05)
 
 
 def _misconfigured_cpu(day: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -116,13 +99,13 @@ def _misconfigured_cpu(day: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def _growth(day: FloatArray, rng: np.random.Generator) -> FloatArray:
-    return _noisy(LEVEL * (1 + 0.08 * day) * _week(day), rng, 0.04)
+    return noisy(LEVEL * (1 + 0.08 * day) * week(day), rng, 0.04)
 
 
 def _batch_jobs(day: FloatArray, rng: np.random.Generator) -> FloatArray:
     hour = day % 1 * 24
     job = ((hour % 6) < 0.5) * 3.0
-    return _noisy(np.asarray(LEVEL * (0.5 + job), dtype=np.float64), rng, 0.05)
+    return noisy(np.asarray(LEVEL * (0.5 + job), dtype=np.float64), rng, 0.05)
 
 
 MADE: Final = (
@@ -138,4 +121,15 @@ MADE: Final = (
     MadeTrace("misconfigured-cpu", _misconfigured_cpu),
     MadeTrace("growth", _growth),
     MadeTrace("batch-jobs", _batch_jobs),
+    MadeTrace("random-jobs", made_services.random_jobs),
+    MadeTrace("slow-leak", made_services.slow_leak),
+    MadeTrace("product-launch", made_services.product_launch),
+    MadeTrace("changed-weekdays", made_services.changed_weekdays),
+    MadeTrace("sensor-dropouts", made_services.sensor_dropouts),
+    MadeTrace("sawtooth", made_services.sawtooth),
+    MadeTrace("flash-crowds", made_services.flash_crowds),
+    MadeTrace("stopped-for-days", made_services.stopped_for_days),
+    MadeTrace("tiny-counts", made_services.tiny_counts),
+    MadeTrace("quantised-counter", made_services.quantised_counter),
+    MadeTrace("build-farm", made_services.build_farm),
 )

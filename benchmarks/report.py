@@ -61,8 +61,12 @@ def from_json(text: str | bytes) -> Report:
 
 def as_text(found: Report) -> str:
     """Return a heading, the machine and the table."""
-    about = ", ".join(f"{key} {_shown(value)}" for key, value in found.machine.items())
-    return f"{found.name}\n{about}\n\n{table(found.rows)}\n"
+    return f"{found.name}\n{about_machine(found)}\n\n{table(found.rows)}\n"
+
+
+def about_machine(found: Report) -> str:
+    """Return the machine that figures are of, in one line."""
+    return ", ".join(f"{key} {_shown(value)}" for key, value in found.machine.items())
 
 
 def table(rows: Sequence[Row]) -> str:

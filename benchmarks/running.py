@@ -19,9 +19,15 @@ if TYPE_CHECKING:
 
 
 def run(
-    name: str, output: str, measure: Callable[[Progress], Report], expected: tuple[type[Exception], ...] = ()
+    name: str,
+    output: str,
+    measure: Callable[[Progress], Report],
+    expected: tuple[type[Exception], ...] = (),
+    text: Callable[[Report], str] = as_text,
 ) -> int:
     """Measure, print the report as `output` says (`table` or `json`), and return the exit status.
+
+    `text` makes the table.
 
     0 where every answer was right, 1 where one was wrong or missing, 2 where it could not be measured: for the errors
     that each benchmark may have, and those that are `expected` of this one.
@@ -37,5 +43,5 @@ def run(
     except cannot as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
-    print(as_json(found) if output == "json" else as_text(found))
+    print(as_json(found) if output == "json" else text(found))
     return 0 if all(row["errors"] == 0 for row in found.rows) else 1

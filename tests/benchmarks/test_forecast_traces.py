@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from benchmarks import kept_forecasts
+from benchmarks.forecast_goals import as_goals, missed_goals
 from benchmarks.forecast_traces import main
 from benchmarks.made_traces import MADE, MadeTrace
+from benchmarks.recorded_traces import RECORDINGS
+from benchmarks.report import report
 from benchmarks.rival_forecasts import rival_capacities
 from recommender.kinds.predictive.forecast import ForecastTask
 from recommender.kinds.predictive.history import of_one_series
@@ -69,6 +72,62 @@ def test_a_second_run_goes_on_with_the_rows_that_are_there(tmp_path: Path, capsy
     assert [(row["startup_seconds"], row["cpu_seconds"] == 77.0) for row in rows] == [(60.0, True), (600.0, False)]
 
 
+def test_one_folder_keeps_all_and_a_second_run_only_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace(tmp_path / "own.csv")
+    kept = tmp_path / "kept"
+    arguments = ["--traces", str(tmp_path), "--trace", "own", "--model", "linear", "--keep", str(kept)]
+    assert main(arguments) == 0
+    first = capsys.readouterr()
+    assert "row 1 of 4: own, start-up 60 s" in first.err
+    assert "row 4 of 4, about 0 min left: own" in first.err
+    assert {each.name for each in kept.iterdir()} == {"forecasts", "plots", "rows"}
+    assert main(arguments) == 0
+    second = capsys.readouterr()
+    assert "row 1" not in second.err
+    assert second.out.splitlines()[2:] == first.out.splitlines()[2:]
+
+
+def test_made_loads_of_other_seeds_have_names_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for file in {each.file for each in RECORDINGS}:
+        trace(tmp_path / file)
+    assert main(["--traces", str(tmp_path), "--trace", "none", "--seed", "0", "--seed", "2"]) == 2
+    said = capsys.readouterr().err
+    assert "spikes, " in said
+    assert "spikes@2, " in said
+
+
+GOOD = {
+    "trace": "own",
+    "startup_seconds": 180.0,
+    "auto_tau_under_versus_headroom": 0.5,
+    "auto_theta_under_versus_headroom": None,
+    "auto_cost_as_headroom_ratio": 0.2,
+    "auto_leads": "quantile",
+    "best_model": "headroom",
+    "regret": 0.1,
+    **dict.fromkeys(("phpa-linear_shortage", "phpa-holt-winters_shortage", "percentile_shortage"), 0.9),
+    "largest-of-both_shortage": 0.75,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "missed"),
+    [
+        ({}, []),
+        ({"auto_tau_under_versus_headroom": 1.06}, ["harm", "rival"]),
+        ({"auto_tau_under_versus_headroom": 0.2, "auto_theta_under_versus_headroom": 1.06}, ["harm"]),
+        ({"regret": 0.11}, ["regret"]),
+        ({"percentile_shortage": 0.7}, ["rival"]),
+    ],
+)
+def test_a_row_misses_the_goals_that_it_is_above(changed: dict[str, float], missed: list[str]) -> None:
+    row = {**GOOD, **changed}
+    assert missed_goals(row) == missed
+    text = as_goals(report("forecast_traces", [row]))
+    assert text.count("nowhere") == 3 - len(missed)
+    assert text.count("own 3 min") == len(missed)
+
+
 def test_kept_forecasts_are_not_made_again_and_give_the_same_row(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,9 +148,11 @@ def test_kept_forecasts_are_not_made_again_and_give_the_same_row(
 def test_a_made_trace_is_the_same_load_in_every_run(made: MadeTrace) -> None:
     load = made.read().values
     np.testing.assert_array_equal(load, made.read().values)
-    assert not np.array_equal(load, made.read(seed=1).values)
-    assert np.isfinite(load).all()
-    assert (load >= 0).all()
+    assert not np.array_equal(load, made.read(seed=1).values, equal_nan=True)
+    known = load[~np.isnan(load)]
+    assert np.isfinite(known).all()
+    assert (known >= 0).all()
+    assert (len(known) < load.size) == (made.name == "sensor-dropouts")
 
 
 def test_rivals_forecast_what_their_papers_say() -> None:

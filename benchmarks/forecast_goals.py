@@ -1,0 +1,75 @@
+"""The goals that forecasts are held to, and a table of rows that people read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.report import about_machine, table
+
+if TYPE_CHECKING:
+    from benchmarks.report import Cell, Report, Row
+
+MOST_SHORTAGE: Final = 1.05
+"""Of plain headroom at equal replica-hours, in either measure."""
+MOST_REGRET: Final = 0.1
+RIVALS: Final = {
+    "phpa-linear": "line",
+    "phpa-holt-winters": "holt-w.",
+    "percentile": "perc.",
+    "largest-of-both": "yesterday",
+}
+"""Other autoscalers' forecasts, and the heads of their columns."""
+_HARM, _REGRET, _RIVAL = "harm", "regret", "rival"
+_SAID: Final = {
+    _HARM: f"short more than {MOST_SHORTAGE:g} times as often or as much as headroom",
+    _REGRET: f"regret above {MOST_REGRET:g}",
+    _RIVAL: "another autoscaler's forecast is ahead",
+}
+
+
+def missed_goals(row: Row) -> list[str]:
+    """Return the goals that a row misses, of `harm`, `regret` and `rival`."""
+    often, much = (_number(row[f"auto_{name}_under_versus_headroom"]) for name in ("tau", "theta"))
+    rivals = min(_number(row[f"{rival}_shortage"]) for rival in RIVALS)
+    found = {
+        _HARM: max(often, much) > MOST_SHORTAGE,
+        _REGRET: _number(row["regret"]) > MOST_REGRET,
+        _RIVAL: rivals < (often + much) / 2,
+    }
+    return [goal for goal, is_missed in found.items() if is_missed]
+
+
+def as_goals(found: Report) -> str:
+    """Return a line for each row, and below them the goals with the rows that miss them."""
+    lines = [f"{found.name}\n{about_machine(found)}\n", table([_shown(row) for row in found.rows]), ""]
+    for goal, said in _SAID.items():
+        names = [_name(row) for row in found.rows if goal in missed_goals(row)]
+        lines.append(f"{said}: {', '.join(names) or 'nowhere'}")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(row: Row) -> dict[str, Cell]:
+    return {
+        "trace": row["trace"],
+        "min": _number(row["startup_seconds"]) / 60,
+        "often": _two_digits(row["auto_tau_under_versus_headroom"]),
+        "much": _two_digits(row["auto_theta_under_versus_headroom"]),
+        "costs": _two_digits(row["auto_cost_as_headroom_ratio"]),
+        "leads": row["auto_leads"],
+        "regret": _two_digits(row["regret"]),
+        "best": row["best_model"],
+        **{head: _two_digits(row[f"{rival}_shortage"]) for rival, head in RIVALS.items()},
+    }
+
+
+def _name(row: Row) -> str:
+    return f"{row['trace']} {_number(row['startup_seconds']) / 60:g} min"
+
+
+def _two_digits(cell: Cell) -> Cell:
+    return round(float(cell), 2) if isinstance(cell, float | int) else cell
+
+
+def _number(cell: Cell) -> float:
+    """Return the number; 1 where neither the policy nor headroom has a shortage."""
+    return float(cell) if isinstance(cell, float | int) else 1.0
