@@ -5,7 +5,7 @@ defaults of the backtest command. A row is one replay: the shortage of `auto` (s
 the rivals relative to plain headroom at equal replica-hours, below 1 it is less; its bill; and its regret: how much
 worse it was than the single model that was best in hindsight, with all of them scaled to the replica-hours of auto.
 
-All of it takes about half an hour of a core. With `--keep DIR` it can be ended and goes on where it was: the folder
+All of it takes about 40 minutes of a core. With `--keep DIR` it can be ended and goes on where it was: the folder
 holds each row, the forecasts of each model, and a page of plots for each trace. After a change of the choice remove its
 `rows` and `plots`, after a change of a model all of it. `--seed N` makes the made loads with other random numbers.
 """
