@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; raises SystemExit if the exit status is not 0."""
     given = sys.argv[1:] if arguments is None else arguments
     run = partial(run_program, COMMANDS, given, os.environ)
-    run_until_interrupted(PROGRAM, partial(run_until_nobody_reads, run))
+    run_until_interrupted(PROGRAM, partial(run_until_nobody_reads, PROGRAM, run))
 
 
 def _load(name: str) -> ProgramCommand:

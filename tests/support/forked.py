@@ -106,7 +106,7 @@ def _fork_for(descriptor: int, name: str) -> None:
     gc.freeze()
     arguments = _next_arguments(socket.socket(fileno=descriptor), name)
     if arguments is not None:
-        run_until_nobody_reads(partial(run_program, program, arguments, os.environ))
+        run_until_nobody_reads(name, partial(run_program, program, arguments, os.environ))
 
 
 def _program(name: str) -> Program:

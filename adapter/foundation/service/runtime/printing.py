@@ -1,24 +1,32 @@
-"""Output of programs whose reader may stop early, as in `PROGRAM --help | head -1`."""
+"""Output of programs whose reader stops early, as in `PROGRAM --help | head -1`, or whose stdout is closed or full."""
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import sys
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 READER_GONE = 128 + 13
 """The exit status that a shell reports for a program that was ended by SIGPIPE."""
+CANNOT_WRITE = 2
+"""The exit status where the output cannot be written: status 1 would mean that the answer is no."""
+_DISK_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What `write` fails with on a full or broken disk; sockets never do."""
 
 
-def run_until_nobody_reads(run: Callable[[], None]) -> None:
+def run_until_nobody_reads(program: str, run: Callable[[], None]) -> None:
     """Run a program; exit silently with READER_GONE if the reader closes its stdout.
 
     The signal itself stays ignored, as Python sets it: it would also end a program whose connection to a server breaks.
+    On a full disk, the program ends with one line on stderr and CANNOT_WRITE.
     """
+    _open_closed_streams()
     try:
         try:
             run()
@@ -27,12 +35,38 @@ def run_until_nobody_reads(run: Callable[[], None]) -> None:
     except BrokenPipeError:
         if not _reader_is_gone():
             raise
-        # The interpreter flushes stdout once more when it exits, and would print an error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(READER_GONE)
+        _end(READER_GONE)
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        line = f"{program}: the output cannot be written: {error.strerror}: make room, or write it elsewhere"
+        with suppress(OSError):  # stderr may be on the same disk
+            print(line, file=sys.stderr)  # noqa: T201 - the one line
+        _end(CANNOT_WRITE)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device as each standard stream that the parent has closed (`>&-`).
+
+    Python has None in its place, and the next file or socket would get its number, and whatever is printed.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        null = os.open(os.devnull, os.O_RDWR)
+        if null != descriptor:
+            os.dup2(null, descriptor)
+            os.close(null)
+        setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))
 
 
 def _reader_is_gone() -> bool:
     poll = select.poll()
     poll.register(sys.stdout.fileno(), 0)
     return any(events & select.POLLERR for _, events in poll.poll(0))
+
+
+def _end(status: int) -> NoReturn:
+    # The interpreter flushes stdout once more when it exits, and would print an error.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)
