@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -78,13 +79,13 @@ def _look_up_series(client: Prometheus, query: str, start: float, timeout_second
 
 
 def _counts(client: Prometheus, query: str, timeout_seconds: float) -> Mapping[str, int]:
-    """Return the current number of series by name; empty if the query fails, since it is only for information."""
+    """Return the current number of series by name, as far as it is known, since it is only for information."""
     try:
         answer = client.instant(f"count by (__name__) ({query})", timeout_seconds=timeout_seconds)
         samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
     except PrometheusError:
         return {}
-    return {sample.labels.get("__name__", ""): int(sample.value) for sample in samples}
+    return {each.labels.get("__name__", ""): int(each.value) for each in samples if math.isfinite(each.value)}
 
 
 def _served_of_rule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -98,7 +98,9 @@ def _chunk(asked: LoadRange, cache: RangeCache, chunk: int, wanted: tuple[int, i
 def _query_range(asked: LoadRange, begin: int, end: int) -> FloatArray:
     step = asked.step_seconds
     try:
-        series = range_values(asked.settings, asked.query, begin * step, (end - 1) * step, step, _CHUNK_SECONDS)
+        # A server is silent while it evaluates the query: the time limit of connections must not be the shorter one.
+        patient = replace(asked.settings, read_timeout_seconds=_CHUNK_SECONDS)
+        series = range_values(patient, asked.query, begin * step, (end - 1) * step, step, _CHUNK_SECONDS)
     except (PrometheusError, SettingsError) as error:
         raise BacktestError(f"{asked.source}: {error}") from error
     if len(series) > 1:
@@ -108,6 +110,8 @@ def _query_range(asked: LoadRange, begin: int, end: int) -> FloatArray:
         )
     values = np.full(end - begin, np.nan)
     for at, value in series[0] if series else ():
+        if not begin <= round(at / step) < end:
+            raise BacktestError(f"{asked.source}: the answer has values outside the range that was asked for")
         if math.isfinite(value):
             _require_load(asked, at, value)
             values[round(at / step) - begin] = value

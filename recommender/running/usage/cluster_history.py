@@ -212,11 +212,16 @@ def _amounts(found: Iterable[Element]) -> dict[str, dict[PodContainer, float]]:
     return {resource: amounts.get(resource, {}) for resource in RESOURCES} if amounts else {}
 
 
+_AUTOSCALED: Final = {CPU: "CPU", MEMORY: "memory"}
+
+
 def _autoscalers(targets: Iterable[Element], follows: Iterable[Element]) -> dict[SizedWorkload, WorkloadAutoscaler]:
+    """Return which autoscaler follows which resources; a server may answer with other metrics than it was asked."""
     resources: dict[tuple[str, str], set[str]] = defaultdict(set)
     for each in follows:
         namespace, name, resource = each.labels
-        resources[namespace, name].add({CPU: "CPU", MEMORY: "memory"}[resource])
+        if resource in _AUTOSCALED:
+            resources[namespace, name].add(_AUTOSCALED[resource])
     found: dict[SizedWorkload, WorkloadAutoscaler] = {}
     for each in targets:
         namespace, name, kind, target = each.labels

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from recommender.backtest.errors import BacktestError
 from recommender.backtest.recorded import prometheus_range
 from recommender.backtest.recorded.prometheus_range import CHUNK_STEPS, LoadRange, read_range
 from recommender.backtest.recorded.range_cache import CachedSteps, RangeCache
+from tests.support.raw_server import answering, raw_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -188,3 +190,24 @@ def test_a_cached_file_with_any_wrong_byte_is_asked_for_again(tmp_path: Path) ->
     for content in broken:
         path.write_bytes(content)
         assert cache.read(3) is None
+
+
+def test_values_outside_the_range_are_no_answer(tmp_path: Path) -> None:
+    body = {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}, "values": [[AT, "7"]]}]}}
+    with raw_server(answering(json.dumps(body).encode())) as server:
+        what = asked(server.url, "load", 5, 9)
+        with pytest.raises(BacktestError, match="values outside the range"):
+            read_range(what, cache_of(tmp_path, what), NOW)
+
+
+def test_a_query_may_be_silent_for_as_long_as_it_may_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    patience = []
+
+    def answers(settings: PrometheusSettings, *rest: object) -> list[list[tuple[float, float]]]:
+        patience.append(settings.read_timeout_seconds == rest[-1])
+        return [[(AT, 1.0)]]
+
+    monkeypatch.setattr(prometheus_range, "range_values", answers)
+    what = asked("http://prometheus:9090", "load", 0, 1)
+    read_range(what, cache_of(tmp_path, what), NOW)
+    assert patience == [True]

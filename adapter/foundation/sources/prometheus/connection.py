@@ -61,6 +61,8 @@ def range_values(
         if library.warnings:
             warning = shortened(library.warnings[0])
             raise UnexpectedAnswerError(query, f"Prometheus warns that the values may be partial: {warning}")
+        if not all(isinstance(series, dict) and "values" in series for series in found):
+            raise UnexpectedAnswerError(query, "the answer to the range query is not a matrix")
         return [[(float(at), float(value)) for at, value in series["values"]] for series in found]
 
 

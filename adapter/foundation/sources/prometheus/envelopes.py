@@ -70,13 +70,18 @@ def open_answer(query: str, body: bytearray, shape: Shape, form: type[E], pace: 
         except (msgspec.DecodeError, ValueError, RecursionError) as e:
             problem = e
             continue
-        if envelope.status != "success":
-            raise UnexpectedAnswerError(
-                query, f"the answer has the status {shortened(envelope.status)}: {shortened(envelope.error)}"
-            )
+        refuse_failure(query, envelope)
         return cut, envelope
     reason = f": {shortened(str(problem))}" if problem else ""
     raise UnexpectedAnswerError(query, f"the answer is not JSON in the format of Prometheus's API{reason}") from problem
+
+
+def refuse_failure(query: str, envelope: Envelope) -> None:
+    """Raise UnexpectedAnswerError for an answer with HTTP status 200 whose own status is not success."""
+    if envelope.status != "success":
+        raise UnexpectedAnswerError(
+            query, f"the answer has the status {shortened(envelope.status)}: {shortened(envelope.error)}"
+        )
 
 
 def decode_part(query: str, part: bytes, read: Callable[[bytes], T]) -> T:

@@ -61,8 +61,10 @@ class _Refusal(msgspec.Struct):
 _REFUSAL = decoder_of(_Refusal)
 
 
-def transport_failure(query: str, error: Exception, endpoint: Endpoint, deadline: Deadline) -> PrometheusError:
-    """Return the error for an exception of the transport."""
+def transport_failure(
+    query: str, error: Exception, endpoint: Endpoint, deadline: Deadline, read_seconds: float
+) -> PrometheusError:
+    """Return the error for an exception of the transport; `read_seconds` limits each time without data."""
     kind: type[PrometheusError] = PrometheusUnreachableError
     cause = f"{endpoint.shown} cut the answer off: {_cut_reason(error)}"
     if isinstance(error, BodyTooLargeError):
@@ -72,7 +74,7 @@ def transport_failure(query: str, error: Exception, endpoint: Endpoint, deadline
     elif isinstance(error, ConnectFailedError):
         cause = str(error)
     elif isinstance(error, (TimeoutError, urllib3.exceptions.TimeoutError)):
-        kind, cause = PrometheusTimeoutError, _timeout_reason(error, endpoint, deadline)
+        kind, cause = PrometheusTimeoutError, _timeout_reason(error, endpoint, min(deadline.seconds, read_seconds))
     elif isinstance(error, http.client.HTTPException) and not isinstance(error, _CUT_OFF):
         kind, cause = UnexpectedAnswerError, f"{endpoint.shown} does not answer in valid HTTP: check the port"
     return kind(query, cause)
@@ -145,8 +147,8 @@ def _body_reason(answer: HttpAnswer) -> str:
     return f": {printable[:_SHOWN_BODY_BYTES]}" if printable else ""
 
 
-def _timeout_reason(error: Exception, endpoint: Endpoint, deadline: Deadline) -> str:
-    reason = f"no answer from {endpoint.shown} within {deadline.seconds:.3g} s"
+def _timeout_reason(error: Exception, endpoint: Endpoint, seconds: float) -> str:
+    reason = f"no answer from {endpoint.shown} within {seconds:.3g} s"
     # What urllib3 says of its own timeouts is no more than that.
     is_plain = isinstance(error, urllib3.exceptions.HTTPError)
     return f"{reason}: {error.args[0]}" if error.args and isinstance(error.args[0], str) and not is_plain else reason

@@ -20,7 +20,7 @@ from requests.structures import CaseInsensitiveDict
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.prometheus.decoding import INSTANT_LIMITS
-from adapter.foundation.sources.prometheus.envelopes import Envelope
+from adapter.foundation.sources.prometheus.envelopes import Envelope, refuse_failure
 from adapter.foundation.sources.prometheus.requests import ApiRequest
 from adapter.foundation.sources.prometheus.server import Server
 
@@ -41,12 +41,15 @@ class Library(PrometheusConnect):
         super().__init__(url=settings.endpoint.shown, session=session, timeout=math.ceil(timeout_seconds))
         # After the constructor, which mounts its own.
         session.mount(self.url, _ServerAdapter(settings, timeout_seconds))
-        session.hooks["response"].append(self._note_warnings)
+        session.hooks["response"].append(self._note_envelope)
         self.warnings: tuple[str, ...] = ()
         """Those of the last answer, which the library drops: its values may be partial."""
 
-    def _note_warnings(self, response: requests.Response, **_options: object) -> None:
-        self.warnings = decoder_of(Envelope).decode(response.content).all_warnings
+    def _note_envelope(self, response: requests.Response, **_options: object) -> None:
+        """Note the warnings; raises UnexpectedAnswerError for an answer whose own status is not success."""
+        envelope = decoder_of(Envelope).decode(response.content)
+        refuse_failure(urlsplit(response.url).path, envelope)
+        self.warnings = envelope.all_warnings
 
     def version(self) -> str:
         """Return the server's version."""

@@ -24,6 +24,7 @@ class Server:
         """Read the credentials, without connecting yet. Raises SettingsError."""
         self.endpoint = settings.endpoint
         self._matchers = settings.matchers
+        self._read_seconds = settings.read_timeout_seconds
         self._credentials = Credentials(settings)
         self._transport = Transport(
             self.endpoint,
@@ -53,7 +54,7 @@ class Server:
             with self._transport.opened(narrowed.http(self.endpoint, headers), deadline) as answer:
                 yield answer
         except TRANSPORT_ERRORS as e:
-            raise transport_failure(asked, e, self.endpoint, deadline) from e
+            raise transport_failure(asked, e, self.endpoint, deadline, self._read_seconds) from e
 
     def success(self, asked: str, answer: HttpAnswer) -> HttpAnswer:
         """Return the answer if its status is a success; raises PrometheusError."""

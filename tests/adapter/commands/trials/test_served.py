@@ -81,6 +81,12 @@ def test_a_metric_that_the_rule_spells_out_is_told_before_its_series_exist() -> 
     assert half.findings == ()
 
 
+def test_a_count_that_is_no_number_is_left_out() -> None:
+    prometheus = Prometheus(series_answer=lambda _: [SERIES], answer=lambda _: reply(({"__name__": "app_rps"}, "+Inf")))
+
+    assert {metric.series for metric in served(prometheus).metrics} == {0}
+
+
 def test_a_look_up_that_fails_is_no_reason_to_count_the_series() -> None:
     prometheus = Prometheus(series_answer=lambda _: PrometheusTimeoutError("q", "too slow"))
 

@@ -62,7 +62,7 @@ def test_a_slow_server_is_left_at_the_deadline(client_of: ClientOf, script: Call
 
 
 def test_a_silent_server_is_left_before_the_deadline(client_of: ClientOf) -> None:
-    with raw_server(never_answers) as server, pytest.raises(PrometheusTimeoutError):
+    with raw_server(never_answers) as server, pytest.raises(PrometheusTimeoutError, match=r"within 0\.2 s"):
         ask(client_of(server.url, read_timeout_seconds=0.2), timeout_seconds=3600)
 
 

@@ -156,3 +156,17 @@ def test_a_range_that_may_be_partial_is_an_error(said: dict[str, object], expect
         settings = PrometheusSettings(server.url)
         with pytest.raises(PrometheusError, match=expected):
             range_values(settings, "load", 60, 120, 60, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"status": "error", "error": "store is down"}, "the answer has the status error: store is down"),
+        ({"status": "success", "data": {"resultType": "scalar", "result": [60, "1"]}}, "is not a matrix"),
+    ],
+)
+def test_a_range_that_is_no_range_says_what_came(body: dict[str, object], expected: str) -> None:
+    with raw_server(answering(json.dumps(body).encode())) as server:
+        settings = PrometheusSettings(server.url)
+        with pytest.raises(UnexpectedAnswerError, match=expected):
+            range_values(settings, "load", 60, 120, 60, 5.0)
