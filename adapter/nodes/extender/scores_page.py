@@ -35,6 +35,7 @@ _DEFAULT_MEMORY_BYTES: Final = 200 * 2**20
 """Memory that kube-scheduler assumes for a container without requests."""
 _PARAMETERS: Final = ("policy", "cpu", "memory", "gpu", "namespace")
 _MOST_FIELDS: Final = 20
+_INT64_MAX: Final = 2**63 - 1
 _MOST_GPUS: Final = 10_000
 _GPU_COUNT: Final = re.compile("[0-9]{1,5}")
 
@@ -105,7 +106,10 @@ def _amount(name: str, text: str, unit_nanos: int) -> int:
         raise _ParameterError(f"the parameter {name} cannot be read: {e}") from e
     if nanos < 0:
         raise _ParameterError(f"the parameter {name} is negative")
-    return -(-nanos // unit_nanos)
+    amount = -(-nanos // unit_nanos)
+    if amount > _INT64_MAX:
+        raise _ParameterError(f"the parameter {name} is larger than any request: {text[:20]!r}")
+    return amount
 
 
 def _gpu_count(text: str) -> int:

@@ -107,6 +107,8 @@ def test_gpus_are_asked_for() -> None:
         ("policy=peaks&cpu=lots", "cpu"),
         ("policy=peaks&cpu=-1", "cpu"),
         ("policy=peaks&cpu=", "cpu"),
+        ("policy=peaks&cpu=1e400", "cpu is larger than any request"),
+        ("policy=peaks&memory=1e30", "memory is larger than any request"),
         ("policy=peaks&memory=1GB", "memory"),
         ("policy=peaks&gpu=-1", "gpu"),
         ("policy=peaks&gpu=1.5", "gpu"),
