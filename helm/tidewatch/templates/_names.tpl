@@ -1,8 +1,8 @@
-{{/* Prefix of all names: short enough for every suffix. */}}
+{{/* Prefix of all names: short enough for every suffix. A release may have dots in its name, and a Service must not. */}}
 {{- define "tidewatch.fullname" -}}
 {{- $chart := .Values.nameOverride | default .Chart.Name -}}
 {{- $name := contains $chart .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $chart) -}}
-{{- .Values.fullnameOverride | default $name | trunc 40 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | default $name | replace "." "-" | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
 {{- define "tidewatch.adapter" -}}

@@ -4,6 +4,10 @@
 {{- if not (or .Values.adapter.enabled .Values.recommender.enabled .Values.nodes.enabled) -}}
 {{- fail "adapter.enabled, recommender.enabled and nodes.enabled are all false, so nothing would be installed: enable one of them" -}}
 {{- end -}}
+{{- if not (regexMatch "^[a-z]" (include "tidewatch.fullname" .)) -}}
+{{- fail (printf "the names of Services must begin with a letter, and those of the release %s would not: set fullnameOverride" .Release.Name) -}}
+{{- end -}}
+{{- include "tidewatch.validateArguments" . -}}
 {{- if .Values.recommender.enabled }}{{ include "tidewatch.validateRecommender" . }}{{ end -}}
 {{- include "tidewatch.validateNodes" . -}}
 {{- if and $rules.existing (or (and (kindIs "slice" $rules.shipped) $rules.shipped) $rules.default $rules.custom $rules.external $rules.resource) -}}
@@ -36,6 +40,23 @@
 {{- end -}}
 {{- if eq (int .Values.listenPort) (int .Values.metrics.port) -}}
 {{- fail (printf "listenPort and metrics.port are both %d: give each its own port" (int .Values.listenPort)) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Flags that Services, probes or mounts depend on are set by values of their own: one more would win over them. */}}
+{{- define "tidewatch.validateArguments" -}}
+{{- $flags := dict
+    "extraArguments" (dict "given" .Values.extraArguments "values" (dict "secure-port" "listenPort" "plain-bind-address" "metrics.port" "shutdown-delay" "shutdownDelaySeconds"))
+    "recommender.extraArguments" (dict "given" .Values.recommender.extraArguments "values" (dict "config" "recommender.config" "port" "recommender.page.port" "bind-address" "recommender.page.bindAddress" "plain-bind-address" "recommender.metricsPort"))
+    "nodes.extraArguments" (dict "given" .Values.nodes.extraArguments "values" (dict "scheduling-config" "nodes.config" "port" "nodes.port" "plain-bind-address" "nodes.metricsPort"))
+-}}
+{{- range $key, $flag := $flags -}}
+{{- range $flag.given -}}
+{{- $name := . | trimPrefix "--" | splitList "=" | first -}}
+{{- if hasKey $flag.values $name -}}
+{{- fail (printf "%s: the chart sets --%s itself: set %s instead" $key $name (get $flag.values $name)) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 

@@ -13,7 +13,7 @@ import yaml
 
 from tests.e2e.install.chart_values import RESOURCE, nodes, recommender
 from tests.helm.cases import CA, RULE, resource_rules
-from tests.helm.chart import NAME, NAMESPACE, HelmError, render
+from tests.helm.chart import CHART, NAME, NAMESPACE, HelmError, helm, render
 from tests.helm.recommenders import configuration
 
 if TYPE_CHECKING:
@@ -46,6 +46,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an unknown key of a rule": ({"rules": {"custom": [RULE | {"metricQuery": ""}]}}, "'metricQuery' not allowed"),
     "an argument that is no flag": ({"extraArguments": ["v=4"]}, "/extraArguments/0'"),
+    "a port that the Service does not know": (
+        {"extraArguments": ["--secure-port=1"]},
+        "extraArguments: the chart sets --secure-port itself: set listenPort instead",
+    ),
+    "a configuration that is not mounted": (
+        recommender(configuration(), extraArguments=["--config=/x"]),
+        "recommender.extraArguments: the chart sets --config itself: set recommender.config instead",
+    ),
+    "a section that is taken away": ({"rules": None}, "missing property 'rules'"),
     "an unknown key of the resource rules": ({"rules": {"resource": {"gpu": {}}}}, "'gpu' not allowed"),
     "resource metrics without rules": (
         {"apiServices": {"resource": {"v1beta1": True}}},
@@ -210,6 +219,23 @@ def test_values_that_cannot_be_meant_are_refused(values: dict[str, Any], message
     with pytest.raises(HelmError) as refused:
         render(values)
     assert message in str(refused.value)
+
+
+def test_the_dots_in_the_name_of_a_release_are_in_the_name_of_no_service() -> None:
+    text = helm("template", "my.release", str(CHART), "--set=nodes.enabled=true")
+    services = [each["metadata"]["name"] for each in yaml.safe_load_all(text) if each and each["kind"] == "Service"]
+    assert services
+    assert not [name for name in services if "." in name]
+
+
+def test_a_release_whose_services_could_not_exist_is_refused() -> None:
+    with pytest.raises(HelmError, match="the release 12 would not: set fullnameOverride"):
+        helm("template", "12", str(CHART))
+    assert helm("template", "12", str(CHART), "--set=fullnameOverride=metrics")
+
+
+def test_labels_that_are_null_are_none() -> None:
+    assert render({"podLabels": None}).pod == render().pod
 
 
 def test_as_a_part_of_another_chart_it_takes_what_helm_hands_in() -> None:
