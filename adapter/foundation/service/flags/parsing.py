@@ -178,8 +178,12 @@ def _from_environment(command: CommandFlags, environment: Mapping[str, str]) -> 
             continue
         flag = by_variable.get(variable)
         if flag is None:
-            meant = nearest(variable, by_variable)
-            hint = f"did you mean {meant}?" if meant else "see --help for the flags"
+            # Without the prefix, in which all of them are alike.
+            meant = nearest(
+                variable.removeprefix(ENVIRONMENT_PREFIX),
+                [name.removeprefix(ENVIRONMENT_PREFIX) for name in by_variable],
+            )
+            hint = f"did you mean {ENVIRONMENT_PREFIX}{meant}?" if meant else "see --help for the flags"
             raise UsageError(f"unknown environment variable {variable}: {hint}")
         for line in text.splitlines() if flag.repeat is Repeat.EACH else (text,):
             yield flag, variable, line

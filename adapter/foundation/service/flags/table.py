@@ -208,7 +208,7 @@ def _number(text: str) -> float:
     except ValueError:
         raise ValueError(f"{text!r} is not a number") from None
     if not math.isfinite(number):
-        raise ValueError(f"{text!r} is not a usable limit")
+        raise ValueError(f"{text!r} is not a finite number")
     return number
 
 

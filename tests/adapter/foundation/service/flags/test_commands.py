@@ -108,3 +108,9 @@ def test_a_variable_of_no_command_is_an_error() -> None:
     environment = {"TIDEWATCH_FLAG_SERVE_ONLI": "a"}
     with pytest.raises(UsageError, match="unknown environment variable TIDEWATCH_FLAG_SERVE_ONLI"):
         run_program(program_of([], environment), ["check"], environment)
+
+
+def test_a_variable_that_only_shares_the_prefix_with_others_is_not_taken_for_one_of_them() -> None:
+    environment = {"TIDEWATCH_FLAG_FOO": "a"}
+    with pytest.raises(UsageError, match="unknown environment variable TIDEWATCH_FLAG_FOO: see --help for the flags"):
+        run_program(program_of([], environment), ["check"], environment)
