@@ -14,6 +14,7 @@ from adapter.foundation.objects.quantities import parse_quantity
 from recommender.commands.main import main
 from tests.recommender.commands.sized_pods import DAY, MIB, Exposition, SizedPod
 from tests.recommender.kinds.resources.reference import end_of_bucket, percentile
+from tests.support.raw_server import answering, raw_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -253,3 +254,10 @@ def test_wrong_usage_and_a_prometheus_that_cannot_be_read_end_with_2(
     status, out, err = run(*flags)
     assert (status, out) == (2, "")
     assert problem in err
+
+
+def test_a_server_that_answers_every_query_with_a_number_sizes_nothing(run: Run) -> None:
+    number = b'{"status":"success","data":{"resultType":"scalar","result":[60,"5"]}}'
+    with raw_server(answering(number)) as server:
+        status, out, err = run("--prometheus-url", server.url, *UNTIL, "-o", "json")
+    assert (status, json.loads(out)["items"], err) == (1, [], "")
