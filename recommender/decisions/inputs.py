@@ -66,6 +66,8 @@ class Inputs:
     """By the name of a recommendation that follows usage: that of each target, in a form that its kind knows."""
     refusals: Mapping[tuple[str, TargetReference], WriteRefusal] = field(default_factory=dict)
     """By recommendation and target, why its requests were not written."""
+    settled: Mapping[tuple[str, TargetReference], object] = field(default_factory=dict)
+    """By recommendation and target, what the last attempt to write its sizes found in place already."""
     assumed_pods: tuple[ClusterPod, ...] = ()
     """Pods that do not exist, and that a what-if question adds; cluster sizes alone look at them."""
     displaced_pods: Mapping[tuple[str, str], str] = field(default_factory=dict)

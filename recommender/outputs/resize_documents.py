@@ -36,34 +36,52 @@ def is_worth_a_write(present: int | None, wanted: int, resizing: Resizing) -> bo
 
 
 def resized(containers: Sequence[Mapping[str, Any]], resizing: Resizing) -> list[dict[str, Any]]:
-    """Return the containers with the requests that are worth a write; limits change in proportion to their requests.
+    """Return the containers with the sizes that are worth a write; limits without a size follow their requests.
 
     Raises QuantityError for one whose present resources cannot be read.
     """
     return [
-        _resized_container(each, [size for size in resizing.sizes if size.container == each.get("name")], resizing)
+        _resized_container(each, _amounts_of(each, resizing.sizes), _amounts_of(each, resizing.limits), resizing)
         for each in containers
     ]
 
 
+def _amounts_of(container: Mapping[str, Any], sizes: Iterable[RequestedSize]) -> dict[str, int]:
+    """Return the amounts of one container by resource."""
+    return {size.resource: size.amount for size in sizes if size.container == container.get("name")}
+
+
 def _resized_container(
-    container: Mapping[str, Any], sizes: Iterable[RequestedSize], resizing: Resizing
+    container: Mapping[str, Any], wanted: Mapping[str, int], limited: Mapping[str, int], resizing: Resizing
 ) -> dict[str, Any]:
     resources = container.get("resources") or {}
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
-    for size in sizes:
-        limit = _amount(size.resource, limits.get(size.resource))
-        present = _amount(size.resource, requests.get(size.resource))
+    for resource in dict.fromkeys((*wanted, *limited)):
+        limit = _amount(resource, limits.get(resource))
+        present = _amount(resource, requests.get(resource))
         # A pod whose template states a limit alone requests as much: the API server fills it in.
         present = limit if present is None else present
-        if not is_worth_a_write(present, size.amount, resizing):
+        sizes = {"requests": (present, wanted.get(resource)), "limits": (limit, limited.get(resource))}
+        # Both or none: a request that grows beyond a limit that stays would be refused.
+        if not any(size is not None and is_worth_a_write(now, size, resizing) for now, size in sizes.values()):
             continue
-        requests[size.resource] = _quantity(size.resource, size.amount)
-        if limit is not None:
-            scaled = math.ceil(limit * size.amount / present) if present else limit
-            limits[size.resource] = _quantity(size.resource, max(scaled, size.amount))
-    changed = {**resources, "requests": requests} | ({"limits": limits} if limits else {})
-    return {**container, "resources": changed} if requests else dict(container)
+        request, most = (None if size is None else _allowed(now, size, resizing) for now, size in sizes.values())
+        if request is not None:
+            requests[resource] = _quantity(resource, request)
+        if most is not None:
+            limits[resource] = _quantity(resource, most)
+        elif limit is not None and request is not None:
+            scaled = math.ceil(limit * request / present) if present else limit
+            limits[resource] = _quantity(resource, max(scaled, request))
+    changed = {**resources} | ({"requests": requests} if requests else {}) | ({"limits": limits} if limits else {})
+    return {**container, "resources": changed} if requests or limits else dict(container)
+
+
+def _allowed(present: int | None, wanted: int, resizing: Resizing) -> int | None:
+    """Return the wanted amount; None if it may not change in this direction."""
+    grows = present is None or wanted > present
+    shrinks = present is not None and wanted < present
+    return None if (grows and not resizing.up) or (shrinks and not resizing.down) else wanted
 
 
 def _amount(resource: str, quantity: object) -> int | None:

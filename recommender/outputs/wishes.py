@@ -41,7 +41,7 @@ class NodeRemoval:
 
 @dataclass(frozen=True, slots=True)
 class RequestedSize:
-    """The requested amount of a resource of a container, in millicores or in bytes."""
+    """The amount of a resource that a container is to have, in millicores or in bytes."""
 
     container: str
     resource: str
@@ -61,6 +61,8 @@ class Resizing:
     down: bool
     managers: tuple[str, ...]
     """Field managers whose templates are left alone; `*` stands for any text."""
+    limits: tuple[RequestedSize, ...] = ()
+    """Limits with amounts of their own. All others change in proportion to their requests."""
 
 
 @dataclass(frozen=True, slots=True)

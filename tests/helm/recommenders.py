@@ -98,6 +98,12 @@ SIZED_CONTAINERS: Final[dict[str, Any]] = {
     "targets": [GATEWAY],
     "outputs": ["metric", "resize"],
 }
+WRITTEN_SIZES: Final[dict[str, Any]] = {
+    "name": "dns-sizes",
+    "proportional": {"resources": {"coredns": {"requests": {"cpu": {"base": "100m"}}}}, "resize": {"threshold": "5%"}},
+    "targets": [COREDNS],
+    "outputs": ["metric", "resize"],
+}
 SIZED_WORKLOADS: Final[dict[str, Any]] = {
     "name": "workloads",
     "resources": {"fromUsage": {}, "forEach": {"namespaces": ["default", "kube-public"]}},
@@ -185,6 +191,7 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "everything": EVERYTHING,
     "predictions": configuration(PREDICTED, EACH, EACH_WATCHED, prometheus=PROMETHEUS),
     "requests of containers": configuration(SIZED_CONTAINERS, SIZED_WORKLOADS, prometheus=PROMETHEUS),
+    "sizes by the cluster's size": configuration(WRITTEN_SIZES),
     "requests of all StatefulSets": configuration(SIZED_EVERYWHERE, prometheus=PROMETHEUS),
     "cluster sizes": SIZED,
     "cluster sizes ahead of predictions": configuration(PREDICTED, AHEAD, prometheus=PROMETHEUS),

@@ -94,6 +94,7 @@ def cluster_environment(settings: RunSettings, context: WorkerContext, parts: Sh
         effects=writing or HistoryAlone(parts.history),
         change=change,
         refusals=dict if writing is None else writing.refusals,
+        settled=dict if writing is None else writing.settled,
         has_tried_lists=watch.has_tried_lists,
         follow_objects=partial(follow_objects, client, context.tasks, watching, status),
     )

@@ -35,6 +35,8 @@ class RunEnvironment:
     """Follows a changed configuration."""
     refusals: Callable[[], Mapping[tuple[str, TargetReference], WriteRefusal]] = dict
     """Why requests were not written."""
+    settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
+    """Which sizes the last attempt to write them found in place."""
     has_tried_lists: Callable[[], bool]
     """Whether the first list of every kind has arrived or failed."""
     follow_objects: Callable[[ObjectConfigurations], FollowedObjects] = without_objects

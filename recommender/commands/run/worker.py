@@ -126,6 +126,7 @@ def _gatherer(
         prometheus.loads.load,
         prometheus.usage.inputs,
         environment.refusals,
+        environment.settled,
     )
     return Gatherer(
         sources,

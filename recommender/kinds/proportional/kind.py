@@ -9,6 +9,7 @@ from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery
 from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.web.metric_text import label
+from recommender.decisions.policy_settings import Output
 from recommender.decisions.texts.columns import GAP, wrapped
 from recommender.kinds.kind import (
     RECOMMENDED_RESOURCES,
@@ -22,17 +23,22 @@ from recommender.kinds.proportional.facts import PODS_AND_SERVICES
 from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.kinds.proportional.parameters import DriverQuery, ProportionalSettings
 from recommender.kinds.proportional.sizes import ContainerResources, ContainerSizes
+from recommender.kinds.proportional.written_sizes import calculate_written_sizes
+from recommender.kinds.resizing.resize_rights import rights_in_namespaces, rights_on_targets
 from recommender.outputs.metric_text import of_recommendation, of_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterState
+    from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.shapes import ValueShape
+    from adapter.foundation.documents.tree import DocumentProblem
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.record import Record, TargetReference
     from recommender.kinds.kind import Paint, Recommendation
     from recommender.kinds.proportional.parameters import ParametersConfigMap
+    from recommender.kinds.role_rules import RoleRule
     from recommender.outputs.metric_text import Samples
 
 
@@ -81,12 +87,32 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
     memory = ProportionalMemory
     families = RESOURCE_FAMILIES
     page = "proportional/page.html"
+    sizes_requests = True
 
     def shape(self, *, for_backtest: bool) -> ValueShape:  # noqa: ARG002 - as the protocol has it
         """Return the shape of the settings."""
         from recommender.kinds.proportional.reading.proportional_reader import PROPORTIONAL  # noqa: PLC0415 - not for the drop-in
 
         return PROPORTIONAL
+
+    def check(self, given: Given, outputs: frozenset[Output], *, for_backtest: bool) -> Iterator[DocumentProblem]:  # noqa: ARG002 - as the protocol has it
+        """Yield what does not go together with sizes that are written."""
+        from recommender.kinds.proportional.reading.written_sizes import written_sizes_problems  # noqa: PLC0415 - not for the drop-in
+        from recommender.kinds.resizing.resize_reader import resize_problems  # noqa: PLC0415 - likewise
+
+        yield from resize_problems(given, outputs, self.key)
+        if Output.RESIZE in outputs:
+            yield from written_sizes_problems(given)
+        elif given.has("proportional.alsoWithHPA"):
+            message = "`alsoWithHPA` does nothing without the output resize"
+            yield given.problem("proportional.alsoWithHPA", message, "add it to outputs")
+
+    def rights(self, recommendation: Recommendation) -> Iterator[RoleRule]:
+        """Yield the rights of the output resize."""
+        if Output.RESIZE in recommendation.policy.outputs:
+            targets = recommendation.policy.targets
+            yield from rights_on_targets(targets)
+            yield from rights_in_namespaces({target.namespace for target in targets})
 
     def confined(
         self,
@@ -136,7 +162,9 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         others: Sequence[Recommendation],  # noqa: ARG002 - it follows no others
     ) -> Callable[[TargetReference | None], Calculate]:
         """Return the calculation. Raises SelectorError if the selector of nodes cannot be parsed."""
-        calculate = calculate_proportional(recommendation.subject)
+        policy, settings = recommendation.policy, recommendation.subject
+        is_written = Output.RESIZE in policy.outputs
+        calculate = calculate_written_sizes(policy, settings) if is_written else calculate_proportional(settings)
         return lambda _target: calculate
 
     def value_metrics(self, settings: ProportionalSettings) -> tuple[str, ...]:

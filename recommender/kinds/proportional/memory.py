@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from recommender.decisions.memory import KindMemory
+from recommender.decisions.memory import Count, KindMemory
 
 
 class LastParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -16,11 +16,13 @@ class LastParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 
 class ProportionalMemory(KindMemory, frozen=True, tag="proportional"):
-    """The last good parameters, and what hysteresis holds."""
+    """The last good parameters, what hysteresis holds, and the sizes that were written last."""
 
     parameters: LastParameters | None = None
     rungs: dict[str, int] = msgspec.field(default_factory=dict)
     """By driver, the value that hysteresis holds."""
+    sizes: dict[str, dict[str, dict[str, Count]]] = msgspec.field(default_factory=dict)
+    """By container, section and resource, in millicores and in bytes; empty without the output resize."""
 
     @property
     def shared(self) -> KindMemory | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from recommender.kinds.resizing.resize_settings import ResizeSettings
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -131,6 +133,9 @@ class ProportionalSettings:
     """After a change, the size stays for so long."""
     resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]] = field(default_factory=dict)
     """Container to `requests` or `limits` to resource. All nodes count that the filter lets through."""
+    resize: ResizeSettings = field(default_factory=ResizeSettings)
+    also_with_hpa: bool = False
+    """Whether sizes are also written where an HPA follows their resource."""
 
     @property
     def sizes_by_objects(self) -> bool:

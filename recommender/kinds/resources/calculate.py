@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import Unknown
 from recommender.decisions.calculation import Calculation, InputMissingError
 from recommender.decisions.record import Step
-from recommender.decisions.targets.owners import is_target_of
-from recommender.decisions.texts.times import age_seconds, is_fresh, rfc3339
+from recommender.decisions.texts.times import age_seconds, rfc3339
+from recommender.kinds.resizing.autoscalers import held_by, held_by_autoscalers
 from recommender.kinds.resources.container_requests import ContainerRequests, Requests, RequestSize, in_units
 from recommender.kinds.resources.resources_memory import remembered
 from recommender.kinds.resources.workload_usage import WorkloadUsage
-from recommender.kinds.resources.workloads import CPU, MEMORY, RESOURCES
+from recommender.kinds.resources.workloads import CPU, MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -84,32 +84,10 @@ class UsageCalculation:
         """Return, by resource, why its requests stay: an HPA divides usage by them, or may do so."""
         if self.settings.also_with_hpa:
             return {}
-        where = f"the HPAs of namespace {self.target.namespace} cannot be looked up"
-        seen = inputs.cluster.autoscalers.get(self.target.namespace, Unknown("they are not watched"))
-        if isinstance(seen, Unknown):
-            reason = f"{where}: {seen.reason}; one of them may follow {{}}"
-            return {resource: _stays(resource, reason.format(resource)) for resource in RESOURCES}
-        if not is_fresh(seen.time, now, self.policy.stale_after_seconds):
-            reason = f"{where}: the last answer is too old"
-            return {resource: _stays(resource, reason) for resource in RESOURCES}
-        held: dict[str, str] = {}
-        if usage.autoscaler is not None:
-            for name in usage.autoscaler.resources:
-                resource = name.lower()
-                held[resource] = _stays(resource, _follows(usage.autoscaler.name, resource))
-        for autoscaler in seen.value:
-            if is_target_of(autoscaler, self.target):
-                for resource in {*autoscaler.resource_names} & {*RESOURCES}:
-                    held[resource] = _stays(resource, _follows(autoscaler.name, resource))
-        return dict(sorted(held.items()))
-
-
-def _follows(autoscaler: str, resource: str) -> str:
-    return f"HorizontalPodAutoscaler {autoscaler} follows {resource}, and divides by the request (alsoWithHPA: true)"
-
-
-def _stays(resource: str, reason: str) -> str:
-    return f"requests of {resource} stay: {reason}"
+        known = usage.autoscaler
+        followed = () if known is None else tuple((known.name, each.lower()) for each in known.resources)
+        of_series = {resource: held_by(name, resource) for name, resource in followed}
+        return dict(sorted((of_series | held_by_autoscalers(self.policy, self.target, inputs, now)).items()))
 
 
 def _requests_of(record: SizeRecord) -> dict[str, RequestSize]:

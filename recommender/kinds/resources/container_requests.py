@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from adapter.foundation.objects.quantities import Format, quantity_text
 from recommender.decisions.calculation import SettledValue
 from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED
-from recommender.decisions.policy_settings import Output
-from recommender.decisions.record import Step, TargetAction, TargetOutcome
+from recommender.decisions.record import Step
+from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, writes_of
+from recommender.kinds.resizing.size_brakes import amount_when_stopped, amount_within_step
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.workloads import CPU, MEMORY
 from recommender.outputs.resize_documents import is_worth_a_write
-from recommender.outputs.wishes import RequestedSize, Resizing
+from recommender.outputs.wishes import RequestedSize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from recommender.decisions.calculation import DecisionContext
     from recommender.decisions.constraints.brakes import ChangeStop
-    from recommender.decisions.policy_settings import MaxStep, RecommendationPolicy
-    from recommender.decisions.record import TargetReference
+    from recommender.decisions.policy_settings import MaxStep
     from recommender.decisions.targets.target_situation import Situation
     from recommender.kinds.resources.resources_settings import ResourcesSettings
+    from recommender.outputs.wishes import Resizing
 
 HPA: Final = "hpa"
 """The step of a request that stays because an HPA divides by it."""
@@ -86,16 +86,11 @@ class ContainerRequests:
 
     def within_step(self, step: MaxStep, _situation: Situation) -> ContainerRequests:
         """Limit the distance of each request from the last one, or from the present one where there is no last."""
-        ratio = Fraction(repr(step.ratio or 0.0))
 
         def limited(container: str, resource: str, size: RequestSize) -> int | None:
-            base = self._base(container, resource, size)
-            if base is None or size.target is None:
-                return size.target
-            most = max(1, int(ratio * base))
-            return min(max(size.target, base - most), base + most)
+            return amount_within_step(size.target, self._base(container, resource, size), step)
 
-        return self._changed(limited, MAX_STEP, f"{float(ratio) * 100:g} % at once")
+        return self._changed(limited, MAX_STEP, f"{(step.ratio or 0.0) * 100:g} % at once")
 
     def would_change(self, _situation: Situation) -> bool:
         """Return whether a request differs from the last one."""
@@ -105,11 +100,7 @@ class ContainerRequests:
         """Keep the last requests, or the present ones, in the directions that are stopped."""
 
         def kept(container: str, resource: str, size: RequestSize) -> int | None:
-            base = self._base(container, resource, size)
-            if base is None or size.target is None:
-                return None if stop.up and stop.down else size.target
-            target = min(size.target, base) if stop.up else size.target
-            return max(target, base) if stop.down else target
+            return amount_when_stopped(size.target, self._base(container, resource, size), stop)
 
         found = self._changed(kept, stop.name, stop.sentence)
         if stop.name == PAUSED:
@@ -132,7 +123,8 @@ class ContainerRequests:
         }
         details = RequestSizes(found.requests)
         changed = tuple(step for step in found.steps if step not in calculation.steps)
-        writes = writes_of(found, policy, calculation.confirmed)
+        writes = writes_of(_wanted_sizes(found), found.settings.resize, policy, calculation.confirmed)
+        is_written = writes is not None and any(_is_written(size, writes.resizing) for size in _all_sizes(found))
         reasons = tuple(filter(None, (*found.holds, *found.held.values(), calculation.note, policy.note)))
         return SettledValue(
             replicas=None,
@@ -146,7 +138,7 @@ class ContainerRequests:
             reasons=reasons or (summary_of(found.requests),),
             details=details,
             writes=writes,
-            outcomes=outcomes_of_requests(found, writes, question),
+            outcomes=resize_outcomes(question, has_value=details.has_value, is_written=is_written),
         )
 
     def _left_to_autoscalers(self) -> ContainerRequests:
@@ -195,57 +187,16 @@ class ContainerRequests:
         return self if requests == self.requests else replace(self, requests=requests, steps=(*self.steps, *steps))
 
 
-@dataclass(frozen=True, slots=True)
-class RequestWrites:
-    """What the output resize writes for a target."""
-
-    target: TargetReference
-    resizing: Resizing
-    valid_until: float
-    """In seconds since the Unix epoch."""
-    reason: str
-
-
-def writes_of(found: ContainerRequests, policy: RecommendationPolicy, confirmed: float) -> RequestWrites | None:
-    """Return what is to be written; None without the output, or while another recommendation writes the same."""
-    target, settings = policy.each, found.settings.resize
-    if target is None or Output.RESIZE not in policy.outputs or policy.rivals.get(target):
-        return None
+def _wanted_sizes(found: ContainerRequests) -> WantedSizes:
+    """Return the requests that may be written."""
     sizes = tuple(
         RequestedSize(container, resource, size.target)
         for container, by_resource in found.requests.items()
         for resource, size in by_resource.items()
         if size.target is not None and not size.held
     )
-    resizing = Resizing(
-        sizes, settings.threshold_ratio, settings.in_place, found.may_grow, found.may_shrink, policy.owners.managers
-    )
-    until = confirmed + policy.stale_after_seconds
-    return RequestWrites(target, resizing, until, summary_of(found.requests)) if sizes else None
-
-
-def outcomes_of_requests(
-    found: ContainerRequests, writes: RequestWrites | None, question: DecisionContext
-) -> tuple[TargetOutcome, ...]:
-    """Return what the requests mean for the target."""
-    policy, target = question.policy, question.policy.each
-    if target is None:
-        return ()
-    present = question.situation.present
-    outcome = TargetOutcome(target, None if present is None else present.state.replicas, TargetAction.NONE)
-    if Output.METRIC in policy.outputs and RequestSizes(found.requests).has_value:
-        outcome = replace(outcome, action=TargetAction.METRIC)
-    rivals = policy.rivals.get(target, ())
-    if Output.RESIZE in policy.outputs and rivals:
-        owner = f"recommendation {', '.join(rivals)}"
-        message = f"{owner} resizes {target} too: keep the output resize in one of them"
-        return (replace(outcome, action=TargetAction.REFUSED, owner=owner, message=message),)
-    if writes is None or not any(_is_written(size, writes.resizing) for size in _all_sizes(found)):
-        return (outcome,)
-    refusal = question.inputs.refusals.get((policy.name, target))
-    if refusal is not None:
-        return (replace(outcome, action=TargetAction.REFUSED, owner=refusal.owner, message=refusal.message),)
-    return (replace(outcome, action=TargetAction.RESIZE),)
+    summary = summary_of(found.requests)
+    return WantedSizes(sizes, summary, may_grow=found.may_grow, may_shrink=found.may_shrink)
 
 
 def _all_sizes(found: ContainerRequests) -> Iterable[RequestSize]:

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import ClusterNeeds
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.kind import RESOURCE_FAMILIES, Logged, Needs, RecommendationKind, SeriesTargets
+from recommender.kinds.resizing.resize_reader import resize_problems
+from recommender.kinds.resizing.resize_rights import plural_of, rights_in_namespaces, rights_on_targets
+from recommender.kinds.resizing.resize_settings import API_VERSION
 from recommender.kinds.resources.calculate import UsageCalculation
 from recommender.kinds.resources.container_requests import RequestSizes
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.resources_reader import RESOURCES
-from recommender.kinds.resources.resources_settings import API_VERSION, FOR_EACH_KINDS, ResourcesSettings, memory_shards
+from recommender.kinds.resources.resources_settings import ResourcesSettings, memory_shards
 from recommender.kinds.resources.shown import request_keys, request_lines, request_rows, request_samples
-from recommender.kinds.role_rules import CREATE, GET, LIST, UPDATE, RoleRule
+from recommender.kinds.role_rules import CREATE, GET, UPDATE, RoleRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -56,14 +59,9 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
         if not given.has("targets") and not given.has("resources.forEach"):
             fix = "list them under targets, or write forEach: {kind: Deployment}"
             yield given.node.problem("the recommendation has no targets", fix)
-        for target in (given.get("targets") or ()) if Output.RESIZE in outputs else ():
-            if target.api_version != API_VERSION or target.kind not in FOR_EACH_KINDS:
-                fix = f"name one of {', '.join(FOR_EACH_KINDS)} in {API_VERSION}, or remove resize"
-                yield given.problem("targets", f"the output resize cannot write {target}", fix)
+        yield from resize_problems(given, outputs, self.key)
         if Output.SCALE in outputs:
             yield given.problem("outputs", f"the output scale does nothing: {_NO_REPLICAS}", "write metric")
-        if given.has("resources.resize") and Output.RESIZE not in outputs:
-            yield given.problem("resources.resize", "`resize` does nothing without the output", "add it to outputs")
         step = given.get("maxStep")
         if step is not None and step.ratio is None:
             yield given.problem("maxStep", f"maxStep is a number of replicas: {_NO_REPLICAS}", "write one such as 20%")
@@ -92,23 +90,16 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
             return
         each = settings.for_each
         if each is None:
-            for target in recommendation.policy.targets:
-                yield RoleRule(target.namespace, "apps", _plural(target.kind), "", UPDATE, (target.name,))
-        namespaces = (
-            each.namespaces or ("",)
-            if each is not None
-            else {target.namespace for target in recommendation.policy.targets}
-        )
+            targets = recommendation.policy.targets
+            yield from rights_on_targets(targets)
+            yield from rights_in_namespaces({target.namespace for target in targets})
+            return
+        namespaces = each.namespaces or ("",)
         for namespace in namespaces:
-            if each is not None:
-                yield RoleRule(namespace, "", "events", "", CREATE)
-                yield RoleRule(namespace, "apps", _plural(each.kind), "", GET)
-                yield RoleRule(namespace, "apps", _plural(each.kind), "", UPDATE)
-            for resource in ("pods", "limitranges", "resourcequotas"):
-                yield RoleRule(namespace, "", resource, "", LIST)
-            yield RoleRule(namespace, "", "pods", "resize", UPDATE)
-            yield RoleRule(namespace, "apps", "replicasets", "", LIST)
-            yield RoleRule(namespace, "autoscaling.k8s.io", "verticalpodautoscalers", "", LIST)
+            yield RoleRule(namespace, "", "events", "", CREATE)
+            yield RoleRule(namespace, "apps", plural_of(each.kind), "", GET)
+            yield RoleRule(namespace, "apps", plural_of(each.kind), "", UPDATE)
+        yield from rights_in_namespaces(namespaces)
 
     def calculation(
         self,
@@ -156,11 +147,6 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
         """Return the requests."""
         found = _sizes_of(record)
         return None if found is None else Logged((record.binding,), {"requests": record.message})
-
-
-def _plural(kind: str) -> str:
-    """Return the resource of one of `FOR_EACH_KINDS`."""
-    return f"{kind.lower()}s"
 
 
 def _sizes_of(record: Record) -> RequestSizes | None:

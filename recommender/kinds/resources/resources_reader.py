@@ -18,14 +18,14 @@ from adapter.foundation.documents.scalars import (
 )
 from adapter.foundation.documents.sections import Key, Section
 from adapter.foundation.documents.shapes import ListOf, Scalar
+from recommender.kinds.resizing.resize_reader import RESIZE
+from recommender.kinds.resizing.resize_settings import RESIZED_KINDS
 from recommender.kinds.resources.resources_settings import (
-    FOR_EACH_KINDS,
     HISTORY_SECONDS,
     MARGIN_RATIO,
     OWN_PERCENTILE_MARGIN_RATIO,
     TARGET_PERCENTILE,
     FromUsage,
-    ResizeSettings,
     ResourcesSettings,
     WorkloadsOfKind,
 )
@@ -116,28 +116,13 @@ _FOR_EACH: Final = Section(
     "forEach",
     WorkloadsOfKind,
     (
-        Key("kind", one_of(FOR_EACH_KINDS, "a kind of workload"), "Kind of the targets."),
+        Key("kind", one_of(RESIZED_KINDS, "a kind of workload"), "Kind of the targets."),
         Key(
             "namespaces",
             ListOf(NAMESPACE, lambda names: tuple(sorted(names)), ("`namespaces` is empty", "name one, or remove it")),
             "Where the targets are; everywhere without the key.",
         ),
         Key("max", whole(1, 5_000), "Most targets.", into="max_targets"),
-    ),
-)
-
-
-_RESIZE: Final = Section(
-    "resize",
-    ResizeSettings,
-    (
-        Key(
-            "threshold",
-            percentage(Bounds(0, 1000)),
-            "Smaller changes of a request are not written.",
-            into="threshold_ratio",
-        ),
-        Key("inPlace", BOOLEAN, "Whether pods are resized without a restart where the API server can."),
     ),
 )
 
@@ -161,7 +146,7 @@ RESOURCES: Final = Section(
             "Whether requests also change where an HPA follows their resource.",
             into="also_with_hpa",
         ),
-        Key("resize", _RESIZE, "How the output resize writes requests."),
+        Key("resize", RESIZE, "How the output resize writes requests."),
         Key("min", _bound_keys("resources.min"), "Least request of a container.", into="least"),
         Key("max", _bound_keys("resources.max"), "Largest request of a container.", into="most"),
     ),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from recommender.kinds.resizing.resize_settings import ResizeSettings
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FOR_EACH_KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet")
-"""Of the API group `apps`."""
-API_VERSION: Final = "apps/v1"
 TARGET_PERCENTILE: Final = 0.9
 MARGIN_RATIO: Final = 0.15
 OWN_PERCENTILE_MARGIN_RATIO: Final = 0.05
@@ -24,7 +23,7 @@ class WorkloadsOfKind:
     """Every workload of a kind is a target."""
 
     kind: str = "Deployment"
-    """One of `FOR_EACH_KINDS`."""
+    """One of `RESIZED_KINDS`."""
     namespaces: tuple[str, ...] = ()
     """Empty: all."""
     max_targets: int = 1000
@@ -45,23 +44,13 @@ class FromUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class ResizeSettings:
-    """How the output resize writes requests."""
-
-    threshold_ratio: float = 0.1
-    """Smaller changes of a request are not written."""
-    in_place: bool = True
-    """Whether pods are resized where the API server can; otherwise the template of the workload is always written."""
-
-
-@dataclass(frozen=True, slots=True)
 class ResourcesSettings:
     """The settings of one recommendation."""
 
     from_usage: FromUsage
     for_each: WorkloadsOfKind | None = None
     """None: the targets are listed."""
-    resize: ResizeSettings = ResizeSettings()
+    resize: ResizeSettings = field(default_factory=ResizeSettings)
     also_with_hpa: bool = False
     """Whether a request also changes where an HPA follows its resource."""
     least: Mapping[str, int] = field(default_factory=dict)

@@ -101,6 +101,10 @@ class ClusterEffects:
         """Return why requests were not written, by recommendation and target."""
         return {} if self._resizes is None else self._resizes.requests.refusals()
 
+    def settled(self) -> Mapping[tuple[str, TargetReference], object]:
+        """Return the sizes that the last attempt found in place, by recommendation and target."""
+        return {} if self._resizes is None else self._resizes.requests.settled()
+
     def stand_down(self) -> None:
         """Abandon what is under way: another process leads."""
         self._writer.clear()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.decisions.inputs import WriteRefusal
 from recommender.decisions.policy_settings import Output
-from recommender.kinds.resources.container_requests import RequestWrites
+from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.wishes import Wish
 
@@ -42,6 +42,11 @@ class RequestWriters:
         with self._lock:
             return dict(self._refusals)
 
+    def settled(self) -> Mapping[_Place, Resizing]:
+        """Return what the last attempt found to be there already, by recommendation and target."""
+        with self._lock:
+            return {place: each for place, (each, _) in self._settled.items() if place not in self._refusals}
+
     def note(self, outcome: ScaleOutcome) -> None:
         """Take note of what became of an attempt."""
         wish = outcome.wish
@@ -51,6 +56,8 @@ class RequestWriters:
         with self._lock:
             if outcome.result in {ScaleResult.UNCHANGED, ScaleResult.REFUSED}:
                 self._settled[place] = (wish.resizing, self._clock())
+            elif outcome.result is ScaleResult.OK:
+                self._settled.pop(place, None)
             if outcome.result is ScaleResult.REFUSED:
                 self._refusals[place] = WriteRefusal(outcome.owner, outcome.message)
             elif outcome.result in {ScaleResult.UNCHANGED, ScaleResult.OK}:

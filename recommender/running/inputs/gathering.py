@@ -59,6 +59,8 @@ class InputSources:
     """Answers from memory."""
     refusals: Callable[[], Mapping[tuple[str, TargetReference], WriteRefusal]] = dict
     """Likewise."""
+    settled: Callable[[], Mapping[tuple[str, TargetReference], object]] = dict
+    """Likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class Gatherer:
         self._targets = sources.targets
         self._usage = sources.usage
         self._refusals = sources.refusals
+        self._settled = sources.settled
         self._clock = clock
 
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
@@ -127,7 +130,9 @@ class Gatherer:
             for need, found in self._loads.results(wanted.loads, left).items()
         }
         # Last, so that it is as recent as what was looked up.
-        return Inputs(self._cluster(), queries, config_maps, targets, loads, self._usage(), self._refusals())
+        return Inputs(
+            self._cluster(), queries, config_maps, targets, loads, self._usage(), self._refusals(), self._settled()
+        )
 
 
 @dataclass(slots=True)

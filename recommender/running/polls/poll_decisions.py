@@ -154,12 +154,13 @@ def _rivals(
 ) -> dict[str, dict[TargetReference, tuple[str, ...]]]:
     """Return, by recommendation and target, which others scale the same target.
 
-    For targets that the configuration lists, `RecommendationPolicy.rivals` has them; here are those of `forEach`.
+    For targets that the configuration lists, `RecommendationPolicy.rivals` has those that scale; here are those of
+    `forEach`, and those that resize.
     """
     found: dict[str, dict[TargetReference, tuple[str, ...]]] = {}
     for output in (Output.SCALE, Output.RESIZE):
         writing = [policy for policy in policies.values() if output in policy.outputs]
-        if any(policy.name in listed for policy in writing):
+        if output is Output.RESIZE or any(policy.name in listed for policy in writing):
             _add_rivals(found, writing, listed)
     return found
 
@@ -191,4 +192,6 @@ def _is_rival(other: str, policies: Mapping[str, RecommendationPolicy], in_order
 
 
 def _targets(policy: RecommendationPolicy, listed: Mapping[str, ListedTargets]) -> Iterable[TargetReference]:
-    return listed[policy.name].reasons if policy.name in listed else policy.targets
+    # An entry that lists its targets writes them whether their usage is known yet or not.
+    found = listed[policy.name].reasons if policy.name in listed else ()
+    return dict.fromkeys((*policy.targets, *found))

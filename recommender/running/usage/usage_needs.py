@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recommender.decisions.record import TargetReference
-from recommender.kinds.resources.resources_settings import API_VERSION, ResourcesSettings
+from recommender.kinds.resizing.resize_settings import API_VERSION
+from recommender.kinds.resources.resources_settings import ResourcesSettings
 from recommender.running.loads.needs import source_of
 
 if TYPE_CHECKING:

@@ -23,13 +23,16 @@ from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import SendingTerms
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
-from tests.e2e.support.recommenders import rule, service_account
+from recommender.running.memory.store import stored_name
+from tests.e2e.support.recommenders import Pool, rule, service_account
 from tests.recommender.configuration.files import entry, whole
+from tests.support.recommenders import started
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from recommender.kinds.role_rules import RoleRule
     from recommender.outputs.scale import ScaleOutcome
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
@@ -100,17 +103,29 @@ def scene(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Scene]:
 
 
 def resize_rights(namespace: str) -> list[Document]:
-    """Return the rules that the configuration's rights are."""
-    target = f"{{apiVersion: apps/v1, kind: Deployment, namespace: {namespace}, name: web}}"
-    lines = (f"targets: [{target}]", "outputs: [resize]")
+    """Return the rules of an entry of sizes from usage."""
+    lines = (f"targets: [{web(namespace)}]", "outputs: [resize]")
     content = whole(entry("sizes", *lines, kind="resources: {fromUsage: {}}"), top="prometheus: {url: http://p}\n")
-    configuration = read_configuration(content, "r.yaml")
+    return rules_of(content, namespace)[namespace]
+
+
+def web(namespace: str) -> str:
+    """Return the item of `targets`."""
+    return f"{{apiVersion: apps/v1, kind: Deployment, namespace: {namespace}, name: web}}"
+
+
+def rules_of(content: str, namespace: str) -> dict[str, list[Document]]:
+    """Return the rules that the rights of a configuration are, by namespace; empty: in all."""
     found = rights_of(
-        configuration,
+        read_configuration(content, "r.yaml"),
         namespace=namespace,
         resolve=lambda group, kind: find_resource(BUILT_IN, group, kind),
-        memory_name=lambda name, _number: name,
+        memory_name=lambda name, _number: stored_name(name),
     )
+    return {place: _rules(each for each in found if each.namespace == place) for place in ("", namespace)}
+
+
+def _rules(rights: Iterable[RoleRule]) -> list[Document]:
     return [
         {
             "apiGroups": [each.api_group],
@@ -118,7 +133,7 @@ def resize_rights(namespace: str) -> list[Document]:
             "verbs": list(each.verbs),
             **({"resourceNames": list(each.names)} if each.names else {}),
         }
-        for each in found
+        for each in rights
     ]
 
 
@@ -199,6 +214,39 @@ def test_what_a_limit_range_forbids_is_refused(scene: Scene, in_place: bool) -> 
     template = scene.cluster.client.get(f"{scene.path}/web")["spec"]["template"]
     assert stated(template["spec"])["app"] == STATED
     assert [stated(pod["spec"])["app"] for pod in scene.pods()] == [STATED] * 2
+
+
+def test_sizes_by_the_number_of_nodes_are_written_with_the_rights_of_the_configuration(
+    scene: Scene, tmp_path: Path
+) -> None:
+    cluster, namespace, pool = scene.cluster, scene.namespace, Pool(scene.cluster)
+    scene.create(workload())
+    scene.cluster.wait_for("the end of the first rollout", lambda: _rolled_out(scene))
+    sizes = "{app: {requests: {cpu: {base: 100m, step: 100m, nodesPerStep: 1}}, limits: {memory: {base: 1Gi}}}}"
+    # The nodes of this cluster have no kubelet that could resize a pod.
+    how = f"nodeSelector: '{pool.selector}', resize: {{inPlace: false}}"
+    top = f"pollInterval: 1s\nstate: {tmp_path}/state\nleaderElection: {{namespace: {namespace}}}\n"
+    lines = (f"targets: [{web(namespace)}]", "outputs: [metric, resize]")
+    content = whole(entry("sizes", *lines, kind=f"proportional: {{resources: {sizes}, {how}}}"), top=top)
+    (tmp_path / "recommender.yaml").write_text(content)
+    rules = rules_of(content, namespace)
+    pool.add(2)
+    given = service_account(cluster, namespace, "sizes", tmp_path, here=rules[namespace], everywhere=rules[""])
+    with given as kubeconfig:
+        files = (f"--config={tmp_path}/recommender.yaml", f"--kubeconfig={kubeconfig}")
+        program = started(tmp_path / "sizes.log", "run", *files)
+        with program.process:
+            wanted = {"requests": STATED["requests"] | {"cpu": "300m"}, "limits": {"cpu": "600m", "memory": "1Gi"}}
+            expected = {"app": wanted, "sidecar": STATED}
+            cluster.wait_for("the sizes in the template", lambda: _template(scene) == expected)
+            assert program.items()["sizes"]["resources"]["app"]["requests"] == {"cpu": "300m"}
+    pool.remove()
+    account = f"system:serviceaccount:{namespace}:sizes"
+    assert not [event.uri for event in cluster.audit_events() if event.user == account and event.code == 403]
+
+
+def _template(scene: Scene) -> dict[str, Any]:
+    return stated(scene.cluster.client.get(f"{scene.path}/web")["spec"]["template"]["spec"])
 
 
 VPA_CRD: Final[Document] = {

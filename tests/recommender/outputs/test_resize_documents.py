@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -64,6 +65,37 @@ def test_limits_stay_in_proportion(
     assert found["resources"].get("requests") == requests
     assert found["resources"].get("limits") == limits
     assert found["image"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("before", "requested", "limited", "requests", "limits"),
+    [
+        (container({"cpu": "1"}, {"cpu": "2"}), 250, 3000, {"cpu": "250m"}, {"cpu": "3"}),
+        (container({"cpu": "1"}), None, 3000, {"cpu": "1"}, {"cpu": "3"}),
+        (container(), None, 3000, None, {"cpu": "3"}),
+        (container({"cpu": "1"}, {"cpu": "2"}), 1050, 2100, {"cpu": "1"}, {"cpu": "2"}),
+        # Alone, the limit would stay, and the request would be above it.
+        (container({"cpu": "1"}, {"cpu": "1150m"}), 1200, 1200, {"cpu": "1200m"}, {"cpu": "1200m"}),
+    ],
+    ids=["both", "limit alone", "no sizes", "too small a change", "one of both far enough"],
+)
+def test_limits_with_a_size_of_their_own(
+    before: dict[str, Any],
+    requested: int | None,
+    limited: int,
+    requests: dict[str, str] | None,
+    limits: dict[str, str],
+) -> None:
+    sizes = () if requested is None else (RequestedSize("app", "cpu", requested),)
+    [found] = resized([before], replace(resizing(*sizes), limits=(RequestedSize("app", "cpu", limited),)))
+    assert found["resources"].get("requests") == requests
+    assert found["resources"].get("limits") == limits
+
+
+def test_a_pause_of_one_direction_stops_limits_too() -> None:
+    wanted = replace(resizing(up=False), limits=(RequestedSize("app", "cpu", 3000),))
+    before = [container({"cpu": "1"}, {"cpu": "2"})]
+    assert resized(before, wanted) == before
 
 
 def test_what_does_not_change_is_equal_to_what_it_was() -> None:

@@ -22,6 +22,7 @@ from recommender.kinds.proportional.parameters import NodeFilter, ParametersConf
 from recommender.kinds.proportional.reading.drivers import DRIVERS
 from recommender.kinds.proportional.reading.mode import MODE_SECTIONS, json_of
 from recommender.kinds.proportional.reading.sizes import RESOURCES
+from recommender.kinds.resizing.resize_reader import RESIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,6 +111,13 @@ PROPORTIONAL: Final = Section(
         Key("configMap", _CONFIG_MAP, "A ConfigMap of cluster-proportional-autoscaler."),
         Key("drivers", DRIVERS, "Other counts than nodes and cores."),
         Key("resources", RESOURCES, "Requests and limits that grow with the cluster, by container."),
+        Key("resize", RESIZE, "How the output resize writes these sizes."),
+        Key(
+            "alsoWithHPA",
+            BOOLEAN,
+            "Whether sizes are also written where an HPA follows their resource.",
+            into="also_with_hpa",
+        ),
         Key("nodeSelector", SELECTOR, "Nodes that count, as for kubectl.", into="selector"),
         Key("ignoreTaints", ListOf(TAINT_KEY, frozenset), "Keys of taints whose nodes do not count."),
         Key("ignoreVirtualNodes", BOOLEAN, "Whether nodes of virtual-kubelet do not count."),

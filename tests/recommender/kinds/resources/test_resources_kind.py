@@ -14,7 +14,7 @@ from recommender.decisions.inputs import Inputs, WriteRefusal
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status, TargetAction, TargetReference
-from recommender.kinds.resources.container_requests import RequestWrites
+from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
 from recommender.kinds.resources.workload_usage import WorkloadUsage
@@ -386,8 +386,9 @@ def test_what_cannot_work_is_refused_when_it_is_read(lines: tuple[str, ...], kin
 
 
 def test_only_requests_can_be_resized() -> None:
-    problems = problems_of(whole(entry("dns", f"targets: [{JOB}]", "outputs: [resize]")))
-    assert any("the output resize is for entries with resources" in problem for problem in problems)
+    kind = "predictive: {load: up, loadPerReplica: 1, horizon: 1h}"
+    problems = problems_of(whole(entry("dns", f"targets: [{JOB}]", "outputs: [resize]", kind=kind), top=TOP))
+    assert any("the output resize is for entries with proportional, resources" in problem for problem in problems)
 
 
 def test_usage_needs_prometheus() -> None:

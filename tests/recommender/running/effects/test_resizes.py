@@ -9,7 +9,7 @@ from recommender.decisions.inputs import WriteRefusal
 from recommender.decisions.loop import Decision
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Record, Status, TargetReference
-from recommender.kinds.resources.container_requests import RequestWrites
+from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import ScaleOutcome
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
@@ -83,6 +83,22 @@ def test_what_may_have_to_go_on_is_wanted_again(result: ScaleResult) -> None:
     world.polled()
     world.ended(result)
     assert len(world.polled()) == 1
+
+
+def test_what_is_in_place_is_known_until_something_is_written_again() -> None:
+    world = World()
+    world.polled()
+    assert not world.requests.settled()
+    world.ended(ScaleResult.UNCHANGED)
+    assert world.requests.settled() == {("sizes", WEB): RESIZING}
+    world.now += QUIET_SECONDS
+    world.polled()
+    world.ended(ScaleResult.REFUSED)
+    assert not world.requests.settled()
+    world.now += QUIET_SECONDS
+    world.polled()
+    world.ended(ScaleResult.OK)
+    assert not world.requests.settled()
 
 
 def test_a_refusal_is_known_until_a_write_succeeds_or_the_target_goes() -> None:

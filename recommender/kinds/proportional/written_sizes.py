@@ -1,0 +1,227 @@
+"""Sizes by the cluster's size that the output resize writes: what the brakes and HPAs do to them (pure).
+
+Without that output nothing acts on them, and no brake does either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeVar
+
+from msgspec.structs import replace as changed
+
+from adapter.foundation.objects.quantities import parse_quantity, quantity_text
+from recommender.decisions.calculation import SettledValue
+from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED
+from recommender.decisions.record import Step
+from recommender.kinds.proportional.calculate import calculate_proportional
+from recommender.kinds.proportional.memory import ProportionalMemory, remembered
+from recommender.kinds.proportional.sizes import ContainerSizes
+from recommender.kinds.resizing.autoscalers import held_by_autoscalers
+from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, sized_target, writes_of
+from recommender.kinds.resizing.size_brakes import amount_when_stopped, amount_within_step
+from recommender.outputs.wishes import RequestedSize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.objects.quantities import Format
+    from recommender.decisions.calculation import Calculate, Calculation, DecisionContext
+    from recommender.decisions.constraints.brakes import ChangeStop
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.memory import Memory
+    from recommender.decisions.policy_settings import MaxStep, RecommendationPolicy
+    from recommender.decisions.targets.target_situation import Situation
+    from recommender.kinds.proportional.parameters import ProportionalSettings
+    from recommender.kinds.proportional.sizes import ContainerResources
+    from recommender.kinds.resizing.request_writes import RequestWrites
+    from recommender.kinds.resizing.resize_settings import ResizeSettings
+
+_T = TypeVar("_T")
+_REQUESTS: Final = "requests"
+_LIMITS: Final = "limits"
+_CPU: Final = "cpu"
+
+
+class _Place(NamedTuple):
+    """What an amount is of."""
+
+    container: str
+    section: str
+    """`requests` or `limits`."""
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """An amount in millicores or in bytes; None: nobody knows what it may be."""
+
+    amount: int | None
+    format: Format
+    """How the configuration states it."""
+
+
+def calculate_written_sizes(policy: RecommendationPolicy, settings: ProportionalSettings) -> Calculate:
+    """Return the calculation of sizes that are written. Raises SelectorError."""
+    calculate = calculate_proportional(settings)
+    target = sized_target(policy)
+    assert target is not None, "the output resize has one target"
+
+    def calculated(inputs: Inputs, memory: Memory, now: float) -> Calculation:
+        found = calculate(inputs, memory, now)
+        if not isinstance(found.details, ContainerSizes):
+            return found
+        held = {} if settings.also_with_hpa else held_by_autoscalers(policy, target, inputs, now)
+        sizes = WrittenSizes(_amounts(found.details.by_container), settings.resize, remembered(found.own), held)
+        return replace(found, value=sizes, details=None)
+
+    return calculated
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSizes:
+    """Sizes of containers on their way through the brakes."""
+
+    replicas: ClassVar[None] = None
+    amounts: Mapping[_Place, _Amount]
+    resize: ResizeSettings
+    before: ProportionalMemory
+    held: Mapping[str, str]
+    """By resource, why sizes of it stay as they are."""
+    steps: tuple[Step, ...] = ()
+    holds: tuple[str, ...] = ()
+    may_grow: bool = True
+    """Whether no pause forbids to write larger sizes, whatever they are now."""
+    may_shrink: bool = True
+
+    def kept_text(self, _situation: Situation) -> str:
+        """Return what is kept."""
+        return "the sizes are kept"
+
+    def above_rollouts(self, _situation: Situation) -> WrittenSizes:
+        """Return the sizes as they are: a rollout does not change the cluster's size."""
+        return self
+
+    def within_step(self, step: MaxStep, _situation: Situation) -> WrittenSizes:
+        """Limit the distance of each size from the last one, where there is a last one."""
+        detail = f"{(step.ratio or 0.0) * 100:g} % at once"
+        return self._changed(lambda amount, base: amount_within_step(amount, base, step), MAX_STEP, detail)
+
+    def would_change(self, _situation: Situation) -> bool:
+        """Return whether a size differs from the last one."""
+        return any(
+            self._base(place) not in {None, found.amount}
+            for place, found in self.amounts.items()
+            if found.amount is not None
+        )
+
+    def stopped(self, stop: ChangeStop, _situation: Situation) -> WrittenSizes:
+        """Keep the last sizes in the directions that are stopped."""
+        found = self._changed(lambda amount, base: amount_when_stopped(amount, base, stop), stop.name, stop.sentence)
+        if stop.name == PAUSED:
+            grows, shrinks = self.may_grow and not stop.up, self.may_shrink and not stop.down
+            found = replace(found, may_grow=grows, may_shrink=shrinks)
+        if found.amounts == self.amounts and not (stop.up and stop.down):
+            return found
+        hold = f"{stop.sentence}, until {stop.until}" if stop.name == MAX_CHANGES else stop.sentence
+        return replace(found, holds=(*self.holds, hold))
+
+    def settled(self, question: DecisionContext) -> SettledValue:
+        """Leave to an HPA what it divides by, and say what is written."""
+        calculation, policy = question.calculation, question.policy
+        left = {
+            place: found
+            for place, found in self.amounts.items()
+            if found.amount is not None and place.resource not in self.held
+        }
+        held = tuple(
+            reason for name, reason in self.held.items() if any(name == each.resource for each in self.amounts)
+        )
+        writes = writes_of(self._wanted(left), self.resize, policy, calculation.confirmed)
+        reasons = tuple(filter(None, (*self.holds, *held, calculation.note, policy.note)))
+        return SettledValue(
+            replicas=None,
+            is_remembered=bool(left),
+            has_changed=self.would_change(question.situation),
+            is_held=bool(self.holds or held),
+            own=changed(self.before, sizes=_by_container(left, lambda _, found: found.amount or 0)),
+            inputs=calculation.inputs,
+            steps=(*calculation.steps, *self.steps),
+            binding=self.steps[-1].step if self.steps else None,
+            reasons=reasons or (_summary(left),),
+            details=ContainerSizes(_by_container(left, _text)) if left else None,
+            writes=writes,
+            outcomes=resize_outcomes(question, has_value=bool(left), is_written=self._is_written(writes, question)),
+        )
+
+    def _wanted(self, left: Mapping[_Place, _Amount]) -> WantedSizes:
+        def sizes_of(section: str) -> tuple[RequestedSize, ...]:
+            return tuple(
+                RequestedSize(place.container, place.resource, found.amount or 0)
+                for place, found in left.items()
+                if place.section == section
+            )
+
+        return WantedSizes(
+            sizes_of(_REQUESTS), _summary(left), sizes_of(_LIMITS), may_grow=self.may_grow, may_shrink=self.may_shrink
+        )
+
+    def _is_written(self, writes: RequestWrites | None, question: DecisionContext) -> bool:
+        """Return whether something is written, as far as it is known: not what the last attempt found in place."""
+        if writes is None or not (self.may_grow or self.may_shrink):
+            return False
+        return question.inputs.settled.get((question.policy.name, writes.target)) != writes.resizing
+
+    def _base(self, place: _Place) -> int | None:
+        return self.before.sizes.get(place.container, {}).get(place.section, {}).get(place.resource)
+
+    def _changed(self, change: Callable[[int | None, int | None], int | None], name: str, detail: str) -> WrittenSizes:
+        """Return the sizes with other amounts, and a step for each that differs."""
+        amounts = {
+            place: replace(found, amount=change(found.amount, self._base(place)))
+            for place, found in self.amounts.items()
+        }
+        steps = tuple(
+            Step(f"{'/'.join(place)}/{name}", found.amount / 1000 if place.resource == _CPU else found.amount, detail)
+            for place, found in amounts.items()
+            if found.amount is not None and found != self.amounts[place]
+        )
+        return replace(self, amounts=amounts, steps=(*self.steps, *steps))
+
+
+def _amounts(sizes: ContainerResources) -> dict[_Place, _Amount]:
+    found: dict[_Place, _Amount] = {}
+    for container, sections in sizes.items():
+        for section, quantities in sections.items():
+            for resource, text in quantities.items():
+                quantity = parse_quantity(text)
+                milli = quantity.milli_value()
+                amount = milli if resource == _CPU else -(-milli // 1000)
+                found[_Place(container, section, resource)] = _Amount(amount, quantity.format)
+    return found
+
+
+def _by_container(
+    amounts: Mapping[_Place, _Amount], value: Callable[[_Place, _Amount], _T]
+) -> dict[str, dict[str, dict[str, _T]]]:
+    found: dict[str, dict[str, dict[str, _T]]] = {}
+    for place, each in amounts.items():
+        found.setdefault(place.container, {}).setdefault(place.section, {})[place.resource] = value(place, each)
+    return found
+
+
+def _text(place: _Place, found: _Amount) -> str:
+    amount = found.amount or 0
+    return quantity_text(amount if place.resource == _CPU else amount * 1000, found.format)
+
+
+def _summary(amounts: Mapping[_Place, _Amount]) -> str:
+    """Return the sizes in a sentence: `dns: requests cpu 130m, memory 68Mi; limits memory 1Gi`."""
+    return "; ".join(
+        f"{container}: "
+        + "; ".join(
+            f"{section} {', '.join(f'{resource} {text}' for resource, text in quantities.items())}"
+            for section, quantities in sections.items()
+        )
+        for container, sections in _by_container(amounts, _text).items()
+    )

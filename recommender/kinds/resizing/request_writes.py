@@ -1,0 +1,87 @@
+"""What the output resize writes for a target, and what it means for that target (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from recommender.decisions.policy_settings import Output
+from recommender.decisions.record import TargetAction, TargetOutcome
+from recommender.outputs.wishes import Resizing
+
+if TYPE_CHECKING:
+    from recommender.decisions.calculation import DecisionContext
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import TargetReference
+    from recommender.kinds.resizing.resize_settings import ResizeSettings
+    from recommender.outputs.wishes import RequestedSize
+
+
+@dataclass(frozen=True, slots=True)
+class RequestWrites:
+    """What the output resize writes for a target."""
+
+    target: TargetReference
+    resizing: Resizing
+    valid_until: float
+    """In seconds since the Unix epoch."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WantedSizes:
+    """The sizes that a target is to have, and which pauses let through."""
+
+    requests: tuple[RequestedSize, ...]
+    summary: str
+    limits: tuple[RequestedSize, ...] = ()
+    may_grow: bool = True
+    may_shrink: bool = True
+
+
+def sized_target(policy: RecommendationPolicy) -> TargetReference | None:
+    """Return the one target of a decision; None without one."""
+    return policy.each if policy.each is not None else next(iter(policy.targets), None)
+
+
+def writes_of(
+    wanted: WantedSizes, settings: ResizeSettings, policy: RecommendationPolicy, confirmed: float
+) -> RequestWrites | None:
+    """Return what is to be written; None without the output, or while another recommendation writes the same."""
+    target = sized_target(policy)
+    if target is None or Output.RESIZE not in policy.outputs or policy.rivals.get(target):
+        return None
+    if not wanted.requests and not wanted.limits:
+        return None
+    resizing = Resizing(
+        wanted.requests,
+        settings.threshold_ratio,
+        settings.in_place,
+        wanted.may_grow,
+        wanted.may_shrink,
+        policy.owners.managers,
+        wanted.limits,
+    )
+    return RequestWrites(target, resizing, confirmed + policy.stale_after_seconds, wanted.summary)
+
+
+def resize_outcomes(question: DecisionContext, *, has_value: bool, is_written: bool) -> tuple[TargetOutcome, ...]:
+    """Return what sizes mean for the target; `is_written` tells whether they differ enough from what it has."""
+    policy, target = question.policy, sized_target(question.policy)
+    if target is None:
+        return ()
+    present = question.situation.present
+    outcome = TargetOutcome(target, None if present is None else present.state.replicas, TargetAction.NONE)
+    if Output.METRIC in policy.outputs and has_value:
+        outcome = replace(outcome, action=TargetAction.METRIC)
+    rivals = policy.rivals.get(target, ())
+    if Output.RESIZE in policy.outputs and rivals:
+        owner = f"recommendation {', '.join(rivals)}"
+        message = f"{owner} resizes {target} too: keep the output resize in one of them"
+        return (replace(outcome, action=TargetAction.REFUSED, owner=owner, message=message),)
+    if not is_written:
+        return (outcome,)
+    refusal = question.inputs.refusals.get((policy.name, target))
+    if refusal is not None:
+        return (replace(outcome, action=TargetAction.REFUSED, owner=refusal.owner, message=refusal.message),)
+    return (replace(outcome, action=TargetAction.RESIZE),)
