@@ -7,23 +7,24 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.peer_sizes import KRR_DAYS, krr_bytes, krr_cores, vpa_bytes, vpa_cores
 from benchmarks.sized_workloads import STEP_SECONDS, STEPS_PER_DAY
-from recommender.kinds.resources.bounds import SizeSettings, bounds_of
-from recommender.kinds.resources.histograms import CPU_SCALE, UsageHistograms
+from recommender.kinds.resources.backtest.policies import KRR_DAYS, requests_before
+from recommender.kinds.resources.backtest.usage_grid import UsageGrid, edges_of
+from recommender.kinds.resources.bounds import SizeSettings
+from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.resources_settings import OWN_PERCENTILE_MARGIN_RATIO
-from recommender.kinds.resources.usage import ContainerRows, MemoryPeaks
-from recommender.kinds.resources.workloads import PodContainer, SizedWorkload, WorkloadContainer
+from recommender.kinds.resources.usage import ContainerRows
+from recommender.kinds.resources.workloads import CPU, MEMORY, PodContainer, SizedWorkload, WorkloadContainer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from benchmarks.sized_workloads import MadeUsage
+    from recommender.kinds.resources.backtest.usage_grid import SampleArray
     from recommender.kinds.resources.histograms import FloatArray
 
 HISTORY_DAYS: Final = KRR_DAYS
 """The length of the history before the first day that is judged: the longest one that a policy uses."""
-_OUR_DAYS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +45,18 @@ class JudgedDay:
     """A day: what each policy requested before it, and what was used."""
 
     requests: Mapping[str, FloatArray]
-    used: FloatArray
+    used: SampleArray
 
 
 def judged_days(usage: MadeUsage) -> Iterator[tuple[JudgedDay, JudgedDay]]:
-    """Yield CPU and memory of each day with enough history before it."""
-    for day in range(HISTORY_DAYS, usage.cores.shape[1] // STEPS_PER_DAY):
-        past = slice((day - HISTORY_DAYS) * STEPS_PER_DAY, day * STEPS_PER_DAY)
-        now = slice(day * STEPS_PER_DAY, (day + 1) * STEPS_PER_DAY)
+    """Yield CPU and memory of each day with enough history before it, with the requests of `POLICIES`."""
+    grid = _grid(usage)
+    settings = SizeSettings(None, OWN_PERCENTILE_MARGIN_RATIO, has_interval=False)
+    for day in range(HISTORY_DAYS, grid.days):
+        requests = requests_before(grid, day, settings)
         yield (
-            JudgedDay({name: cpu(usage.cores[:, past]) for name, (cpu, _) in POLICIES.items()}, usage.cores[:, now]),
-            JudgedDay(
-                {name: memory(usage.memory[:, past]) for name, (_, memory) in POLICIES.items()}, usage.memory[:, now]
-            ),
+            JudgedDay(requests[CPU], grid.cores[:, grid.day(day)]),
+            JudgedDay(requests[MEMORY], grid.memory[:, grid.day(day)]),
         )
 
 
@@ -73,44 +73,12 @@ def fit_of(days: list[JudgedDay], policy: str, reserved_as: str) -> Fit:
     )
 
 
-def _sized_cores(cores: FloatArray) -> FloatArray:
-    containers = cores.shape[0]
-    histograms = UsageHistograms(CPU_SCALE, _OUR_DAYS, containers)
-    rows = np.repeat(np.arange(containers), STEPS_PER_DAY)
-    for day, part in enumerate(_newest_first(cores)):
-        ages = (day * STEPS_PER_DAY + np.arange(STEPS_PER_DAY)[::-1]) * float(STEP_SECONDS)
-        histograms.add(day, rows, part.ravel(), np.tile(ages, containers))
-    return _target(histograms, None)
-
-
-def _sized_bytes(memory: FloatArray) -> FloatArray:
-    pods = tuple(PodContainer("made", str(number), "app") for number in range(memory.shape[0]))
-    rows = ContainerRows.of(
-        {pod: WorkloadContainer(SizedWorkload("made", "Pod", f"{number:06}"), "app") for number, pod in enumerate(pods)}
-    )
-    peaks = MemoryPeaks(pods, np.array([part.max(axis=1) for part in _newest_first(memory)]))
-    return _target(peaks.histograms(rows), peaks.swings(rows))
-
-
-def _target(histograms: UsageHistograms, swings: FloatArray | None) -> FloatArray:
-    """Return the target of `--percentile=auto`, without least requests."""
-    count = histograms.weights.shape[1]
-    settings = SizeSettings(None, OWN_PERCENTILE_MARGIN_RATIO, has_interval=False)
-    return bounds_of(histograms, np.full(count, float(_OUR_DAYS)), settings, np.zeros(count), swings).target
-
-
-def _newest_first(values: FloatArray) -> Iterator[FloatArray]:
-    days = values.shape[1] // STEPS_PER_DAY
-    for day in reversed(range(days - _OUR_DAYS, days)):
-        yield values[:, day * STEPS_PER_DAY : (day + 1) * STEPS_PER_DAY]
-
-
-OURS: Final = "sizes --percentile=auto"
-VPA: Final = "vpa"
-KRR: Final = "krr"
-POLICIES: Final[Mapping[str, tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]]] = {
-    OURS: (_sized_cores, _sized_bytes),
-    VPA: (vpa_cores, vpa_bytes),
-    KRR: (krr_cores, krr_bytes),
-}
-"""By name, the requests of CPU and of memory that follow from usage by container and step."""
+def _grid(usage: MadeUsage) -> UsageGrid:
+    """Return the usage as that of pods with one container each."""
+    containers, steps = usage.cores.shape
+    pods = tuple(PodContainer("made", f"{number:06}", "app") for number in range(containers))
+    rows = ContainerRows.of({pod: WorkloadContainer(SizedWorkload("made", "Pod", pod.pod), "app") for pod in pods})
+    edges = edges_of(steps // STEPS_PER_DAY, STEP_SECONDS, DAY_SECONDS)
+    return UsageGrid(
+        rows, pods, usage.cores.astype(np.float32), usage.memory.astype(np.float32), edges, STEP_SECONDS
+    )  # fmt: skip

@@ -18,8 +18,9 @@ from benchmarks.recorded_traces import TraceMissingError
 from benchmarks.recorded_usage import recorded_usage
 from benchmarks.report import report
 from benchmarks.running import run
-from benchmarks.size_policies import HISTORY_DAYS, OURS, POLICIES, JudgedDay, fit_of, judged_days
+from benchmarks.size_policies import HISTORY_DAYS, JudgedDay, fit_of, judged_days
 from benchmarks.sized_workloads import made_usage
+from recommender.kinds.resources.backtest.policies import OURS, POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,16 +5,13 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
-from benchmarks.peer_sizes import vpa_bytes, vpa_cores
 from benchmarks.recorded_traces import RECORDINGS
 from benchmarks.recorded_usage import GPU_PODS, recorded_usage
 from benchmarks.sized_workloads import STEPS_PER_DAY
 from benchmarks.sizes import measured
 from benchmarks.sizes_backtest import main
-from tests.recommender.kinds.resources import reference
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,13 +55,3 @@ def test_recorded_load_becomes_usage_of_containers_as_large_as_recorded_pods(tmp
     days = found.cores.reshape(4, 15, STEPS_PER_DAY).mean(axis=1)
     assert (days.max(axis=1) > 2 * days.min(axis=1)).all()
     assert found.memory.mean(axis=1) == pytest.approx([512 * 2**20] * 4, rel=0.05)
-
-
-def test_the_vertical_pod_autoscaler_of_the_benchmark_is_that_of_the_reference() -> None:
-    random = np.random.default_rng(4)
-    cores, memory = random.uniform(0.05, 2, (1, 2 * STEPS_PER_DAY)), random.uniform(2e7, 9e8, (1, 2 * STEPS_PER_DAY))
-    ages = [300.0 * step for step in reversed(range(2 * STEPS_PER_DAY))]
-    samples = list(zip(cores[0].tolist(), ages, strict=True))
-    assert vpa_cores(cores)[0] == pytest.approx(1.15 * reference.percentile(samples, 0.9, 0.01))
-    peaks = [(float(memory[0, :STEPS_PER_DAY].max()), 86_400.0), (float(memory[0, STEPS_PER_DAY:].max()), 0.0)]
-    assert vpa_bytes(memory)[0] == pytest.approx(1.15 * reference.percentile(peaks, 0.9, 1e7))

@@ -23,12 +23,15 @@ from adapter.foundation.sources.prometheus.errors import (
     shortened,
 )
 from recommender.commands.program import PROGRAM
-from recommender.commands.sizes.flags import SIZES, size_settings
+from recommender.commands.sizes.flags import SIZES, history_seconds, size_settings
+from recommender.commands.sizes.size_backtest import SHORTEST_SECONDS, SizeBacktest, backtest_sizes
+from recommender.commands.sizes.size_backtest_text import as_backtest_json, as_backtest_table
 from recommender.commands.sizes.size_document import as_csv, as_json, as_yaml
 from recommender.commands.sizes.size_patches import as_patches
 from recommender.commands.sizes.size_reading import read_sizes
 from recommender.commands.sizes.size_table import as_table
 from recommender.decisions.texts.times import parse_rfc3339
+from recommender.kinds.resources.histograms import DAY_SECONDS
 from recommender.kinds.resources.size_record import SizeStatus
 from recommender.kinds.resources.sizing import SizingOptions
 from recommender.running.usage.cluster_history import ClusterReader, SeveralClustersError
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.commands.sizes.size_reading import Sizes
     from recommender.kinds.resources.workloads import SizedWorkload
+    from recommender.running.usage.usage_queries import Resolution
 
 _GRID_SECONDS: Final = 300
 """Queries end at a multiple of it, so that Prometheus's neighbours may keep their answers."""
@@ -59,13 +63,20 @@ def sizes(arguments: Sequence[str]) -> NoReturn:
     configure_quiet_logs_by(values)
     try:
         with rare_collections():
-            found = _sizes(values)
+            found = _found(values)
     except PrometheusError as error:
         exit_for_usage(PROGRAM, _prometheus_problem(error))
     except (UsageError, SettingsError, SeveralClustersError) as error:
         exit_for_usage(PROGRAM, str(error))
     print(_text(values, found))  # noqa: T201 - what was asked for
-    sys.exit(0 if any(record.status is not SizeStatus.ERROR for record in found.records) else 1)
+    sys.exit(0 if _has_value(found) else 1)
+
+
+def _has_value(found: Sizes | SizeBacktest) -> bool:
+    """Return whether a container has a size, or could be judged."""
+    if isinstance(found, SizeBacktest):
+        return any(each.days for each in found.containers)
+    return any(record.status is not SizeStatus.ERROR for record in found.records)
 
 
 def _prometheus_problem(error: PrometheusError) -> str:
@@ -80,7 +91,26 @@ def _prometheus_problem(error: PrometheusError) -> str:
     return f"--prometheus-url: {error.cause}: {repair}"
 
 
-def _sizes(values: FlagValues) -> Sizes:
+def _found(values: FlagValues) -> Sizes | SizeBacktest:
+    _check(values)
+    namespace, name = _selection(values)
+    # Queries name their own time limit; a server that calculates sends nothing meanwhile.
+    settings = replace(prometheus_settings(values), read_timeout_seconds=QUERY_SECONDS)
+    with PrometheusClient(settings) as client:
+        where = namespace_matcher((namespace,)) if namespace else ""
+        end, seconds = _end(values), history_seconds(values)
+        reader = ClusterReader(client, SizeWindow(end // _GRID_SECONDS * _GRID_SECONDS, seconds), where)
+        reader.refuse_several_clusters()
+        resolution = reader.resolution()
+        window = SizeWindow(end // resolution.step_seconds * resolution.step_seconds, seconds)
+        reader = ClusterReader(client, window, where)
+        if values.boolean("backtest"):
+            return backtest_sizes(reader, reader.history(), size_settings(values), resolution, _filter_for(name))
+        return _sizes(values, reader, resolution, _filter_for(name))
+
+
+def _check(values: FlagValues) -> None:
+    """Raise UsageError for flags that do not go together."""
     if "prometheus-url" not in values.given:
         raise UsageError("--prometheus-url is missing: write the address of Prometheus, such as http://prometheus:9090")
     plot = values.path("plot")
@@ -88,31 +118,36 @@ def _sizes(values: FlagValues) -> Sizes:
         raise UsageError(f"--plot: {plot} cannot be written: name a file in a folder that exists")
     if plot is not None and not values.text("workload"):
         raise UsageError("--plot needs --workload NAMESPACE/NAME: a picture shows one workload")
-    namespace, name = _selection(values)
-    # Queries name their own time limit; a server that calculates sends nothing meanwhile.
-    settings = replace(prometheus_settings(values), read_timeout_seconds=QUERY_SECONDS)
-    with PrometheusClient(settings) as client:
-        where = namespace_matcher((namespace,)) if namespace else ""
-        end = _end(values)
-        reader = ClusterReader(client, SizeWindow(end // _GRID_SECONDS * _GRID_SECONDS, values.seconds("last")), where)
-        reader.refuse_several_clusters()
-        resolution = reader.resolution()
-        window = SizeWindow(end // resolution.step_seconds * resolution.step_seconds, values.seconds("last"))
-        reader = ClusterReader(client, window, where)
-        options = SizingOptions(
-            size_settings(values),
-            also_with_hpa=values.boolean("also-with-hpa"),
-            step_seconds=resolution.step_seconds,
-            rate_seconds=resolution.rate_seconds,
-        )
-        found = read_sizes(reader, reader.history(), options, resolution, _filter_for(name))
-        if plot is not None and found.records:
-            from recommender.commands.sizes.size_plot import write_size_plot  # noqa: PLC0415 - takes a second to load
+    if not values.boolean("backtest"):
+        return
+    if values.text("output") not in {"table", "text", "json"}:
+        raise UsageError(f"--backtest has no output {values.text('output')}: write -o table or -o json")
+    for other in ("plot", "also-with-hpa"):
+        if other in values.given:
+            raise UsageError(f"--{other} does nothing with --backtest: remove one of them")
+    if history_seconds(values) < SHORTEST_SECONDS:
+        days = round(SHORTEST_SECONDS / DAY_SECONDS)
+        raise UsageError(f"--last is too short for --backtest: write {days}d or more, such as 15d")
 
-            try:
-                write_size_plot(reader, found, resolution, plot)
-            except (OSError, ValueError) as error:
-                raise UsageError(f"--plot: {plot} cannot be written: {error}") from error
+
+def _sizes(
+    values: FlagValues, reader: ClusterReader, resolution: Resolution, wanted: Callable[[SizedWorkload], bool]
+) -> Sizes:
+    options = SizingOptions(
+        size_settings(values),
+        also_with_hpa=values.boolean("also-with-hpa"),
+        step_seconds=resolution.step_seconds,
+        rate_seconds=resolution.rate_seconds,
+    )
+    found = read_sizes(reader, reader.history(), options, resolution, wanted)
+    plot = values.path("plot")
+    if plot is not None and found.records:
+        from recommender.commands.sizes.size_plot import write_size_plot  # noqa: PLC0415 - takes a second to load
+
+        try:
+            write_size_plot(reader, found, resolution, plot)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--plot: {plot} cannot be written: {error}") from error
     return found
 
 
@@ -142,8 +177,9 @@ def _end(values: FlagValues) -> float:
         raise UsageError(f"--end: {error}") from error
 
 
-def _text(values: FlagValues, found: Sizes) -> str:
+def _text(values: FlagValues, found: Sizes | SizeBacktest) -> str:
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if isinstance(found, SizeBacktest):
+        return as_backtest_json(found) if values.text("output") == "json" else as_backtest_table(found, width)
     printed = _PRINTED.get(values.text("output"))
-    if printed is not None:
-        return printed(found)
-    return as_table(found, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+    return as_table(found, width) if printed is None else printed(found)

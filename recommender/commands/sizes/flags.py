@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _SHORTEST_SECONDS: Final = 3600.0
 _LONGEST_SECONDS: Final = 90 * DAY_SECONDS
 _DEFAULT_SECONDS: Final = 8 * DAY_SECONDS
+BACKTEST_SECONDS: Final = 15 * DAY_SECONDS
 _LARGEST_MARGIN: Final = 10.0
 AUTO: Final = "auto"
 
@@ -65,7 +66,8 @@ SIZES: Final = CommandFlags(
     summary=(
         "Shows what each container should request, from what it used as Prometheus knows it, and writes nothing. It "
         "needs no configuration file. "
-        "Exit status 1 if no container has a size; 2 if Prometheus cannot be read, or holds several clusters."
+        "Exit status 1 if no container has a size, or can be judged; 2 if Prometheus cannot be read, or holds several "
+        "clusters."
     ),
     examples=(
         f"{PROGRAM} sizes --prometheus-url http://prometheus:9090",
@@ -77,8 +79,8 @@ SIZES: Final = CommandFlags(
         Flag(
             name="last",
             kind=Kind("DURATION", _last, lambda seconds: format_duration(float(str(seconds)))),
-            default=_DEFAULT_SECONDS,
-            help="How much history is used, 1h to 90d. What is older than some days hardly counts.",
+            help="How much history is used, 1h to 90d (default: 8d, and 15d with --backtest). What is older than "
+            "some days hardly counts.",
         ),
         Flag(name="end", kind=TEXT, help="Where the history ends, such as 2026-11-21T06:00:00Z (default: now)."),
         Flag(
@@ -107,11 +109,25 @@ SIZES: Final = CommandFlags(
             default="table",
             help="How the result is printed; text is another name for table, and patch are commands of kubectl.",
         ),
+        Flag(
+            name="backtest",
+            kind=BOOLEAN,
+            default=False,
+            help="Judge sizes on the history instead: requests of now, these sizes, the Vertical Pod Autoscaler's and "
+            "KRR's, each day from the days before it.",
+        ),
         Flag(name="plot", kind=PATH, help="Also draw usage and sizes into this PNG file; needs --workload."),
         *PROMETHEUS_FLAGS,
         *QUIET_LOG_FLAGS,
     ),
 )
+
+
+def history_seconds(values: FlagValues) -> float:
+    """Return what --last says, or its default."""
+    default = BACKTEST_SECONDS if values.boolean("backtest") else _DEFAULT_SECONDS
+    found = values.number("last")
+    return default if found is None else found
 
 
 def size_settings(values: FlagValues) -> SizeSettings:

@@ -48,14 +48,13 @@ def read_sizes(
 ) -> Sizes:
     """Return the sizes of the workloads that are wanted and have a pod at the end. Raises PrometheusError."""
     owned = workload_containers(history)
-    present = {owned[pod].workload for pod in history.running if pod in owned}
-    chosen = {pod: row for pod, row in owned.items() if row.workload in present and wanted(row.workload)}
+    chosen = chosen_containers(history, wanted)
     memory = MemoryPeaks(
         history.memory.pods,
         peaks_after_kills(history.memory, history.kills, history.facts.requests.get(MEMORY, {})),
     )
     records: list[SizeRecord] = []
-    for namespaces in _groups(chosen):
+    for namespaces in namespace_groups(chosen, SERIES_AT_ONCE):
         rows = ContainerRows.of({pod: row for pod, row in chosen.items() if pod.namespace in namespaces})
         query = usage_queries.cpu_usage(usage_queries.namespace_matcher(namespaces), resolution.rate_seconds)
         cpu = read_cpu(reader, rows, query, resolution.step_seconds)
@@ -64,7 +63,7 @@ def read_sizes(
         _conflict(pod) for pod in history.running if pod not in owned and pod not in history.facts.init_containers
         and wanted(SizedWorkload(pod.namespace, "Pod", pod.pod))
     ]  # fmt: skip
-    gone = {row.workload for row in owned.values()} - present
+    gone = {row.workload for row in owned.values()} - {owned[pod].workload for pod in history.running if pod in owned}
     missing = history.facts.missing
     if gone:
         missing += (f"left out, as they have no running pod now: {len(gone)} workloads of the history",)
@@ -80,13 +79,22 @@ def read_sizes(
     )
 
 
-def _groups(chosen: Mapping[PodContainer, WorkloadContainer]) -> Iterator[frozenset[str]]:
-    """Yield namespaces that together have about `SERIES_AT_ONCE` containers, or one namespace that has more."""
+def chosen_containers(
+    history: ClusterHistory, wanted: Callable[[SizedWorkload], bool]
+) -> dict[PodContainer, WorkloadContainer]:
+    """Return the containers of the workloads that are wanted and have a pod at the end."""
+    owned = workload_containers(history)
+    present = {owned[pod].workload for pod in history.running if pod in owned}
+    return {pod: row for pod, row in owned.items() if row.workload in present and wanted(row.workload)}
+
+
+def namespace_groups(chosen: Mapping[PodContainer, WorkloadContainer], most: int) -> Iterator[frozenset[str]]:
+    """Yield namespaces that together have so many containers at most, or one namespace that has more."""
     counts = Counter(pod.namespace for pod in chosen)
     group: set[str] = set()
     series = 0
     for namespace, count in sorted(counts.items()):
-        if group and series + count > SERIES_AT_ONCE:
+        if group and series + count > most:
             yield frozenset(group)
             group, series = set(), 0
         group.add(namespace)

@@ -37,13 +37,14 @@ def read_cpu(reader: ClusterReader, rows: ContainerRows, query: str, step_second
     """Return the CPU of the rows in the reader's window. Raises PrometheusError."""
     window = reader.window
     collected = CollectedCpu.empty(rows, window.days, window.end)
-    ask = partial(_ask_slice, reader, query, step_seconds)
+    ask = partial(ask_slice, reader, query, step_seconds)
     for day, samples in in_turn(ask, window.slices(len(rows.places), step_seconds)):
         collected.add(day, samples)
     return collected
 
 
-def _ask_slice(reader: ClusterReader, query: str, step: int, asked: TimeSlice) -> tuple[int, list[CpuSamples]]:
+def ask_slice(reader: ClusterReader, query: str, step: int, asked: TimeSlice) -> tuple[int, list[CpuSamples]]:
+    """Return the day of a slice, and the samples of each container in it. Raises PrometheusError."""
     answer = matrix(reader.client, query, asked.start, asked.end, step)
     found = [
         CpuSamples(

@@ -261,3 +261,50 @@ def test_a_server_that_answers_every_query_with_a_number_sizes_nothing(run: Run)
     with raw_server(answering(number)) as server:
         status, out, err = run("--prometheus-url", server.url, *UNTIL, "-o", "json")
     assert (status, json.loads(out)["items"], err) == (1, [], "")
+
+
+BACKTEST = ("--backtest", *UNTIL)
+
+
+def test_a_backtest_judges_requests_on_the_history(run: Run, url: str) -> None:
+    status, out, err = run("--prometheus-url", url, *BACKTEST, "-o", "json")
+    assert (status, err) == (0, "")
+    document = json.loads(out)
+    assert (document["kind"], document["window"]["last_seconds"]) == ("SizeBacktest", 4 * DAY)
+    items = {item["name"]: item for item in document["items"]}
+    web = items["web"]
+    assert (web["status"], web["days"], web["history_days"]) == ("ok", 1, 4)
+    assert set(web["cpu"]) == set(web["memory"]) == {"now", "sizes", "vpa", "krr"}
+    assert web["cpu"]["now"] == pytest.approx(
+        {"over_ratio": 0.0, "reserved": 1.0, "used": 0.2, "reserved_per_used": 5.0, "days_over": 0}
+        | {"oom_kills_avoided": None},
+        abs=0.02,
+    )
+    # The same rule with the same settings; and a season has its same peak each day.
+    assert web["cpu"]["sizes"] == web["cpu"]["vpa"]
+    assert web["cpu"]["krr"]["over_ratio"] == pytest.approx(0.05, abs=0.02)
+    assert items["db"]["oom_kills"] == 1
+    assert items["young"]["message"].startswith("not judged: 1 days of its usage are known")
+    assert document["totals"]["cpu"]["now"]["containers"] == document["totals"]["cpu"]["krr"]["containers"]
+
+
+def test_a_backtest_as_a_table_says_what_is_too_short(run: Run, url: str) -> None:
+    status, out, _ = run("--prometheus-url", url, *BACKTEST)
+    assert status == 0
+    assert "containers judged on days of the 4 days until 2026-01-01T00:00:00Z" in out
+    assert "lab/pod/young app: not judged" in out
+    assert "krr looks at 14 days of history, and had 3 days before the days that were judged" in out
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("-o", "patch"), "--backtest has no output patch"),
+        (("--also-with-hpa",), "--also-with-hpa does nothing with --backtest"),
+        (("--last", "3d"), "--last is too short for --backtest: write 4d or more"),
+    ],
+)
+def test_what_a_backtest_cannot_do_is_refused(run: Run, flags: tuple[str, ...], message: str) -> None:
+    status, out, err = run("--prometheus-url", "http://127.0.0.1:9", "--backtest", *flags)
+    assert (status, out) == (2, "")
+    assert message in err

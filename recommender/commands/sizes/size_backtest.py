@@ -1,0 +1,65 @@
+"""How sizes would have fitted, judged on Prometheus' own history, some namespaces at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recommender.commands.sizes.size_reading import chosen_containers, namespace_groups
+from recommender.kinds.resources.backtest.judging import FEWEST_HISTORY_DAYS, judged_containers
+from recommender.kinds.resources.backtest.policies import HISTORY_DAYS, KRR_DAYS
+from recommender.kinds.resources.histograms import DAY_SECONDS
+from recommender.kinds.resources.usage import ContainerRows
+from recommender.running.usage.usage_grids import read_usage_grid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from recommender.kinds.resources.backtest.judging import JudgedContainer
+    from recommender.kinds.resources.bounds import SizeSettings
+    from recommender.kinds.resources.workloads import SizedWorkload
+    from recommender.running.usage.cluster_history import ClusterHistory, ClusterReader
+    from recommender.running.usage.usage_queries import Resolution
+    from recommender.running.usage.usage_window import SizeWindow
+
+SHORTEST_SECONDS: Final = (FEWEST_HISTORY_DAYS + 1) * DAY_SECONDS
+_SERIES_AT_ONCE: Final = 1_000
+"""All of their samples are in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBacktest:
+    """How requests of now and of each policy fitted."""
+
+    window: SizeWindow
+    settings: SizeSettings
+    containers: tuple[JudgedContainer, ...]
+    """In order of their names."""
+    notes: tuple[str, ...]
+    """What is unknown, with its consequence."""
+
+
+def backtest_sizes(
+    reader: ClusterReader,
+    history: ClusterHistory,
+    settings: SizeSettings,
+    resolution: Resolution,
+    wanted: Callable[[SizedWorkload], bool],
+) -> SizeBacktest:
+    """Return the backtest of the workloads that are wanted and have a pod at the end. Raises PrometheusError."""
+    chosen = chosen_containers(history, wanted)
+    found: list[JudgedContainer] = []
+    for namespaces in namespace_groups(chosen, _SERIES_AT_ONCE):
+        rows = ContainerRows.of({pod: row for pod, row in chosen.items() if pod.namespace in namespaces})
+        grid = read_usage_grid(reader, history, rows, namespaces, resolution)
+        found += judged_containers(grid, settings, history.facts, history.running)
+    notes = (*history.facts.missing, *_short_histories(int(reader.window.seconds // DAY_SECONDS)))
+    return SizeBacktest(reader.window, settings, tuple(sorted(found, key=lambda each: each.name)), notes)
+
+
+def _short_histories(days: int) -> Iterator[str]:
+    """Yield how much history each policy had, which is less than it looks at on the first days that are judged."""
+    for name, wanted in (("sizes", HISTORY_DAYS), ("vpa", HISTORY_DAYS), ("krr", KRR_DAYS)):
+        most = min(days - 1, wanted)
+        had = f"{most} days" if most == FEWEST_HISTORY_DAYS else f"{FEWEST_HISTORY_DAYS} to {most} days"
+        yield f"{name} looks at {wanted} days of history, and had {had} before the days that were judged"

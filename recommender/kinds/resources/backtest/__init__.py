@@ -1,0 +1,1 @@
+"""How requests would have fitted the days after them: ours, and those of other recommenders (pure)."""
