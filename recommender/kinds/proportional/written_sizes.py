@@ -144,7 +144,7 @@ class WrittenSizes:
             is_remembered=bool(left),
             has_changed=self.would_change(question.situation),
             is_held=bool(self.holds or held),
-            own=changed(self.before, sizes=_by_container(left, lambda _, found: found.amount or 0)),
+            own=changed(self.before, sizes=self._last_sizes(left)),
             inputs=calculation.inputs,
             steps=(*calculation.steps, *self.steps),
             binding=self.steps[-1].step if self.steps else None,
@@ -153,6 +153,15 @@ class WrittenSizes:
             writes=writes,
             outcomes=resize_outcomes(question, has_value=bool(left), is_written=self._is_written(writes, question)),
         )
+
+    def _last_sizes(self, left: Mapping[_Place, _Amount]) -> dict[str, dict[str, dict[str, int]]]:
+        """Return the sizes to remember: what stays for now keeps its last one, from which the next step begins."""
+        kept = {
+            place: replace(found, amount=left[place].amount if place in left else self._base(place))
+            for place, found in self.amounts.items()
+        }
+        known = {place: found for place, found in kept.items() if found.amount is not None}
+        return _by_container(known, lambda _, found: found.amount or 0)
 
     def _wanted(self, left: Mapping[_Place, _Amount]) -> WantedSizes:
         def sizes_of(section: str) -> tuple[RequestedSize, ...]:

@@ -147,6 +147,13 @@ def test_nothing_is_written_while_hpas_cannot_be_read() -> None:
     assert "one of them may follow cpu" in decision.record.message
 
 
+def test_what_stays_for_a_while_keeps_the_size_from_which_the_next_step_begins() -> None:
+    for autoscalers in ((), (hpa("cpu"),)):
+        own = decided(BOTH, "maxStep: 20%", given=inputs(5, *autoscalers), last={"cpu": 100}).memory.own
+        assert isinstance(own, ProportionalMemory)
+        assert own.sizes["dns"]["requests"]["cpu"] == (100 if autoscalers else 120)
+
+
 def test_also_with_hpa_writes_what_an_hpa_follows() -> None:
     [decision] = decisions(inputs(5, hpa("cpu")), content(TARGETS, BOTH, kind=f"{SIZES}, alsoWithHPA: true"))
     assert [each.resource for each in written(decision).resizing.sizes] == ["cpu", "memory"]
