@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.time.pace import UNPACED
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.kinds.predictive.predictive_settings import predictive_settings
 from recommender.kinds.predictive.suggested_limit import FIND_LIMIT, UNLIMITED, largest_load_query, suggestion
-from recommender.running.queries.query_values import QueryValues
+from recommender.running.queries.backend_queries import BackendQueries, connections_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
+    from recommender.running.queries.query_values import QueryValues
 
 QUERY_SECONDS: Final = 20.0
 
@@ -33,10 +33,15 @@ def with_suggested_limits(configuration: Configuration, values: FlagValues) -> C
     # A backtest writes nothing, so that its reader accepts these entries.
     _, accepted = configuration_or_exit(values, for_backtest=True)
     settings = predictive_settings(each for each in accepted.recommendations if each.policy.name in unlimited)
-    queries = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
-    queries.use(configuration.prometheus)
+    backends = {each.policy.name: configuration.backend_of(each.policy.backend) for each in accepted.recommendations}
+    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
+    connections = connections_of(configuration)
+    queries.use(connections)
     try:
-        fixes = {name: _fix(each, queries) for name, each in settings.items()}
+        fixes = {
+            name: _fix(each, queries.of(backends[name], connections[backends[name]].source))
+            for name, each in settings.items()
+        }
     finally:
         queries.close()
     refused = (

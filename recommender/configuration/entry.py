@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from adapter.foundation.documents.scalars import Bounds, checked, one_of, percentage, whole
+from adapter.foundation.documents.scalars import TEXT, Bounds, checked, one_of, percentage, whole
 from adapter.foundation.documents.sections import Key, Section
 from adapter.foundation.documents.shapes import ListOf, Scalar, WrongValueError, read_each
 from adapter.foundation.documents.tree import (
@@ -16,6 +16,7 @@ from adapter.foundation.documents.tree import (
     SequenceNode,
     problems_within,
     read_boolean,
+    shortened,
 )
 from adapter.foundation.objects.names import is_namespace_name
 from recommender.configuration.configured_targets import TARGETS
@@ -94,6 +95,8 @@ class Shared:
     has_prometheus: bool
     for_backtest: bool
     """Whether a backtest reads it, which has other sources for what `run` and `recommend` need."""
+    backends: tuple[str, ...] = ()
+    """The names that entries may choose from."""
 
 
 def read_entry(node: Node, shared: Shared) -> Entry:
@@ -104,10 +107,11 @@ def read_entry(node: Node, shared: Shared) -> Entry:
     key = _key(node)
     if not problems:
         recommendation = _recommendation(values[0], key, shared, node)
-        needs = kind_of(key).needs(recommendation, None)
-        if needs.has_queries and not (shared.has_prometheus or shared.for_backtest):
+        has_queries = kind_of(key).needs(recommendation, None).has_queries
+        if has_queries and not (shared.has_prometheus or shared.for_backtest):
             fix = "write prometheus: {url: …} at the top of the file"
             problems.append(node.problem("a query needs Prometheus", fix))
+        problems += _backend_problems(node, recommendation, shared, asks=has_queries or kind_of(key).is_replayed)
     if problems:
         return RefusedRecommendation(_name(node), DocumentError(*problems).problems, key, node.line)
     return recommendation
@@ -121,6 +125,7 @@ class _Written:
     subject: Any
     targets: tuple[TargetReference, ...]
     outputs: frozenset[Output]
+    backend: str
     brakes: Brakes
     beside: Mapping[str, Any]
     """Further keys of the kind."""
@@ -132,10 +137,11 @@ def _entry_fields(
     subject: Any,  # noqa: ANN401 - the settings of any kind
     targets: tuple[TargetReference, ...] = (),
     outputs: frozenset[Output] = frozenset({Output.METRIC}),
+    backend: str = "",
     **others: Any,  # noqa: ANN401 - those of Brakes, and further keys of the kind
 ) -> _Written:
     brakes = {name: others.pop(name) for name in Brakes.__dataclass_fields__ if name in others}
-    return _Written(name, subject, targets, outputs, Brakes(**brakes), others)
+    return _Written(name, subject, targets, outputs, backend, Brakes(**brakes), others)
 
 
 def _recommendation(written: _Written, key: str, shared: Shared, node: Node) -> Recommendation:
@@ -150,8 +156,31 @@ def _recommendation(written: _Written, key: str, shared: Shared, node: Node) -> 
         owners=shared.owners,
         stale_after_seconds=shared.stale_after_seconds,
         limits=kind.limits(subject),
+        backend=written.backend,
     )
     return Recommendation(policy, subject, node.line, _lines_of_targets(node))
+
+
+def _backend_problems(
+    node: Node, recommendation: Recommendation, shared: Shared, *, asks: bool
+) -> Iterator[DocumentProblem]:
+    """Yield what is wrong with the `backend` of an entry; `asks` says whether anything of it is asked there."""
+    name = recommendation.policy.backend
+    if not name:
+        return
+    place = node.get("backend") if isinstance(node, MappingNode) else None
+    problem = (node if place is None else place).problem
+    if not shared.backends:
+        yield problem(
+            f"there is no backend {shortened(name)!r} to choose",
+            "remove `backend`: `prometheus` lists the backends, and `recommendationObjects.backends` those for objects",
+        )
+    elif name not in shared.backends:
+        fix = f"write {' or '.join(shared.backends)}, or add it to `prometheus`"
+        yield problem(f"there is no backend {shortened(name)!r}", fix)
+    elif not asks:
+        message = f"`backend` chooses where queries are sent, and this {recommendation.policy.type} has none"
+        yield problem(message, "remove it")
 
 
 def _lines_of_targets(node: Node) -> tuple[int, ...]:
@@ -239,6 +268,9 @@ def entry_section(keys: tuple[str, ...], *, for_backtest: bool = False) -> Secti
             *(Key(each.key, each.shape(for_backtest=for_backtest), each.doc, into="subject") for each in kinds),
             Key("targets", TARGETS, "Objects whose sizes are recommended."),
             Key("outputs", _OUTPUTS, "Where it goes: metric, scale, resize, capacityBuffer."),
+            Key(
+                "backend", TEXT, "Which one of `prometheus` is asked, where that is a list; the first without the key."
+            ),
             *(key for each in kinds for key, _ in each.beside),
             *BRAKES,
         ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import ClusterNeeds
+from recommender.configuration.data_sources import source_of
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.table import kind_of
 
@@ -13,6 +15,18 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import TargetReference
     from recommender.kinds.kind import Needs, Recommendation
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuery:
+    """A query with one value, and where it is asked."""
+
+    text: str
+    """PromQL."""
+    backend: str = ""
+    """As `Configuration.backend_of` has it."""
+    source: str = ""
+    """Whose data the backend has: a late answer of another one, to the same text, is not an answer."""
 
 
 def needs_of_one(recommendation: Recommendation, cluster: ClusterState | None = None) -> Needs:
@@ -60,18 +74,26 @@ def targets_of_objects(configuration: Configuration) -> frozenset[TargetReferenc
     return frozenset(target for each in objects for target in each.policy.targets)
 
 
-def queries_of(configuration: Configuration) -> frozenset[str]:
+def queries_of(configuration: Configuration) -> frozenset[AskedQuery]:
     """Return the queries for Prometheus that have one value each."""
-    return frozenset().union(*(needs_of_one(each).queries for each in configuration.recommendations))
+    return frozenset(payers_of(configuration))
 
 
-def payers_of(configuration: Configuration) -> dict[str, str]:
+def payers_of(configuration: Configuration) -> dict[AskedQuery, str]:
     """Return the namespace of the object that asks a query, by query, where no entry of the file asks it, too."""
-    found: dict[str, str] = {}
+    found: dict[AskedQuery, str] = {}
+    sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}
     for each in configuration.recommendations:
+        backend = configuration.backend_of(each.policy.backend)
         for query in needs_of_one(each).queries:
-            found.setdefault(query, each.policy.namespace)
+            found.setdefault(AskedQuery(query, backend, sources.get(backend, "")), each.policy.namespace)
     return found
+
+
+def backends_asked_by(configuration: Configuration) -> frozenset[str]:
+    """Return the backends that recommendations ask; the empty name is that of the default one."""
+    asking = (each.policy for each in configuration.recommendations if needs_of_one(each).has_queries)
+    return frozenset(configuration.backend_of(policy.backend) for policy in asking)
 
 
 def config_maps_of(configuration: Configuration) -> frozenset[tuple[str, str]]:

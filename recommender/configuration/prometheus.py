@@ -1,12 +1,15 @@
-"""The shape of `prometheus:`. Messages never repeat a value, which may be a secret."""
+"""The shape of `prometheus:`: one connection, or a list of named ones. No message repeats a value: it may be secret."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.documents.scalars import PATH, TEXT, TEXTS_MAY_BE_EMPTY, duration
+from adapter.foundation.documents.scalars import BOOLEAN, PATH, TEXT, TEXTS_MAY_BE_EMPTY, checked, duration
 from adapter.foundation.documents.sections import Key, Section, mapping_of
-from adapter.foundation.documents.shapes import WrongValueError
+from adapter.foundation.documents.shapes import ListOf, OneOf, WrongValueError
+from adapter.foundation.documents.tree import MappingNode, SequenceNode
 from adapter.foundation.promql.narrowing import Matchers, MatchersError
 from adapter.foundation.sources.prometheus.errors import SettingsError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TIMEOUT_SECONDS: Final = 30.0
+_NAME_FORM: Final = re.compile("[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def _matchers(text: str) -> Matchers:
@@ -49,38 +53,85 @@ def _settings(
         raise WrongValueError(message or str(error), fix if message else "correct prometheus") from None
 
 
-PROMETHEUS: Final = Section(
-    "prometheus",
-    _settings,
-    (
-        Key("url", TEXT, "URL of Prometheus or of what answers like it.", "http://prometheus:9090"),
-        Key("tokenFile", PATH, "File with a bearer token."),
-        Key("caFile", PATH, "File with the certificates that sign the server's."),
-        Key("certFile", PATH, "File with the client's certificate.", into="client_cert_file"),
-        Key("keyFile", PATH, "File with the key of the client's certificate.", into="client_key_file"),
-        Key(
-            "basicAuth",
-            Section(
-                "prometheus.basicAuth",
-                _basic_auth,
-                (
-                    Key("username", TEXT, "Name of the user.", "NAME"),
-                    Key("passwordFile", PATH, "File with the password.", "/path/to/password"),
-                ),
+_KEYS: Final = (
+    Key("url", TEXT, "URL of Prometheus or of what answers like it.", "http://prometheus:9090"),
+    Key("tokenFile", PATH, "File with a bearer token."),
+    Key("caFile", PATH, "File with the certificates that sign the server's."),
+    Key("certFile", PATH, "File with the client's certificate.", into="client_cert_file"),
+    Key("keyFile", PATH, "File with the key of the client's certificate.", into="client_key_file"),
+    Key(
+        "basicAuth",
+        Section(
+            "prometheus.basicAuth",
+            _basic_auth,
+            (
+                Key("username", TEXT, "Name of the user.", "NAME"),
+                Key("passwordFile", PATH, "File with the password.", "/path/to/password"),
             ),
-            "Name and password.",
         ),
-        Key(
-            "headers",
-            mapping_of("prometheus.headers", TEXTS_MAY_BE_EMPTY, TEXTS_MAY_BE_EMPTY),
-            "Further headers of each request.",
-        ),
-        Key(
-            "timeout",
-            duration(0.001, 600),
-            "How long an answer may take, 30s without the key.",
-            into="read_timeout_seconds",
-        ),
-        Key("matchers", TEXT.then(_matchers), "Label matchers that are added to each query."),
+        "Name and password.",
     ),
+    Key(
+        "headers",
+        mapping_of("prometheus.headers", TEXTS_MAY_BE_EMPTY, TEXTS_MAY_BE_EMPTY),
+        "Further headers of each request.",
+    ),
+    Key(
+        "timeout",
+        duration(0.001, 600),
+        "How long an answer may take, 30s without the key.",
+        into="read_timeout_seconds",
+    ),
+    Key("matchers", TEXT.then(_matchers), "Label matchers that are added to each query."),
+)
+PROMETHEUS: Final = Section("prometheus", _settings, _KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBackends:
+    """A list of named connections, as it is read."""
+
+    by_name: Mapping[str, PrometheusSettings]
+    """In the order of the list: the first is the default."""
+
+
+def _named(name: str, **others: Any) -> tuple[str, PrometheusSettings]:  # noqa: ANN401 - those of `_settings`
+    return name, _settings(**others)
+
+
+def _backends(named: list[tuple[str, PrometheusSettings]]) -> ReadBackends:
+    return ReadBackends(dict(named))
+
+
+_NAME: Final = checked(
+    "a name of a backend",
+    lambda name: _NAME_FORM.fullmatch(name) is None,
+    "write up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
+)
+_BACKEND: Final = Section(
+    "prometheus",
+    _named,
+    (
+        Key("name", _NAME, "Name of the backend, by which entries choose it.", "eu"),
+        *_KEYS,
+        Key(
+            "partialResponse",
+            BOOLEAN,
+            "What Thanos is asked for: an error (false) or a partial answer (true), which is refused all the same.",
+        ),
+    ),
+)
+BACKENDS: Final = OneOf(
+    {
+        MappingNode: PROMETHEUS,
+        SequenceNode: ListOf(
+            _BACKEND,
+            _backends,
+            (
+                "prometheus is an empty list",
+                "list at least one backend, such as {name: eu, url: http://prometheus:9090}",
+            ),
+            unique=lambda named: f"the backend {named[0]}",
+        ),
+    }
 )

@@ -6,20 +6,20 @@ An error at the top level refuses the file. An error inside an entry of `recomme
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.files import head, read_file
 from adapter.foundation.documents.scalars import BOOLEAN, NAMESPACE, OBJECT_NAME, PATH, TEXT, checked, duration
 from adapter.foundation.documents.sections import Key, Section
 from adapter.foundation.documents.shapes import Anything, ListOf
-from adapter.foundation.documents.tree import DocumentError, DocumentProblem, SequenceNode, problems_within
+from adapter.foundation.documents.tree import DocumentError, DocumentProblem, SequenceNode, problems_within, shortened
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.service.server.addresses import parse_address
 from recommender.configuration.conflicts import conflicts_of, leaves_alone
 from recommender.configuration.entry import ENTRY, Shared, read_entry
 from recommender.configuration.merging import with_rivals
 from recommender.configuration.objects.object_settings import RECOMMENDATION_OBJECTS
-from recommender.configuration.prometheus import PROMETHEUS
+from recommender.configuration.prometheus import BACKENDS, ReadBackends
 from recommender.configuration.recommender_configuration import (
     Configuration,
     LeaderElection,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.shapes import Schema
     from adapter.foundation.documents.tree import MappingNode, Node
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from recommender.configuration.entry import Entry
 
 KIND: Final = "RecommenderConfiguration"
@@ -61,7 +62,9 @@ def read_configuration(content: str, file: str, *, for_backtest: bool = False) -
         root, read = read_file(content, file, CONFIGURATION, _broken_above_entries)
     except DocumentError as error:
         raise ConfigurationFileError(*error.problems) from error
-    shared = Shared(read.stale_after_seconds, read.owners, read.prometheus is not None, for_backtest)
+    shared = Shared(
+        read.stale_after_seconds, read.owners, read.prometheus is not None, for_backtest, tuple(read.backends)
+    )
     entries = _entries(root.get("recommendations"), shared)
     _check_record(root.get("record"), entries)
     conflicts = conflicts_of((each for each in entries if isinstance(each, Recommendation)), file)
@@ -143,6 +146,19 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
             f"`staleAfter` is {format_duration(stale)}, shorter than `pollInterval`, which is {format_duration(poll)}"
         )
         yield given.problem("staleAfter", message, "write a staleAfter of several poll intervals")
+    yield from _unknown_backends_of_objects(given)
+
+
+def _unknown_backends_of_objects(given: Given) -> Iterator[DocumentProblem]:
+    """Yield the backends that objects may choose and that the file does not have."""
+    objects, prometheus = given.get("recommendationObjects"), given.get("prometheus")
+    if objects is None or (given.has("prometheus") and prometheus is None):
+        return
+    known = prometheus.by_name if isinstance(prometheus, ReadBackends) else {}
+    for name in objects.backends:
+        if name not in known:
+            message = f"there is no backend {shortened(name)!r} in `prometheus`"
+            yield given.problem("recommendationObjects.backends", message, "correct the name, or remove it")
 
 
 class _Entries:
@@ -186,9 +202,21 @@ _LEADER_ELECTION: Final = Section(
 _OWNERS: Final = Section(
     "owners", Owners, (Key("managers", ListOf(TEXT), "Field managers that own sizes which they keep writing."),)
 )
+
+
+def _configuration(
+    prometheus: PrometheusSettings | ReadBackends | None = None,
+    **others: Any,  # noqa: ANN401 - those of Configuration
+) -> Configuration:
+    if not isinstance(prometheus, ReadBackends):
+        return Configuration(prometheus=prometheus, **others)
+    by_name = prometheus.by_name
+    return Configuration(prometheus=next(iter(by_name.values())), backends=by_name, **others)
+
+
 CONFIGURATION: Final = Section(
     "the file",
-    Configuration,
+    _configuration,
     (
         *head(KIND),
         Key("pollInterval", duration(1, 3600), "How often it is decided.", into="poll_interval_seconds"),
@@ -198,7 +226,11 @@ CONFIGURATION: Final = Section(
             "Age from which facts are too old.",
             into="stale_after_seconds",
         ),
-        Key("prometheus", PROMETHEUS, "Where queries are asked."),
+        Key(
+            "prometheus",
+            BACKENDS,
+            "Where queries are asked; a list of named ones, of which the first is the default.",
+        ),
         Key("state", PATH, "Folder of memories where there is no cluster."),
         Key(
             "record",
@@ -218,4 +250,5 @@ CONFIGURATION: Final = Section(
         Key("recommendations", _Entries(), "What is recommended.", "[]"),
     ),
     _check,
+    defaults=Configuration,
 )

@@ -10,6 +10,8 @@ from recommender.configuration.objects.object_settings import RecommendationObje
 from recommender.decisions.policy_settings import Owners
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from adapter.foundation.documents.tree import DocumentProblem
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from recommender.kinds.kind import Recommendation
@@ -55,6 +57,7 @@ class Configuration:
     poll_interval_seconds: float = 10.0
     stale_after_seconds: float = 60.0
     prometheus: PrometheusSettings | None = None
+    """The default backend, which is asked for entries without `backend`."""
     state: Path = Path("./state")
     leader_election: LeaderElection = field(default_factory=LeaderElection)
     owners: Owners = field(default_factory=Owners)
@@ -68,6 +71,19 @@ class Configuration:
     objects: RecommendationObjectSettings = field(default_factory=RecommendationObjectSettings)
     object_names: frozenset[str] | None = None
     """Names (`NAMESPACE/NAME`) of all objects of the kind Recommendation; None while they are not known."""
+    backends: Mapping[str, PrometheusSettings] = field(default_factory=dict)
+    """By name, where `prometheus` is a list; the first is the default backend. Empty where it is a mapping."""
+
+    def backend_of(self, name: str) -> str:
+        """Return which backend an entry with `backend: name` asks: its name, or empty for the default one.
+
+        It may be one that the file does not have any more: the last good version of a refused entry keeps its name.
+        """
+        return "" if name == next(iter(self.backends), "") else name
+
+    def prometheus_of(self, backend: str) -> PrometheusSettings | None:
+        """Return the connection to a backend, empty for the default one; None if there is none."""
+        return self.backends.get(backend) if self.backend_of(backend) else self.prometheus
 
     @property
     def problems(self) -> tuple[DocumentProblem, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import ClusterState
@@ -55,7 +55,7 @@ class Inputs:
 
     cluster: ClusterState = field(default_factory=ClusterState)
     queries: Mapping[str, Observed[float] | Unknown] = field(default_factory=dict)
-    """By PromQL text."""
+    """By PromQL text: what the default backend answers, or after `of_backend` that of the decision at hand."""
     config_maps: Mapping[tuple[str, str], Observed[ConfigMapData | None] | Unknown] = field(default_factory=dict)
     """By namespace and name; None: there is no such ConfigMap."""
     targets: Mapping[TargetReference, Observed[TargetState | None] | Unknown] = field(default_factory=dict)
@@ -76,3 +76,9 @@ class Inputs:
     """By the name of a recommendation: what is gathered for it alone, in a form that its kind knows."""
     decided: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
     """By the name of a recommendation: what has been decided in this poll, for kinds that follow others."""
+    queries_elsewhere: Mapping[str, Mapping[str, Observed[float] | Unknown]] = field(default_factory=dict)
+    """By the name of another backend and by PromQL text: what that one answers."""
+
+    def of_backend(self, backend: str) -> Inputs:
+        """Return the inputs of a recommendation that asks this backend, empty for the default one."""
+        return replace(self, queries=self.queries_elsewhere.get(backend, {})) if backend else self

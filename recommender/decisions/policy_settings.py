@@ -85,5 +85,7 @@ class RecommendationPolicy:
     """With `forEach`: the target that this policy is about, one of several with this name."""
     namespace: str = ""
     """The namespace of the object that states it; empty for an entry of the file."""
+    backend: str = ""
+    """The name of the Prometheus that the entry chooses; empty without a choice."""
     note: str = ""
     """A note for the user about the configuration; it is part of each record's message."""

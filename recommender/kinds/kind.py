@@ -134,6 +134,8 @@ class RecommendationKind(Protocol[S]):
     """Whether its value is the size of targets."""
     sizes_requests: ClassVar[bool] = False
     """Whether the output resize can write its value."""
+    is_replayed: ClassVar[bool] = False
+    """Whether `replay` asks Prometheus for its past."""
     is_slow: ClassVar[bool] = False
     """Whether a decision can take seconds: it is made in a thread of its own, after all others."""
 

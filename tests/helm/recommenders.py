@@ -168,6 +168,17 @@ SIZES_OF_TWO_NAMESPACES: Final[dict[str, Any]] = configuration(
     prometheus={"url": "http://prometheus:9090"},
 )
 PROMETHEUS: Final = {"url": "http://prometheus:9090"}
+BACKENDS: Final = [
+    {"name": "local"} | PROMETHEUS,
+    {
+        "name": "fleet",
+        "url": "https://thanos.example.com",
+        "tokenFile": "/etc/tidewatch/fleet/token",
+        "headers": {"X-Scope-OrgID": "fleet"},
+        "matchers": 'cluster="eu-1"',
+        "partialResponse": False,
+    },
+]
 EVERYTHING: Final = configuration(LINEAR, COUNTED, PARAMETERS, prometheus=PROMETHEUS, state="/var/cache/history")
 WITHOUT_LEASE: Final = configuration(LINEAR, leaderElection={"enabled": False})
 
@@ -206,6 +217,7 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "an existing ConfigMap with predictions": configuration(EACH, prometheus=PROMETHEUS),
     "an existing ConfigMap with cluster sizes": SIZED_WITH_OBJECTS,
     "objects of teams": OBJECTS,
+    "several backends": configuration(EACH | {"backend": "fleet"}, LINEAR, prometheus=BACKENDS),
 }
 """The configuration of the recommender in each case."""
 
@@ -308,6 +320,12 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
                     {"capacityBuffer": {"namespace": "kube-node-lease", "name": "reserve"}},
                 ],
             },
+        }
+    },
+    "several backends": {
+        "recommender": {
+            "extraVolumes": [{"name": "fleet", "secret": {"secretName": "fleet"}}],
+            "extraVolumeMounts": [{"name": "fleet", "mountPath": "/etc/tidewatch/fleet"}],
         }
     },
 }

@@ -14,6 +14,7 @@ from recommender.backtest.recorded.moments import parse_moment
 from recommender.backtest.recorded.prometheus_range import LoadRange, read_range
 from recommender.backtest.recorded.range_cache import RangeCache
 from recommender.backtest.recorded.trace import read_trace
+from recommender.commands.chosen_backend import chosen_prometheus
 from recommender.commands.past_span import DEFAULT_LAST_SECONDS
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def read_load(
         raise UsageError(f"--step of {step:g} s: Prometheus is queried in whole seconds, 1 s or more")
     now = time.time()
     start, end = _range(values, now)
-    asked = LoadRange(_prometheus(values, configuration), query, start, end, int(step))
+    asked = LoadRange(_prometheus(values, chosen_prometheus(configuration, settings)), query, start, end, int(step))
     state = _DEFAULT_STATE if configuration is None else configuration.state
     cache = RangeCache.of(state / "backtest", asked.settings, asked.query, asked.step_seconds)
     return read_range(asked, cache, now, line.show)
@@ -82,13 +83,13 @@ def _query(values: FlagValues, settings: PredictiveSettings | None) -> str:
     return settings.load
 
 
-def _prometheus(values: FlagValues, configuration: Configuration | None) -> PrometheusSettings:
+def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> PrometheusSettings:
     """Return the connection: credentials of the configuration belong to its own address alone, its matchers to any."""
-    url, known = values.text("prometheus-url"), None if configuration is None else configuration.prometheus
+    url = values.text("prometheus-url")
     if known is not None and url in {"", known.url}:
         return known
     if not url:
-        lacking = "" if configuration is None else ", and the configuration has no prometheus"
+        lacking = ", and the configuration has no prometheus" if "config" in values.given else ""
         raise UsageError(f"--prometheus-url is missing{lacking}: write its address, such as http://prometheus:9090")
     try:
         return PrometheusSettings(url, matchers=None if known is None else known.matchers)

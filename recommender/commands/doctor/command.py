@@ -31,7 +31,7 @@ from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.doctor.config_maps import look_at_memory, look_at_parameters
 from recommender.commands.doctor.leader import look_at_apiserver, look_at_leader
-from recommender.commands.doctor.prometheus import look_at_clusters, look_at_queries
+from recommender.commands.doctor.prometheus import look_at_backend, look_at_clusters, look_at_queries
 from recommender.commands.doctor.rights import look_at_right, recommendations_kind
 from recommender.commands.doctor.scale_targets import judge_owners, judge_tolerances, look_at_target
 from recommender.commands.doctor.series import REPLICAS, look_at_metric, look_at_series, metrics_of
@@ -184,7 +184,11 @@ class _Installation:
             yield Check(f"recommendation/{each.policy.name}", partial(self._look_at_recommendation, each))
         series = partial(look_at_series, self._settings.prometheus, self._configuration.recommendations)
         yield Check("series", series)
-        yield Check("clusters", partial(look_at_clusters, self._settings.prometheus))
+        backends = self._configuration.backends
+        for name, settings in backends.items():
+            yield Check(f"prometheus/{name}", partial(look_at_backend, name, settings))
+        if not backends:
+            yield Check("clusters", partial(look_at_clusters, self._settings.prometheus))
 
     def _look_at_rights(self) -> list[Line]:
         if not self._settings.namespace:

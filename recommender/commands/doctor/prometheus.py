@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
@@ -13,6 +13,7 @@ from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
 from adapter.foundation.reports.stores import CLUSTERS, judge_clusters
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.clusters import clusters_in
+from adapter.foundation.sources.prometheus.connection import check_connection
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.time.pace import UNPACED
 from recommender.configuration.needs import needs_of_one
@@ -41,8 +42,9 @@ def look_at_queries(configuration: Configuration, recommendation: Recommendation
     queries = sorted(needs.queries)
     if needs.load and needs.for_each is None:
         queries.append(needs.load)
-    values = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
-    values.use(configuration.prometheus)
+    backend = recommendation.policy.backend
+    values = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS, backend)
+    values.use(configuration.prometheus_of(backend))
     lines = []
     try:
         for query in queries:
@@ -84,6 +86,18 @@ def judge_samples(name: str, value: str, samples: Samples, stale_after_seconds: 
         )
         return warning(name, message, f"set staleAfter to at least {math.ceil(2 * apart)}s, or scrape more often")
     return ok(name, value)
+
+
+def look_at_backend(name: str, settings: PrometheusSettings) -> tuple[Line, ...]:
+    """Ask one Prometheus of several whether it answers, and for the clusters whose series it holds."""
+    line = f"prometheus/{name}"
+    try:
+        version = check_connection(settings, QUERY_SECONDS)
+    except (PrometheusError, SettingsError) as e:
+        fix = f"correct the backend {name} in `prometheus`; only the entries that ask it are harmed"
+        return (error(line, f"{settings.endpoint.shown} does not answer: {e}", fix),)
+    answers = ok(line, f"{settings.endpoint.shown} answers queries (version {version})")
+    return answers, *(replace(each, name=f"{line}/clusters") for each in look_at_clusters(settings))
 
 
 def look_at_clusters(settings: PrometheusSettings | None) -> tuple[Line, ...]:

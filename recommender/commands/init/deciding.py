@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.time.pace import UNPACED
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
-from recommender.commands.recommend.deciding import query_values, records_of
+from recommender.commands.recommend.deciding import records_of, with_query_values
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.reading import read_configuration
-from recommender.running.queries.query_values import QueryValues
+from recommender.running.queries.backend_queries import BackendQueries, connections_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,13 +64,14 @@ def decided_now(text: str, settings: PrometheusSettings, read: ReadInputs) -> tu
     # It loads numpy, which other commands have no use for.
     from recommender.running.loads.single_run import load_inputs_at_start  # noqa: PLC0415
 
-    queries = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
-    queries.use(settings)
+    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
+    connections = connections_of(configuration)
+    queries.use(connections)
     try:
         loads = load_inputs_at_start(configuration, queries)
     finally:
         queries.close()
-    inputs = replace(read(configuration), queries=query_values(configuration), loads=loads)
+    inputs = with_query_values(configuration, connections, replace(read(configuration), loads=loads))
     return configuration, records_of(configuration, inputs, time.time())
 
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.options.cluster import ClusterSettings
     from recommender.commands.one_process.process import OneProcess
+    from recommender.configuration.needs import AskedQuery
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.record import Record
@@ -255,7 +256,7 @@ def _note_poll(state: PollState, notes: TargetNotes, records: Sequence[Record]) 
     notes.polled(records)
 
 
-def _no_query(_expr: str) -> Unknown:
+def _no_query(_query: AskedQuery) -> Unknown:
     return Unknown("this program does not query Prometheus")
 
 

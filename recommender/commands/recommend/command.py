@@ -28,17 +28,20 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
+from recommender.commands.recommend.answering import answering
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
-from recommender.commands.recommend.deciding import query_values, records_of
+from recommender.commands.recommend.deciding import records_of, with_query_values
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.history_inputs import load_inputs, usage_inputs
 from recommender.commands.recommend.shape_flags import SHAPE_FLAGS, check_shape_flags
 from recommender.commands.recommend.what_if import WHAT_IF_FLAGS, what_if_of, with_assumptions
 from recommender.commands.suggested_limits import with_suggested_limits
+from recommender.configuration.needs import backends_asked_by
 from recommender.decisions.inputs import Inputs
 from recommender.printed.document import recommendation_list
 from recommender.printed.table import as_text
 from recommender.recording.recording import RecordingError
+from recommender.running.queries.backend_queries import connections_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -184,9 +187,16 @@ def _inputs(configuration: Configuration, read_inputs: ReadInputs) -> Inputs:
         # What is wrong with the configuration is the answer; objects that nothing asks for must not hide it.
         return Inputs()
     # First, since they may take long: what is read afterwards is still fresh when the decisions are made.
-    loads, usage = load_inputs(configuration), usage_inputs(configuration)
-    queries = query_values(configuration)
-    return replace(read_inputs(configuration), queries=queries, loads=loads, usage=usage)
+    connections = answering(connections_of(configuration), backends_asked_by(configuration))
+    loads, usage = load_inputs(configuration, connections), usage_inputs(configuration, connections)
+    asked = with_query_values(configuration, connections, Inputs())
+    return replace(
+        read_inputs(configuration),
+        queries=asked.queries,
+        queries_elsewhere=asked.queries_elsewhere,
+        loads=loads,
+        usage=usage,
+    )
 
 
 def _read_inputs(values: FlagValues, configuration: Configuration) -> Inputs:

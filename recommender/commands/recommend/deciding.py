@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
-from adapter.foundation.time.pace import UNPACED
 from recommender.commands.recommend.history_inputs import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one, queries_of
 from recommender.decisions.failures import refused_record
 from recommender.decisions.inputs import ConfigMapData
+from recommender.running.inputs.gathering import by_backend
 from recommender.running.inputs.plans import plan_of
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.polls.poll_decisions import PollDecisions
-from recommender.running.queries.query_values import QueryValues
+from recommender.running.queries.backend_queries import BackendQueries
 
 if TYPE_CHECKING:
-    from adapter.foundation.cluster.values.state import Unknown
+    from collections.abc import Mapping
+
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import Record
     from recommender.kinds.kind import Recommendation
+    from recommender.running.queries.backend_queries import BackendConnection
 
 _QUERIES_AT_ONCE = 8
 
@@ -43,18 +46,26 @@ def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recom
     return recommendation, inputs
 
 
-def query_values(configuration: Configuration) -> dict[str, Observed[float] | Unknown]:
-    """Return the value of each query; none of them waits for another one that is slow."""
-    queries = sorted(queries_of(configuration))
-    if not queries:
-        return {}
-    values = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
-    values.use(configuration.prometheus)
+def with_query_values(
+    configuration: Configuration, connections: Mapping[str, BackendConnection], inputs: Inputs
+) -> Inputs:
+    """Return the inputs with the value of each query, in which none waits for one of another backend, or for long."""
+    wanted = sorted(queries_of(configuration), key=lambda each: (each.backend, each.text))
+    if not wanted:
+        return inputs
+    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
+    queries.use(connections)
+    backends = {each.backend for each in wanted}
     try:
-        with ThreadPoolExecutor(_QUERIES_AT_ONCE) as threads:
-            return dict(zip(queries, threads.map(values.value, queries), strict=True))
+        with ExitStack() as stack:
+            threads = {each: stack.enter_context(ThreadPoolExecutor(_QUERIES_AT_ONCE)) for each in backends}
+            asked = [
+                threads[each.backend].submit(queries.of(each.backend, each.source).value, each.text) for each in wanted
+            ]
+            found = by_backend({each: answer.result() for each, answer in zip(wanted, asked, strict=True)})
     finally:
-        values.close()
+        queries.close()
+    return replace(inputs, queries=found.pop("", {}), queries_elsewhere=found)
 
 
 def records_of(configuration: Configuration, inputs: Inputs, now: float) -> list[Record]:

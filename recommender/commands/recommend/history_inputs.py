@@ -10,11 +10,10 @@ from prometheus_client import CollectorRegistry
 
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
-from adapter.foundation.time.pace import UNPACED
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.running.loads.needs import load_needs_of
-from recommender.running.queries.query_values import QueryValues
+from recommender.running.queries.backend_queries import BackendQueries
 from recommender.running.usage.usage_needs import usage_needs_of
 from recommender.running.usage.usage_service import LONGEST_QUERY_SECONDS, UsageService
 
@@ -25,20 +24,23 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import TargetReference
+    from recommender.running.queries.backend_queries import BackendConnection
 
 QUERY_SECONDS = 20.0
 _ERASE_LINE = "\r\x1b[K"
 
 
-def load_inputs(configuration: Configuration) -> Mapping[str, LoadInputs | Unknown]:
+def load_inputs(
+    configuration: Configuration, connections: Mapping[str, BackendConnection]
+) -> Mapping[str, LoadInputs | Unknown]:
     """Return the loads by recommendation; it may take a minute for each."""
     if not load_needs_of(configuration):
         return {}
     # It loads numpy, which other recommendations have no use for.
     from recommender.running.loads.single_run import load_inputs_once  # noqa: PLC0415
 
-    queries = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
-    queries.use(configuration.prometheus)
+    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), QUERY_SECONDS)
+    queries.use(connections)
     children = Children(CollectorRegistry(), METRICS_PREFIX, most=1)
     try:
         with _progress() as report:
@@ -49,7 +51,7 @@ def load_inputs(configuration: Configuration) -> Mapping[str, LoadInputs | Unkno
 
 
 def usage_inputs(
-    configuration: Configuration,
+    configuration: Configuration, connections: Mapping[str, BackendConnection]
 ) -> Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown]:
     """Return the usage by recommendation, as a recommender that has run for long would see it.
 
@@ -58,10 +60,10 @@ def usage_inputs(
     """
     if not usage_needs_of(configuration):
         return {}
-    queries = QueryValues(PrometheusClient, UNPACED, LONGEST_QUERY_SECONDS)
+    queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), LONGEST_QUERY_SECONDS)
     service = UsageService(queries, configuration.state, Clock())
     try:
-        service.use(configuration)
+        service.use(configuration, connections)
         service.read_once()
         return service.inputs()
     finally:

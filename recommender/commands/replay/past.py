@@ -12,6 +12,7 @@ from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.errors import SettingsError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from recommender.backtest.recorded.moments import parse_moment
+from recommender.commands.chosen_backend import chosen_prometheus
 from recommender.commands.replay.kube_history import recording_of
 from recommender.commands.replay.kube_state import PastWindow, read_kube_state
 from recommender.recording.reading import read_recording
@@ -48,7 +49,9 @@ def read_past(
     if not 0 <= start < end:
         raise UsageError("--last must be longer than --step and begin after 1970: write a duration such as 14d")
     # Queries name their own time limit; a server that calculates sends nothing meanwhile.
-    connection = replace(_prometheus(values, configuration), read_timeout_seconds=QUERY_SECONDS)
+    connection = replace(
+        _prometheus(values, chosen_prometheus(configuration, settings)), read_timeout_seconds=QUERY_SECONDS
+    )
     with PrometheusClient(connection) as client:
         state = read_kube_state(client, PastWindow(start, end, int(step)), show)
     return recording_of(state, connection.endpoint.shown, set(_label_keys(settings)))
@@ -70,10 +73,9 @@ def _label_keys(settings: ClusterSizeSettings) -> Iterator[str]:
         yield settings.node_groups.by_label.key
 
 
-def _prometheus(values: FlagValues, configuration: Configuration) -> PrometheusSettings:
+def _prometheus(values: FlagValues, known: PrometheusSettings | None) -> PrometheusSettings:
     """Return the connection: credentials of the configuration belong to its own address alone, its matchers to any."""
     url = values.text("prometheus-url") if "prometheus-url" in values.given else ""
-    known = configuration.prometheus
     if known is not None and url in {"", known.url}:
         return known
     if not url:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.running.loads.load_service import LoadService
-from recommender.running.queries.query_values import QueryValues
+from recommender.running.queries.backend_queries import BackendQueries, connections_of
+from recommender.running.queries.backend_telemetry import BackendTelemetry
 from recommender.running.usage.usage_service import UsageService
 
 if TYPE_CHECKING:
+    from adapter.foundation.cluster.values.state import Observed, Unknown
     from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.time.pace import Pace
     from recommender.commands.run.shared_services import SharedServices
+    from recommender.configuration.needs import AskedQuery
     from recommender.configuration.recommender_configuration import Configuration
 
 QUERY_SECONDS: Final = 5.0
@@ -27,15 +29,22 @@ QUERY_SECONDS: Final = 5.0
 class PrometheusInputs:
     """The services that ask Prometheus for the inputs of decisions."""
 
-    queries: QueryValues
+    queries: BackendQueries
     loads: LoadService
     usage: UsageService
+    telemetry: BackendTelemetry
 
     def use(self, configuration: Configuration) -> None:
         """Follow a configuration."""
-        self.queries.use(configuration.prometheus)
+        connections = connections_of(configuration)
+        self.queries.use(connections)
+        self.telemetry.keep(configuration.backends)
         self.loads.use(configuration)
-        self.usage.use(configuration)
+        self.usage.use(configuration, connections)
+
+    def value(self, asked: AskedQuery) -> Observed[float] | Unknown:
+        """Return the one value of a query at present."""
+        return self.queries.of(asked.backend, asked.source).value(asked.text)
 
     def keep_learning(self, context: WorkerContext) -> None:
         """Start the tasks that read the past of loads and of containers, and learn from it."""
@@ -46,7 +55,7 @@ class PrometheusInputs:
 
 def prometheus_inputs(context: WorkerContext, parts: SharedServices, configuration: Configuration) -> PrometheusInputs:
     """Return what asks the Prometheus of a configuration; it is closed when the worker ends."""
-    telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX)
+    telemetry = BackendTelemetry(context.registry, METRICS_PREFIX)
     children = Children(context.registry, METRICS_PREFIX, most=1)
     context.on_stopping(children.close)
     queries = _queries_until_stop(context, parts.pace, telemetry)
@@ -56,12 +65,16 @@ def prometheus_inputs(context: WorkerContext, parts: SharedServices, configurati
         queries,
         LoadService(queries, configuration.state, context.registry, parts.clock, children.run),
         UsageService(queries_of_usage, configuration.state, parts.clock),
+        telemetry,
     )
     found.use(configuration)
     return found
 
 
-def _queries_until_stop(context: WorkerContext, pace: Pace, telemetry: PrometheusTelemetry) -> QueryValues:
-    queries = QueryValues(partial(PrometheusClient, telemetry=telemetry, pace=pace), pace, QUERY_SECONDS)
+def _queries_until_stop(context: WorkerContext, pace: Pace, telemetry: BackendTelemetry) -> BackendQueries:
+    def connect(backend: str, settings: PrometheusSettings) -> PrometheusClient:
+        return PrometheusClient(settings, telemetry=telemetry.of(backend), pace=pace)
+
+    queries = BackendQueries(connect, QUERY_SECONDS, pace)
     context.on_stop(queries.close)
     return queries

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.foundation.files.file_contents import FilesError
@@ -32,6 +33,7 @@ from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader
 from recommender.running.history.cluster_recorder import RECORD_SECONDS, ClusterRecorder
 from recommender.running.history.history_cache import HistoryCache
+from recommender.running.inputs.backend_threads import BackendThreads
 from recommender.running.inputs.fair_threads import FairThreads
 from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.inputs.plans import Plans
@@ -95,9 +97,10 @@ def make_worker(settings: RunSettings, source: ConfigurationSource, context: Wor
         if unchanged_names(plans.current().configuration, configuration) is None:
             # Not whenever an object changes.
             warn_of_restart(at_start, configuration)
+        # First, so that no query of the new plan reaches a Prometheus of the former one.
+        prometheus.use(configuration)
         plans.replace(configuration)
         _show_scale_calls(configuration, parts.telemetry)
-        prometheus.use(configuration)
         environment.change(plans.current())
         parts.wake.set()
 
@@ -120,7 +123,7 @@ def _gatherer(
 ) -> Gatherer:
     sources = InputSources(
         FollowedNeeds(plans.current, environment).cluster,
-        prometheus.queries.value,
+        prometheus.value,
         environment.config_map,
         environment.targets,
         prometheus.loads.load,
@@ -128,11 +131,12 @@ def _gatherer(
         environment.refusals,
         environment.settled,
     )
+    known = lambda: plans.current().configuration.backends  # noqa: E731 - one expression, used twice
     return Gatherer(
         sources,
-        _threads("query", has_objects=has_objects),
+        BackendThreads(partial(_threads, "query", has_objects=has_objects), known).of,
         _threads("ConfigMap"),
-        load_threads=_threads("load", has_objects=has_objects),
+        load_threads=BackendThreads(partial(_threads, "load", has_objects=has_objects), known).of,
     )
 
 

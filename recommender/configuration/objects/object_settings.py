@@ -49,6 +49,8 @@ class RecommendationObjectSettings:
     target_kinds: tuple[TargetKind, ...] = (TargetKind("apps/v1", "Deployment"), TargetKind("apps/v1", "StatefulSet"))
     trusted_namespaces: frozenset[str] = frozenset()
     """Namespaces whose objects may query the series of all namespaces."""
+    backends: tuple[str, ...] = ()
+    """Names of the backends that objects may choose besides the default one, which all may ask."""
     namespace_label: str = "namespace"
     """The label of series that names their namespace."""
     max_per_namespace: int = 20
@@ -98,6 +100,11 @@ RECOMMENDATION_OBJECTS: Final = Section(
             "trustedNamespaces",
             ListOf(NAMESPACE, frozenset),
             "Namespaces whose objects may query the series of all namespaces.",
+        ),
+        Key(
+            "backends",
+            ListOf(TEXT, unique=lambda name: f"the backend {name}"),
+            "Backends of `prometheus` that objects may choose; only the default one is asked without the key.",
         ),
         Key("namespaceLabel", PROMETHEUS_LABEL, "Label of series that names their namespace."),
         Key("maxPerNamespace", whole(1, 10_000), "Most objects of a namespace."),

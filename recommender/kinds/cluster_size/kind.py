@@ -55,6 +55,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
     doc = "Numbers of nodes."
     beside = BESIDE
     has_targets = False
+    is_replayed = True
     is_slow = True
     families = SIZE_FAMILIES
     page = "cluster_size/shown/page.html"

@@ -18,6 +18,7 @@ from recommender.decisions.inputs import Inputs
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping
 
+    from recommender.configuration.needs import AskedQuery
     from recommender.decisions.inputs import ConfigMapData, TargetState, WriteRefusal
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import TargetReference
@@ -50,7 +51,7 @@ class InputSources:
 
     cluster: ReadCluster
     """Answers from memory."""
-    query: Callable[[str], Observed[float] | Unknown]
+    query: Callable[[AskedQuery], Observed[float] | Unknown]
     config_map: Callable[[str, str], ConfigMapInput]
     targets: ReadTargets
     """Looks at all of them side by side, so that one that hangs does not delay the others."""
@@ -67,11 +68,11 @@ class InputSources:
 class LookUps:
     """The look-ups that a configuration needs."""
 
-    queries: frozenset[str] = frozenset()
+    queries: frozenset[AskedQuery] = frozenset()
     config_maps: frozenset[ConfigMapName] = frozenset()
     targets: frozenset[TargetReference] = frozenset()
     loads: frozenset[LoadNeed] = frozenset()
-    payers: Mapping[str, str] = field(default_factory=dict)
+    payers: Mapping[AskedQuery, str] = field(default_factory=dict)
     """By query the namespace whose object asks it; empty or absent: the file."""
 
 
@@ -86,28 +87,38 @@ class LookUpThreads:
     """For lookups of objects: takes the namespace that pays for the lookup. None: they are as those of the file."""
 
 
+ThreadsOf: TypeAlias = "Callable[[str], LookUpThreads]"
+"""Returns the threads of a backend, which no lookup of another one can take."""
+
+
 class Gatherer:
     """Collects inputs. `gather` is for one thread."""
 
     def __init__(
         self,
         sources: InputSources,
-        query_threads: LookUpThreads,
+        query_threads: LookUpThreads | ThreadsOf,
         config_map_threads: LookUpThreads,
         clock: Callable[[], float] = time.monotonic,
-        load_threads: LookUpThreads | None = None,
+        load_threads: LookUpThreads | ThreadsOf | None = None,
     ) -> None:
         """Separate the threads of each kind: a Prometheus that hangs must not delay the ConfigMaps.
 
         Loads take the threads of queries unless they have their own.
         """
         self._cluster = sources.cluster
-        self._queries = _Parallel(sources.query, query_threads, "the query has not been answered yet", clock)
-        self._config_maps: _Parallel[ConfigMapName, ConfigMapData | None] = _Parallel(
-            lambda name: sources.config_map(*name), config_map_threads, "the ConfigMap has not been read yet", clock
+        of_queries, of_loads = _threads_of(query_threads), _threads_of(load_threads or query_threads)
+        self._queries: _Parallel[AskedQuery, float] = _Parallel(
+            sources.query, lambda query: of_queries(query.backend), "the query has not been answered yet", clock
         )
-        self._loads = _Parallel(
-            sources.load, load_threads or query_threads, "the load has not been answered yet", clock
+        self._config_maps: _Parallel[ConfigMapName, ConfigMapData | None] = _Parallel(
+            lambda name: sources.config_map(*name),
+            lambda _: config_map_threads,
+            "the ConfigMap has not been read yet",
+            clock,
+        )
+        self._loads: _Parallel[LoadNeed, LoadInputs] = _Parallel(
+            sources.load, lambda need: of_loads(need.backend), "the load has not been answered yet", clock
         )
         self._targets = sources.targets
         self._usage = sources.usage
@@ -118,12 +129,14 @@ class Gatherer:
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
         """Return the inputs; takes `seconds` at most. What has not arrived by then is `Unknown`."""
         until = self._clock() + seconds
-        self._loads.start(wanted.loads, lambda need: need.namespace)
-        self._queries.start(wanted.queries, lambda query: wanted.payers.get(query, ""))
+        # One backend that is slow must not delay the decisions that ask another one.
+        backends = {each.backend for each in wanted.queries} | {each.backend for each in wanted.loads}
+        self._loads.start(wanted.loads, lambda need: need.namespace, are_apart=len(backends) > 1)
+        self._queries.start(wanted.queries, lambda query: wanted.payers.get(query, ""), are_apart=len(backends) > 1)
         self._config_maps.start(wanted.config_maps)
         targets = self._targets(wanted.targets)
         left = lambda: max(0.0, until - self._clock())  # noqa: E731 - one expression, used twice
-        queries = self._queries.results(wanted.queries, left)
+        queries = by_backend(self._queries.results(wanted.queries, left))
         config_maps = self._config_maps.results(wanted.config_maps, left)
         loads = {
             need.name: found.value if isinstance(found, Observed) else found
@@ -131,8 +144,30 @@ class Gatherer:
         }
         # Last, so that it is as recent as what was looked up.
         return Inputs(
-            self._cluster(), queries, config_maps, targets, loads, self._usage(), self._refusals(), self._settled()
+            self._cluster(),
+            queries.pop("", {}),
+            config_maps,
+            targets,
+            loads,
+            self._usage(),
+            self._refusals(),
+            self._settled(),
+            queries_elsewhere=queries,
         )
+
+
+def _threads_of(threads: LookUpThreads | ThreadsOf) -> ThreadsOf:
+    return (lambda _backend: threads) if isinstance(threads, LookUpThreads) else threads
+
+
+def by_backend(
+    found: Mapping[AskedQuery, Observed[float] | Unknown],
+) -> dict[str, dict[str, Observed[float] | Unknown]]:
+    """Return the values by backend and PromQL text."""
+    sorted_out: dict[str, dict[str, Observed[float] | Unknown]] = {}
+    for query, value in found.items():
+        sorted_out.setdefault(query.backend, {})[query.text] = value
+    return sorted_out
 
 
 @dataclass(slots=True)
@@ -151,7 +186,7 @@ class _Parallel(Generic[K, T]):
     def __init__(
         self,
         look_up: Callable[[K], Observed[T] | Unknown],
-        threads: LookUpThreads,
+        threads: Callable[[K], LookUpThreads],
         late: str,
         clock: Callable[[], float],
     ) -> None:
@@ -161,41 +196,47 @@ class _Parallel(Generic[K, T]):
         self._clock = clock
         self._under_way: dict[K, _PendingLookUp[T]] = {}
         self._slow: frozenset[K] = frozenset()
-        self._of_objects: frozenset[K] = frozenset()
+        self._apart: frozenset[K] = frozenset()
+        """Lookups that nothing else waits for: those of objects, and all where there are several backends."""
         self._earlier: dict[K, Observed[T] | Unknown] = {}
-        """Answers of objects that came too late for their poll."""
+        """Answers of such lookups that came too late for their poll."""
 
-    def start(self, keys: Collection[K], payer: Callable[[K], str] = lambda _: "") -> None:
-        self._of_objects = frozenset(key for key in keys if payer(key) and self._threads.submit_for is not None)
-        self._earlier = {key: found for key, found in self._earlier.items() if key in self._of_objects}
+    def start(self, keys: Collection[K], payer: Callable[[K], str] = lambda _: "", *, are_apart: bool = False) -> None:
+        self._apart = frozenset(
+            key for key in keys if are_apart or (payer(key) and self._threads(key).submit_for is not None)
+        )
+        self._earlier = {key: found for key, found in self._earlier.items() if key in self._apart}
         for key in keys:
             pending = self._under_way.get(key)
-            if pending is not None and key in self._of_objects and pending.done.is_set():
+            if pending is not None and key in self._apart and pending.done.is_set():
                 self._earlier[key] = pending.result
+                if pending.seconds > SLOW_SECONDS:
+                    self._slow |= {key}
                 pending = None
             if pending is None:
                 under_way = self._under_way[key] = _PendingLookUp[T](threading.Event(), self._late)
                 self._submit(key, payer(key), partial(self._run, key, under_way))
 
     def _submit(self, key: K, namespace: str, work: Callable[[], None]) -> None:
-        if namespace and self._threads.submit_for is not None:
-            self._threads.submit_for(namespace, work)
+        threads = self._threads(key)
+        if namespace and threads.submit_for is not None:
+            threads.submit_for(namespace, work)
         elif key in self._slow:
-            self._threads.submit_slow(work)
+            threads.submit_slow(work)
         else:
-            self._threads.submit(work)
+            threads.submit(work)
 
     def results(self, keys: Collection[K], left: Callable[[], float]) -> Mapping[K, Observed[T] | Unknown]:
         """Return what has arrived; waits for the rest as long as there is time left.
 
-        A lookup of an object that was slow last time is not waited for, so that it delays no other decision.
+        A lookup apart that was slow last time is not waited for, so that it delays no other decision.
         """
         found: dict[K, Observed[T] | Unknown] = {}
         until = self._clock() + OBJECT_SECONDS
-        # Those of objects come last, as they may use up the time.
-        for key in sorted(keys, key=lambda key: key in self._of_objects):
+        # Those apart come last, as they may use up the time.
+        for key in sorted(keys, key=lambda key: key in self._apart):
             seconds = left()
-            if key in self._of_objects:
+            if key in self._apart:
                 seconds = 0.0 if key in self._slow else min(seconds, max(0.0, until - self._clock()))
             under_way = self._under_way[key]
             if under_way.done.wait(seconds):

@@ -43,6 +43,8 @@ class PollPlan:
     """Targets of objects, which are looked up in turn."""
     slow: frozenset[str] = frozenset()
     """Names of the recommendations that are decided last, in threads of their own."""
+    backends: Mapping[str, str] = field(default_factory=dict)
+    """By name of each recommendation that asks another backend than the default one: which."""
 
 
 def plan_of(configuration: Configuration) -> PollPlan:
@@ -66,7 +68,12 @@ def plan_of(configuration: Configuration) -> PollPlan:
     }
     slow = frozenset(name for name, kind in kinds.items() if kind.is_slow)
     needs, in_turn = needs_of(configuration), targets_of_objects(configuration)
-    return PollPlan(configuration, needs, look_ups, calculations, for_each, in_turn, slow)
+    backends = {
+        each.policy.name: backend
+        for each in recommendations
+        if (backend := configuration.backend_of(each.policy.backend))
+    }
+    return PollPlan(configuration, needs, look_ups, calculations, for_each, in_turn, slow, backends)
 
 
 class Plans:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.load_workers import RunningLoadService
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.queries.query_values import QueryValues
+    from recommender.running.queries.backend_queries import BackendQueries
 
 _WAIT_SECONDS: Final = 1.0
 
@@ -28,7 +28,7 @@ class LoadService:
     """The loads of all predictive recommendations. `load` and `use` are for any number of threads."""
 
     def __init__(
-        self, queries: QueryValues, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
+        self, queries: BackendQueries, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
     ) -> None:
         """Begin without any; `state` is the folder in which histories are kept."""
         self._queries = queries

@@ -82,15 +82,15 @@ class LoadTelemetry:
         for gauge in (self._samples, self._targets, self._seconds, self._lacking, self._left_out):
             with suppress(KeyError):
                 gauge.remove(recommendation)
-        for name, result in [each for each in self._results if each[0] == recommendation]:
+        for name, result in [each for each in tuple(self._results) if each[0] == recommendation]:
             self._results.discard((name, result))
             with suppress(KeyError):
                 self._downloads.remove(name, result)
-        for pair in [each for each in self._bounded_models if each[0] == recommendation]:
+        for pair in [each for each in tuple(self._bounded_models) if each[0] == recommendation]:
             self._bounded_models.discard(pair)
             with suppress(KeyError):
                 self._bounded.remove(*pair)
-        for labels in [each for each in self._trial_results if each[0] == recommendation]:
+        for labels in [each for each in tuple(self._trial_results) if each[0] == recommendation]:
             self._trial_results.discard(labels)
             with suppress(KeyError):
                 self._trials.remove(*labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from recommender.running.loads.histories.backend_histories import BackendHistories
 from recommender.running.loads.histories.history_files import LoadFiles
 from recommender.running.loads.histories.history_keeping import HistoryKeeper
 from recommender.running.loads.learned.learned_files import LearnedFiles
@@ -13,7 +14,7 @@ from recommender.running.loads.learning.learner import Learner
 from recommender.running.loads.learning.learning_rules import LearningServices
 from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.predictions.delays import DelayMeter
-from recommender.running.loads.predictions.load_source import LoadSource
+from recommender.running.loads.predictions.load_source import LoadSource, queries_of
 from recommender.running.loads.predictions.predicting import Predictor
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.foundation.time.clock import Clock
     from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.needs import LoadNeed
-    from recommender.running.queries.query_values import QueryValues
+    from recommender.running.queries.backend_queries import BackendQueries
 
 FOLDER: Final = "loads"
 """The folder of histories under that of the configuration's `state`."""
@@ -34,16 +35,23 @@ class RunningLoadService:
     """The parts of the loads. `use` is for one thread at a time."""
 
     def __init__(
-        self, queries: QueryValues, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
+        self, queries: BackendQueries, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
     ) -> None:
         telemetry = LoadTelemetry(registry)
         self.book = LearnedModels()
         self._files = LoadFiles(state / FOLDER)
-        self.histories = HistoryKeeper(queries.client, self._files, telemetry, clock)
+        asking = queries_of(queries)
+
+        def keeper() -> HistoryKeeper:
+            # Files are read and written by one thread each.
+            files = LoadFiles(state / FOLDER)
+            return HistoryKeeper(lambda need: asking(need).client(), files, telemetry, clock)
+
+        self.histories = BackendHistories(keeper)
         self._predictor = Predictor(self.book)
         self._delays = DelayMeter()
         self._of_objects: frozenset[str] = frozenset()
-        self.source = LoadSource(queries, self.histories, self._delays, self._predictor, telemetry)
+        self.source = LoadSource(asking, self.histories, self._delays, self._predictor, telemetry)
 
         self._stored = LearnedFiles(state / FOLDER, clock.wall)
         services = LearningServices(self._delays, self.book, run_child, telemetry, self._stored, clock)

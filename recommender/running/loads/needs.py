@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recommender.configuration.data_sources import source_of
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.predictive.predictive_settings import predictive_settings
 
 if TYPE_CHECKING:
-    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 
@@ -27,8 +26,10 @@ class LoadNeed:
     """Whether an HPA acts on the value, which takes its sync period more."""
     namespace: str = ""
     """The namespace of its object; empty for an entry of the file."""
+    backend: str = ""
+    """Which Prometheus is asked, as `Configuration.backend_of` has it."""
     source: str = ""
-    """Which Prometheus is asked, and as which tenant: the past of another one is that of another load."""
+    """Whose data it has, and for which tenant: the past of another one is that of another load."""
 
     @property
     def query(self) -> str:
@@ -59,35 +60,24 @@ class LoadNeed:
 
 def load_needs_of(configuration: Configuration) -> frozenset[LoadNeed]:
     """Return the loads that a configuration asks for."""
-    source = "" if configuration.prometheus is None else source_of(configuration.prometheus)
-    namespaces = {each.policy.name: each.policy.namespace for each in configuration.recommendations}
-    published = {each.policy.name for each in configuration.recommendations if Output.METRIC in each.policy.outputs}
+    policies = {each.policy.name: each.policy for each in configuration.recommendations}
+    sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}
+
+    def need(name: str, settings: PredictiveSettings) -> LoadNeed:
+        policy = policies[name]
+        backend = configuration.backend_of(policy.backend)
+        return LoadNeed(
+            name,
+            settings,
+            configuration.poll_interval_seconds,
+            Output.METRIC in policy.outputs,
+            policy.namespace,
+            backend,
+            sources.get(backend, ""),
+        )
+
     return frozenset(
-        LoadNeed(name, settings, configuration.poll_interval_seconds, name in published, namespaces[name], source)
+        need(name, settings)
         for name, settings in predictive_settings(configuration.recommendations).items()
         if settings.load
     )
-
-
-def source_of(prometheus: PrometheusSettings) -> str:
-    """Return a digest of what decides whose data is seen: address, parameters, headers, matchers and who asks.
-
-    A password is not part of it, nor is an Authorization header: with a new one, the data is the same.
-    """
-    endpoint, credentials = prometheus.endpoint, prometheus.basic_credentials
-    headers = sorted((key.lower(), value) for key, value in prometheus.headers if key.lower() != "authorization")
-    user = "" if credentials is None else credentials[0]
-    parts = (
-        endpoint.shown,
-        endpoint.parameters,
-        headers,
-        user,
-        str(prometheus.token_file or ""),
-        *_narrowing(prometheus),
-    )
-    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
-
-
-def _narrowing(prometheus: PrometheusSettings) -> tuple[str, ...]:
-    """Return the matchers; nothing without any, so that histories of versions without matchers are kept."""
-    return () if prometheus.matchers is None else (str(prometheus.matchers),)

@@ -29,7 +29,7 @@ from recommender.running.loads.learning.learning_rules import (
 from recommender.running.loads.load_workers import FOLDER
 from recommender.running.loads.needs import load_needs_of
 from recommender.running.loads.predictions.delays import DelayMeter
-from recommender.running.loads.predictions.load_source import LoadSource
+from recommender.running.loads.predictions.load_source import LoadSource, queries_of
 from recommender.running.loads.predictions.predicting import Predictor
 
 if TYPE_CHECKING:
@@ -40,13 +40,14 @@ if TYPE_CHECKING:
     from recommender.running.loads.histories.target_loads import Target
     from recommender.running.loads.learning.learning_rules import RunChild
     from recommender.running.loads.needs import LoadNeed
+    from recommender.running.queries.backend_queries import BackendQueries
     from recommender.running.queries.query_values import QueryValues
 
 _log = logging.getLogger(__name__)
 
 
 def load_inputs_once(
-    configuration: Configuration, queries: QueryValues, run_child: RunChild, report: Callable[[str], None]
+    configuration: Configuration, queries: BackendQueries, run_child: RunChild, report: Callable[[str], None]
 ) -> Mapping[str, LoadInputs | Unknown]:
     """Return the loads by recommendation, as a recommender that has run for long would see them.
 
@@ -55,7 +56,7 @@ def load_inputs_once(
     Nothing is written.
     """
     folder = configuration.state / FOLDER
-    once = _SingleRun(queries, run_child, report, LoadFiles(folder), LearnedFiles(folder, Clock().wall))
+    once = _SingleRun(queries_of(queries), run_child, report, LoadFiles(folder), LearnedFiles(folder, Clock().wall))
     found: dict[str, LoadInputs | Unknown] = {}
     for need in sorted(load_needs_of(configuration), key=lambda need: need.name):
         loads = once.load(need)
@@ -63,11 +64,11 @@ def load_inputs_once(
     return found
 
 
-def load_inputs_at_start(configuration: Configuration, queries: QueryValues) -> Mapping[str, LoadInputs | Unknown]:
+def load_inputs_at_start(configuration: Configuration, queries: BackendQueries) -> Mapping[str, LoadInputs | Unknown]:
     """Return the loads by recommendation, as a recommender that has just started sees them: no model has learned."""
     found: dict[str, LoadInputs | Unknown] = {}
     for need in load_needs_of(configuration):
-        source = LoadSource(queries, _SingleHistory(), DelayMeter(), Predictor(LearnedModels()), _Silent())
+        source = LoadSource(queries_of(queries), _SingleHistory(), DelayMeter(), Predictor(LearnedModels()), _Silent())
         loads = source.load(need)
         found[need.name] = loads.value if isinstance(loads, Observed) else loads
     return found
@@ -108,7 +109,7 @@ class _Silent:
 
 @dataclass(frozen=True, slots=True)
 class _SingleRun:
-    queries: QueryValues
+    queries: Callable[[LoadNeed], QueryValues]
     run_child: RunChild
     report: Callable[[str], None]
     files: LoadFiles
@@ -167,7 +168,9 @@ class _SingleRun:
         name = history.need.name
         self.files.restore(history)
         clock = Clock()
-        downloads = Downloads(self.queries.client, lambda _name, _result: None, clock.monotonic, clock.wall)
+        downloads = Downloads(
+            lambda need: self.queries(need).client(), lambda _name, _result: None, clock.monotonic, clock.wall
+        )
 
         def show(lacking_ratio: float) -> None:
             self.report(f"{name}: history of the load: {100 * (1 - lacking_ratio):.0f} %")

@@ -147,7 +147,7 @@ class ObjectConfigurations:
 
     def _take(self, known: Mapping[str, RecommendationObject], due: set[str]) -> None:
         file = self._file.current
-        basis, shared = _basis(file), _shared_settings(file)
+        basis, shared = _basis(file), shared_settings(file)
         for key in due:
             self._taken[key] = _Taken(ReadObject(known[key], read_object(known[key], shared, file.objects)), basis)
         before = self._admission
@@ -177,13 +177,15 @@ class ObjectConfigurations:
                 )
 
 
-def _shared_settings(file: Configuration) -> Shared:
-    return Shared(file.stale_after_seconds, file.owners, file.prometheus is not None, for_backtest=False)
+def shared_settings(file: Configuration) -> Shared:
+    """Return what objects are read by: they may choose from the backends that the administrator lists for them."""
+    has_prometheus, backends = file.prometheus is not None, file.objects.backends
+    return Shared(file.stale_after_seconds, file.owners, has_prometheus, for_backtest=False, backends=backends)
 
 
 def _basis(file: Configuration) -> object:
     """Return what objects are read by, besides themselves."""
-    return _shared_settings(file), file.objects
+    return shared_settings(file), file.objects
 
 
 def _is_same(taken: _Taken | None, found: RecommendationObject, basis: object) -> bool:

@@ -79,12 +79,13 @@ class PollDecisions:
                 failed = Decision(failed_record(policy, now, str(memory)), Memory())
                 found[name] = Decided(name, (failed,), None)
                 continue
+            own = inputs.of_backend(plan.backends.get(name, ""))
             if name in plan.slow:
                 decided = {one: tuple(each.record for each in done.decisions) for one, done in found.items()}
-                work = partial(self._late, plan, each, replace(inputs, decided=decided), memory, now)
+                work = partial(self._late, plan, each, replace(own, decided=decided), memory, now)
             else:
                 others = rivals.get(name, {})
-                work = partial(self._one, plan, policy, inputs, memory, now, listed.get(name), others)
+                work = partial(self._one, plan, policy, own, memory, now, listed.get(name), others)
             found[name] = supervised(policy, work, partial(_decision_after_fault, policy, memory, now))
         return [found[name] for name in policies]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.sources.prometheus.decoding import Sample
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recommender.running.queries.sample_times import TimesQuery
 
 _SHOWN_WARNING_CHARACTERS = 200
+NO_PROMETHEUS: Final = "the configuration has no `prometheus:`: add its url"
 _MILLISECOND = 0.001
 """Samples are apart by this at least."""
 
@@ -28,15 +29,25 @@ class QueryValues:
     """Asks the Prometheus of the configuration in force. `value` is for any number of threads."""
 
     def __init__(
-        self, connect: Callable[[PrometheusSettings], PrometheusClient], pace: Pace, timeout_seconds: float
+        self,
+        connect: Callable[[PrometheusSettings], PrometheusClient],
+        pace: Pace,
+        timeout_seconds: float,
+        backend: str = "",
+        lacking: str = NO_PROMETHEUS,
     ) -> None:
-        """`connect` returns a client; it may raise SettingsError."""
+        """`connect` returns a client; it may raise SettingsError.
+
+        `backend` is the name of this Prometheus for messages, where there are several. `lacking` says why there is
+        none.
+        """
         self._connect = connect
         self._pace = pace
         self._timeout_seconds = timeout_seconds
         self._settings: PrometheusSettings | None = None
         self._client: PrometheusClient | None = None
-        self._reason = "the configuration has no `prometheus:`: add its url"
+        self._called = f"Prometheus {backend}" if backend else "Prometheus"
+        self._reason = f"{self._called}: {lacking}" if backend else lacking
 
     def use(self, settings: PrometheusSettings | None) -> None:
         """Ask this Prometheus from now on; None: there is none to ask."""
@@ -86,7 +97,7 @@ class QueryValues:
         stated = [sample.timestamp for sample in found.value]
         if max(stated) > found.time + CLOCK_SLACK_SECONDS:
             ahead = max(stated) - found.time
-            return Unknown(f"Prometheus answered {query} for a time {ahead:.0f} s in the future: check its clock")
+            return Unknown(f"{self._called} answered {query} for a time {ahead:.0f} s in the future: check its clock")
         times = self._times(times_query(query, by), found.value, found.time)
         if isinstance(times, Unknown):
             return times
@@ -121,10 +132,10 @@ class QueryValues:
             answer = client.instant(query, timeout_seconds=self._timeout_seconds, at=at)
             samples = tuple(sample for batch in answer.batches(self._pace) for sample in batch)
         except PrometheusError as error:
-            return Unknown(f"Prometheus has no value: {error}", is_refused=isinstance(error, QueryRefusedError))
+            return Unknown(f"{self._called} has no value: {error}", is_refused=isinstance(error, QueryRefusedError))
         if answer.warnings:
             warning = answer.warnings[0][:_SHOWN_WARNING_CHARACTERS]
-            return Unknown(f"Prometheus answered {query} with a warning, so the value may be partial: {warning}")
+            return Unknown(f"{self._called} answered {query} with a warning, so the value may be partial: {warning}")
         if answer.histograms_skipped:
             fix = "write an expression that has numbers, such as histogram_count(…)"
             return Unknown(f"{query} has a histogram: {fix}")

@@ -75,7 +75,8 @@ def days_of(need: UsageNeed) -> int:
 class UsageKeeper:
     """The usage of all recommendations that follow it. For one thread; what it returns is for any."""
 
-    client: Callable[[], PrometheusClient | None]
+    client: Callable[[UsageNeed], PrometheusClient | None]
+    """Returns what is asked for a need; None if there is nothing to ask."""
     files: UsageFiles
     wall: Callable[[], float]
     _kept: dict[str, _Kept] = field(default_factory=dict)
@@ -106,7 +107,7 @@ class UsageKeeper:
     def read(self, need: UsageNeed, goes_on: Callable[[], bool] = lambda: True) -> None:
         """Read what is missing, and make sizes of it. A failure leaves what was known before, with its time."""
         kept = self._kept_for(need)
-        until, client = self._until(), self.client()
+        until, client = self._until(), self.client(need)
         if client is None:
             self._note_failure(need, "there is no Prometheus that can be asked")
             return

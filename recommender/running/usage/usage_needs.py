@@ -6,10 +6,10 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recommender.configuration.data_sources import source_of
 from recommender.decisions.record import TargetReference
 from recommender.kinds.resizing.resize_settings import API_VERSION
 from recommender.kinds.resources.resources_settings import ResourcesSettings
-from recommender.running.loads.needs import source_of
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
@@ -26,7 +26,9 @@ class UsageNeed:
     targets: tuple[TargetReference, ...]
     """Those that the configuration lists; none with `forEach`."""
     source: str
-    """Which Prometheus is asked, and as which tenant: the past of another one is that of other workloads."""
+    """Whose data is read, and for which tenant: the past of another one is that of other workloads."""
+    backend: str = ""
+    """Which Prometheus is asked, as `Configuration.backend_of` has it."""
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -57,9 +59,10 @@ def usage_needs_of(configuration: Configuration) -> tuple[UsageNeed, ...]:
     """Return what a configuration asks for."""
     if configuration.prometheus is None:
         return ()
-    source = source_of(configuration.prometheus)
+    sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}
     return tuple(
-        UsageNeed(each.policy.name, each.subject, each.policy.targets, source)
+        UsageNeed(each.policy.name, each.subject, each.policy.targets, sources.get(backend, ""), backend)
         for each in configuration.recommendations
         if isinstance(each.subject, ResourcesSettings)
+        for backend in (configuration.backend_of(each.policy.backend),)
     )

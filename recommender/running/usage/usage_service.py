@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
+from recommender.running.queries.backend_workers import BackendWorkers
 from recommender.running.usage.usage_needs import usage_needs_of
 
 if TYPE_CHECKING:
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.foundation.cluster.values.state import Observed
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import TargetReference
-    from recommender.running.queries.query_values import QueryValues
+    from recommender.running.queries.backend_queries import BackendConnection, BackendQueries
     from recommender.running.usage.usage_keeping import UsageKeeper
     from recommender.running.usage.usage_needs import UsageNeed
 
@@ -29,59 +31,86 @@ _LOOK_SECONDS: Final = 5.0
 _NOT_READ: Final = Unknown("its usage has not been read yet", is_awaited=True)
 
 
+@dataclass(slots=True)
+class _Reader:
+    """Reads the usage of one backend, as soon as anything follows it."""
+
+    keeper: UsageKeeper | None = None
+
+
 class UsageService:
     """The usage of all recommendations that follow it. `inputs` and `use` are for any number of threads."""
 
-    def __init__(self, queries: QueryValues, state: Path, clock: Clock) -> None:
+    def __init__(self, queries: BackendQueries, state: Path, clock: Clock) -> None:
         """Begin without any; `queries` waits long enough for a day of usage, and is used by nobody else."""
         self._queries = queries
         self._state = state
         self._clock = clock
         self._needs: tuple[UsageNeed, ...] = ()
-        self._keeper: UsageKeeper | None = None
+        self._readers = BackendWorkers("usage", _Reader, self._keep)
 
-    def use(self, configuration: Configuration) -> None:
-        """Follow a configuration, at the start and when it has changed."""
-        settings = configuration.prometheus
-        # Queries name their own time limit; a server that calculates sends nothing meanwhile.
-        patient = None if settings is None else replace(settings, read_timeout_seconds=LONGEST_QUERY_SECONDS)
+    def use(self, configuration: Configuration, connections: Mapping[str, BackendConnection]) -> None:
+        """Follow a configuration with its connections, at the start and when it has changed."""
         needs = usage_needs_of(configuration)
-        self._queries.use(patient if needs else None)
+        backends = {need.backend for need in needs}
+        # Queries name their own time limit; a server that calculates sends nothing meanwhile.
+        patient = {
+            backend: replace(each, settings=replace(each.settings, read_timeout_seconds=LONGEST_QUERY_SECONDS))
+            for backend, each in connections.items()
+            if each.settings is not None and backend in backends
+        }
+        self._queries.use(patient)
         self._needs = needs
+        self._readers.keep(backends)
+        for backend in backends:
+            self._readers.of(backend)
 
     def inputs(self) -> Mapping[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown]:
         """Return the newest usage of each recommendation."""
-        unread = {need.name: _NOT_READ for need in self._needs}
-        return unread if self._keeper is None else {**unread, **self._keeper.inputs()}
+        readers = self._readers.known()
+        found: dict[str, Mapping[TargetReference, Observed[object] | Unknown] | Unknown] = {}
+        for need in self._needs:
+            reader = readers.get(need.backend)
+            known = {} if reader is None or reader.keeper is None else reader.keeper.inputs()
+            found[need.name] = known.get(need.name, _NOT_READ)
+        return found
 
     def read_once(self) -> None:
         """Read all usage now."""
         for need in self._needs:
-            self._reading().read(need)
+            self._reading(self._readers.of(need.backend)).read(need)
 
     def keep(self, stop: threading.Event) -> None:
-        """Read usage as it comes until the stop, and store it."""
+        """Read usage as it comes until the stop, and store it; a backend that hangs delays no other one."""
+        self._readers.run(stop)
+
+    def _keep(self, backend: str, reader: _Reader, stop: threading.Event) -> None:
         while not stop.is_set():
-            needs = self._needs
-            if needs or self._keeper is not None:
-                keeper = self._reading()
+            wanted = self._needs
+            needs = tuple(need for need in wanted if need.backend == backend)
+            if needs or reader.keeper is not None:
+                keeper = self._reading(reader)
                 keeper.keep(needs)
                 for need in needs:
                     if keeper.due(need):
-                        keeper.read(need, partial(self._goes_on, needs, stop))
+                        keeper.read(need, partial(self._goes_on, wanted, stop))
                 keeper.save()
             stop.wait(_LOOK_SECONDS)
-        if self._keeper is not None:
-            self._keeper.save(is_last=True)
+        if reader.keeper is not None:
+            reader.keeper.save(is_last=True)
 
     def _goes_on(self, needs: tuple[UsageNeed, ...], stop: threading.Event) -> bool:
         return self._needs is needs and not stop.is_set()
 
-    def _reading(self) -> UsageKeeper:
+    def _reading(self, reader: _Reader) -> UsageKeeper:
         # It loads numpy, which takes 20 MiB that other recommendations have no use for.
         from recommender.running.usage.usage_files import UsageFiles  # noqa: PLC0415
         from recommender.running.usage.usage_keeping import UsageKeeper  # noqa: PLC0415
 
-        if self._keeper is None:
-            self._keeper = UsageKeeper(self._queries.client, UsageFiles(self._state / FOLDER), self._clock.wall)
-        return self._keeper
+        if reader.keeper is None:
+            files = UsageFiles(self._state / FOLDER)
+            reader.keeper = UsageKeeper(self._client, files, self._clock.wall)
+        return reader.keeper
+
+    def _client(self, need: UsageNeed) -> PrometheusClient | None:
+        return self._queries.of(need.backend, need.source).client()

@@ -126,7 +126,7 @@ def test_a_backtest_refuses_wrong_values_like_everything_else() -> None:
 
 def test_only_queries_with_one_value_are_asked_at_each_poll() -> None:
     kind = f"predictive: {{{RUNNING}, freezeUnless: up, connections: {{limit: 1, metric: pods}}}}"
-    assert queries_of(accepted(entry("a", kind=kind))) == {"up"}
+    assert {each.text for each in queries_of(accepted(entry("a", kind=kind)))} == {"up"}
     assert queries_of(accepted(entry("a", kind=LEAST))) == frozenset()
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings, Verb
-    from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
+    from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
     from adapter.foundation.sources.prometheus.transport import HttpAnswer, OpenAnswer
 
 SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
@@ -78,7 +78,7 @@ class PrometheusClient:
         self,
         settings: PrometheusSettings,
         *,
-        telemetry: PrometheusTelemetry | None = None,
+        telemetry: QueryTelemetry | None = None,
         pace: Pace = UNPACED,
         clock: Callable[[], float] = time.time,
     ) -> None:

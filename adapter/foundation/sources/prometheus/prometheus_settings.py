@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -19,6 +19,8 @@ Verb = Literal["POST", "GET"]
 
 OWN_PARAMETERS = frozenset({"query", "time", "timeout", "match[]", "start", "end", "limit"})
 """Parameters that each request sets; a base URL with one of them would change every request."""
+PARTIAL_RESPONSE = "partial_response"
+"""Thanos's parameter that says whether an answer may lack the series of a store that does not answer."""
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS = frozenset(
@@ -81,6 +83,8 @@ class PrometheusSettings:
     """Longest time without data while waiting for or reading an answer, if the request's deadline is not earlier."""
     matchers: Matchers | None = None
     """Conditions on every series that is read, which are put into each selector of each query."""
+    partial_response: bool | None = None
+    """The parameter `partial_response` of Thanos; None: it is not sent, so the server's own default holds."""
     pool_size: int = 30
     """Limit of concurrent requests; others wait for their turn, at most until their deadline."""
 
@@ -91,7 +95,11 @@ class PrometheusSettings:
 
     @property
     def endpoint(self) -> Endpoint:
-        return endpoint_of(self.url)
+        found = endpoint_of(self.url)
+        if self.partial_response is None:
+            return found
+        own = (PARTIAL_RESPONSE, "true" if self.partial_response else "false")
+        return replace(found, parameters=(*found.parameters, own))
 
     @property
     def basic_credentials(self) -> tuple[str, str | None] | None:
@@ -109,6 +117,10 @@ class PrometheusSettings:
         for name, seconds in (("connect", self.connect_timeout_seconds), ("read", self.read_timeout_seconds)):
             if not 0 < seconds < float("inf"):
                 raise SettingsError(f"Prometheus {name} timeout of {seconds} s: it must be above 0 and finite")
+        if self.partial_response is not None and any(
+            name == PARTIAL_RESPONSE for name, _ in endpoint_of(self.url).parameters
+        ):
+            raise SettingsError(f"Prometheus parameter {PARTIAL_RESPONSE!r} is given twice: leave it out of the URL")
         if self.pool_size < 1:
             raise SettingsError(f"Prometheus pool of {self.pool_size} connections: at least 1 is needed")
         for name, value in self.headers:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Histogram
 
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+SECONDS_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+
+class QueryTelemetry(Protocol):
+    """Counts the queries of a client."""
+
+    def queried(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+        """Count one query: `result` is `ok` or a PrometheusError's `result`."""
+        ...
 
 
 class PrometheusTelemetry:
@@ -30,7 +38,7 @@ class PrometheusTelemetry:
         self._duration = Histogram(
             f"{prefix}_prometheus_query_duration_seconds",
             "Time from the request to the whole answer, or to the failure.",
-            buckets=_SECONDS,
+            buckets=SECONDS_BUCKETS,
             registry=registry,
         )
         self._request_duration: Histogram | None = None
@@ -39,7 +47,7 @@ class PrometheusTelemetry:
                 request_duration_name,
                 "Time of requests to Prometheus, by API path and server.",
                 ("path", "server"),
-                buckets=_SECONDS,
+                buckets=SECONDS_BUCKETS,
                 registry=registry,
             )
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.client import PrometheusClient
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.ring import Span
+    from recommender.running.loads.needs import LoadNeed
 
 _log = logging.getLogger(__name__)
 
@@ -64,12 +65,16 @@ class Downloads:
 
     def __init__(
         self,
-        client: Callable[[], PrometheusClient | None],
+        client: Callable[[LoadNeed], PrometheusClient | None],
         count: Callable[[str, str], None],
         monotonic: Callable[[], float],
         wall: Callable[[], float],
     ) -> None:
-        """`count` is called with the recommendation and the result of each request."""
+        """Begin without any progress.
+
+        `client` returns what is asked for a load; None if there is nothing to ask. `count` is called with the
+        recommendation and the result of each request.
+        """
         self._client = client
         self._count = count
         self._monotonic = monotonic
@@ -84,7 +89,7 @@ class Downloads:
     def step(self, history: TargetHistory) -> bool:
         """Ask for the newest piece that a history lacks, if it is time to; returns whether more is to be asked."""
         progress = self._progress.setdefault(history.need.name, _Progress())
-        started, client = self._monotonic(), self._client()
+        started, client = self._monotonic(), self._client(history.need)
         if started < progress.due or client is None:
             return False
         if not progress.spans:
@@ -117,7 +122,7 @@ class Downloads:
         """
         progress, failures = _Progress(), 0
         spans = history.lacking(self._wall())
-        while spans and failures < _MOST_FAILURES and (client := self._client()) is not None:
+        while spans and failures < _MOST_FAILURES and (client := self._client(history.need)) is not None:
             lacking = sum(last - first + 1 for first, last in spans)
             report(lacking * history.step_seconds / history.need.settings.history_seconds)
             first, last = spans.pop()

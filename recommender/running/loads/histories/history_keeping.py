@@ -52,7 +52,7 @@ class HistoryKeeper:
 
     def __init__(
         self,
-        client: Callable[[], PrometheusClient | None],
+        client: Callable[[LoadNeed], PrometheusClient | None],
         files: LoadFiles,
         telemetry: HistoryTelemetry,
         clock: Clock,

@@ -11,7 +11,7 @@ from recommender.decisions.loads.inputs import LoadInput
 from recommender.running.loads.histories.target_loads import LoadSeriesError, loads_of, pods_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from recommender.decisions.loads.inputs import LoadInputs, PodConnections
     from recommender.running.loads.histories.load_histories import TargetHistory
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.predictions.delays import DelayMeter
     from recommender.running.loads.predictions.predicting import Predictor
+    from recommender.running.queries.backend_queries import BackendQueries
     from recommender.running.queries.query_values import QueryValues
 
 _log = logging.getLogger(__name__)
@@ -50,17 +51,23 @@ class KnownHistories(Protocol):
         ...
 
 
+def queries_of(queries: BackendQueries) -> Callable[[LoadNeed], QueryValues]:
+    """Return what finds the backend of a load among all of them."""
+    return lambda need: queries.of(need.backend, need.source)
+
+
 class LoadSource:
     """Answers what the load of a recommendation is. For any number of threads."""
 
     def __init__(
         self,
-        queries: QueryValues,
+        queries: Callable[[LoadNeed], QueryValues],
         histories: KnownHistories,
         delays: DelayMeter,
         predictor: Predictor,
         telemetry: SourceTelemetry,
     ) -> None:
+        """Begin; `queries` returns what asks the Prometheus of a load."""
         self._queries = queries
         self._histories = histories
         self._delays = delays
@@ -72,7 +79,7 @@ class LoadSource:
         """Return the loads of all targets. Never raises because of an answer; takes as long as two queries at most."""
         for_each = need.settings.for_each
         by = () if for_each is None else (for_each.namespace_label, for_each.name_label)
-        answer = self._queries.samples(need.query, by)
+        answer = self._queries(need).samples(need.query, by)
         if isinstance(answer, Unknown):
             return answer
         try:
@@ -106,7 +113,7 @@ class LoadSource:
         connections = need.settings.connections
         if connections is None or connections.metric is None:
             return None
-        key, answer = f"{need.name} pods", self._queries.samples(connections.metric)
+        key, answer = f"{need.name} pods", self._queries(need).samples(connections.metric)
         if isinstance(answer, Unknown):
             self._without_pods(key, need, answer.reason)
             return None

@@ -10,6 +10,7 @@ import pytest
 
 from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
 from adapter.foundation.service.runtime.threads import DaemonThreads
+from recommender.configuration.needs import AskedQuery
 from recommender.kinds.predictive.predictive_settings import PredictiveSettings
 from recommender.running.inputs.gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.loads.needs import LoadNeed
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.loads.inputs import LoadInputs
 
-WANTED = LookUps(queries=frozenset({"quick", "slow"}))
+WANTED = LookUps(queries=frozenset({AskedQuery("quick"), AskedQuery("slow")}))
 
 
 def unused(*_: object) -> Any:  # noqa: ANN401 - never called
@@ -33,11 +34,11 @@ class Queries:
     released: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
 
-    def __call__(self, query: str) -> Observed[float] | Unknown:
-        self.asked.append(query)
-        if query == "slow":
+    def __call__(self, query: AskedQuery) -> Observed[float] | Unknown:
+        self.asked.append(query.text)
+        if query.text == "slow":
             self.released.wait(10)
-        return Observed(float(len(query)), 1.0)
+        return Observed(float(len(query.text)), 1.0)
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def in_threads(work: Callable[[], None]) -> None:
     threading.Thread(target=work, daemon=True).start()
 
 
-def gatherer(query: Callable[[str], Observed[float] | Unknown]) -> Gatherer:
+def gatherer(query: Callable[[AskedQuery], Observed[float] | Unknown]) -> Gatherer:
     threads = LookUpThreads(in_threads, in_threads)
     return Gatherer(InputSources(ClusterState, query, unused, lambda _: {}), threads, threads)
 
@@ -90,7 +91,7 @@ def test_a_load_that_hangs_is_unknown_and_delays_nothing_else(queries: Queries) 
     threads = LookUpThreads(in_threads, in_threads)
     sources = InputSources(ClusterState, queries, unused, lambda _: {}, load)
     under_test = Gatherer(sources, threads, threads, load_threads=threads)
-    wanted = LookUps(queries=frozenset({"quick"}), loads=frozenset({need}))
+    wanted = LookUps(queries=frozenset({AskedQuery("quick")}), loads=frozenset({need}))
     late = under_test.gather(wanted, 0.2)
     queries.released.set()
 
@@ -100,8 +101,8 @@ def test_a_load_that_hangs_is_unknown_and_delays_nothing_else(queries: Queries) 
 
 
 def test_a_lookup_that_fails_by_a_fault_harms_itself_alone() -> None:
-    def query(text: str) -> Observed[float] | Unknown:
-        if text == "slow":
+    def query(asked: AskedQuery) -> Observed[float] | Unknown:
+        if asked.text == "slow":
             raise ZeroDivisionError("one by nothing")
         return Observed(1.0, 1.0)
 
@@ -117,9 +118,9 @@ def test_lookups_that_were_slow_leave_the_threads_to_the_others() -> None:
     now, usual, slow = [0.0], list[str](), list[str]()
     asking = [""]
 
-    def query(text: str) -> Observed[float] | Unknown:
-        asking[0] = text
-        now[0] += 5.0 if text == "slow" else 0.1
+    def query(asked: AskedQuery) -> Observed[float] | Unknown:
+        asking[0] = asked.text
+        now[0] += 5.0 if asked.text == "slow" else 0.1
         return Observed(1.0, 1.0)
 
     def noted(pool: list[str]) -> Callable[[Callable[[], None]], None]:
@@ -144,6 +145,67 @@ def test_queries_that_hang_do_not_delay_config_maps(queries: Queries) -> None:
     one_query, one_config_map = DaemonThreads("query", 1).submit, DaemonThreads("ConfigMap", 1).submit
     under_test = Gatherer(sources, LookUpThreads(one_query, one_query), LookUpThreads(one_config_map, one_config_map))
     name = ("kube-system", "coredns")
-    under_test.gather(LookUps(queries=frozenset({"slow"})), 0.0)
-    found = under_test.gather(LookUps(queries=frozenset({"slow"}), config_maps=frozenset({name})), 0.5)
+    under_test.gather(LookUps(queries=frozenset({AskedQuery("slow")})), 0.0)
+    found = under_test.gather(LookUps(queries=frozenset({AskedQuery("slow")}), config_maps=frozenset({name})), 0.5)
     assert found.config_maps[name] == Observed(None, 1.0)
+
+
+def test_a_backend_that_hangs_makes_no_later_poll_wait_for_it(queries: Queries) -> None:
+    slow, quick = AskedQuery("slow", "us", "1"), AskedQuery("quick")
+    threads = LookUpThreads(in_threads, in_threads)
+    under_test = Gatherer(InputSources(ClusterState, queries, unused, lambda _: {}), lambda _backend: threads, threads)
+    found = under_test.gather(LookUps(frozenset({slow, quick})), 0.2)
+    assert found.queries == {"quick": Observed(5.0, 1.0)}
+    assert found.queries_elsewhere == {"us": {"slow": Unknown("the query has not been answered yet")}}
+    queries.released.set()
+    # An answer that was late counts in the next poll, which asks anew.
+    assert under_test.gather(LookUps(frozenset({slow, quick})), 10.0).queries_elsewhere["us"]["slow"] == Observed(
+        4.0, 1.0
+    )
+
+
+def test_a_late_answer_of_a_former_prometheus_is_none_of_the_one_that_has_its_name_now(queries: Queries) -> None:
+    threads = LookUpThreads(in_threads, in_threads)
+    under_test = Gatherer(InputSources(ClusterState, queries, unused, lambda _: {}), threads, threads)
+    under_test.gather(LookUps(frozenset({AskedQuery("slow", "us", "former")})), 0.05)
+    queries.released.set()
+    under_test.gather(LookUps(frozenset({AskedQuery("slow", "us", "new")})), 10.0)
+    assert queries.asked == ["slow", "slow"]
+
+
+def test_each_backend_has_threads_of_its_own(queries: Queries) -> None:
+    """Those of one are all busy; nothing but the threads of the other one could answer."""
+    busy, free = DaemonThreads("busy", 1).submit, DaemonThreads("free", 1).submit
+
+    def threads(backend: str) -> LookUpThreads:
+        return LookUpThreads(busy, busy) if backend == "us" else LookUpThreads(free, free)
+
+    under_test = Gatherer(InputSources(ClusterState, queries, unused, lambda _: {}), threads, LookUpThreads(free, free))
+    wanted = LookUps(frozenset({AskedQuery("slow", "us"), AskedQuery("also", "us"), AskedQuery("quick")}))
+    assert under_test.gather(wanted, 1.0).queries == {"quick": Observed(5.0, 1.0)}
+
+
+def test_a_backend_that_was_slow_between_two_polls_has_the_threads_for_slow_lookups() -> None:
+    """Those are not waited for, so that no poll is late because of them."""
+    now, waiting, usual, slow = [0.0], list["Callable[[], None]"](), list[str](), list[str]()
+
+    def query(asked: AskedQuery) -> Observed[float] | Unknown:
+        now[0] += 5.0 if asked.backend == "us" else 0.0
+        return Observed(1.0, 1.0)
+
+    def later(pool: list[str]) -> Callable[[Callable[[], None]], None]:
+        def submit(work: Callable[[], None]) -> None:
+            pool.append("lookup")
+            waiting.append(work)
+
+        return submit
+
+    of_us = LookUpThreads(later(usual), later(slow))
+    at_once = LookUpThreads(lambda work: work(), lambda work: work())
+    sources = InputSources(ClusterState, query, unused, lambda _: {})
+    under_test = Gatherer(sources, lambda backend: of_us if backend else at_once, at_once, lambda: now[0])
+    wanted = LookUps(frozenset({AskedQuery("far", "us"), AskedQuery("near")}))
+    under_test.gather(wanted, 0.05)
+    waiting.pop()()
+    under_test.gather(wanted, 0.05)
+    assert (usual, slow) == (["lookup"], ["lookup"])

@@ -68,8 +68,10 @@ class LoadWorld:
         self.queries.use(PrometheusSettings(url))
         telemetry = LoadTelemetry(self.registry)
         self.files = LoadFiles(state / "loads")
-        self.keeper = HistoryKeeper(self.queries.client, self.files, telemetry, self.clocks.clock())
-        self.source = LoadSource(self.queries, self.keeper, DelayMeter(), Predictor(book or LearnedModels()), telemetry)
+        self.keeper = HistoryKeeper(lambda _need: self.queries.client(), self.files, telemetry, self.clocks.clock())
+        self.source = LoadSource(
+            lambda _need: self.queries, self.keeper, DelayMeter(), Predictor(book or LearnedModels()), telemetry
+        )
 
     def _connected(self, settings: PrometheusSettings) -> PrometheusClient:
         client = CountingClient(settings)

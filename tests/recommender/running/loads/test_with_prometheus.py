@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.promql.narrowing import Matchers
+from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from recommender.child_processes.parent import ChildDeadlineError
+from recommender.configuration.data_sources import source_of
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.record import TargetReference
-from recommender.running.loads.needs import source_of
 from recommender.running.loads.single_run import load_inputs_once
+from recommender.running.queries.backend_queries import BackendQueries, connections_of
 from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, LoadWorld, need
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.child_processes.parent import ChildLimits
+    from recommender.configuration.recommender_configuration import Configuration
     from tests.support.prometheus import ScrapedPrometheus
 
 HOUR = 3600.0
@@ -59,6 +63,12 @@ def made(tmp_path: Path) -> Iterator[Callable[..., LoadWorld]]:
     yield make
     for world in worlds:
         world.queries.close()
+
+
+def backends_of(configuration: Configuration) -> BackendQueries:
+    found = BackendQueries(lambda _backend, settings: PrometheusClient(settings), 5.0)
+    found.use(connections_of(configuration))
+    return found
 
 
 def begun(world: LoadWorld, query: str = EACH, **settings: object) -> None:
@@ -151,7 +161,7 @@ def test_without_a_prometheus_the_load_is_unknown_and_nothing_is_lost(made: Call
     ids=["in time", "the child of all is late"],
 )
 def test_a_single_decision_tries_light_models_in_one_child_if_it_can(
-    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], tmp_path: Path, *, is_late: bool, children: list[str]
+    prometheus: ScrapedPrometheus, tmp_path: Path, *, is_late: bool, children: list[str]
 ) -> None:
     load = "sum(connections)"
     predictive = f"{{model: linear, history: 4h, loadPerReplica: 10, horizon: 3m, load: {load}}}"
@@ -170,7 +180,8 @@ def test_a_single_decision_tries_light_models_in_one_child_if_it_can(
             raise ChildDeadlineError(f"{name}: killed after 60 s")
         return function(*arguments)
 
-    found = load_inputs_once(configuration, made(prometheus.url).queries, run_child, lambda _line: None)["shop"]
+    with closing(backends_of(configuration)) as queries:
+        found = load_inputs_once(configuration, queries, run_child, lambda _line: None)["shop"]
     assert ran == children
     assert not isinstance(found, Unknown)
     only = found[None]

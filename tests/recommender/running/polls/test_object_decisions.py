@@ -10,7 +10,7 @@ import pytest
 
 from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
 from adapter.foundation.time.clock import Clock
-from recommender.configuration.needs import needs_of
+from recommender.configuration.needs import AskedQuery, needs_of
 from recommender.configuration.objects.admission import ReadObject, admitted
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.inputs import Inputs, TargetState
@@ -104,10 +104,10 @@ def test_series_that_name_another_namespace_than_the_object_has_no_target() -> N
 
 
 def test_a_query_of_an_object_that_hangs_makes_no_later_poll_wait() -> None:
-    release = threading.Event()
+    release, slow, quick = threading.Event(), AskedQuery("slow"), AskedQuery("quick")
 
-    def ask(query: str) -> Observed[float] | Unknown:
-        if query == "slow":
+    def ask(query: AskedQuery) -> Observed[float] | Unknown:
+        if query == slow:
             release.wait(30)
         return Observed(1.0, NOW)
 
@@ -117,7 +117,7 @@ def test_a_query_of_an_object_that_hangs_makes_no_later_poll_wait() -> None:
     fair = FairThreads("query", 3, 2)
     threads = LookUpThreads(unused, unused, fair.submit)
     gatherer = Gatherer(InputSources(ClusterState, ask, unused, lambda _: {}), threads, threads)
-    wanted = LookUps(queries=frozenset({"slow", "quick"}), payers={"slow": "shop", "quick": "team"})
+    wanted = LookUps(queries=frozenset({slow, quick}), payers={slow: "shop", quick: "team"})
     found = gatherer.gather(wanted, 0.2).queries
     assert isinstance(found["slow"], Unknown)
     release.set()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import Autoscaler
+    from recommender.configuration.needs import AskedQuery
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.inputs import TargetState
     from recommender.decisions.loads.inputs import LoadInputs
@@ -126,8 +127,8 @@ class Loop:
         nodes = Observed(_nodes(found.value), found.time, found.began_empty)
         return ClusterState(nodes=nodes, autoscalers=self._now.autoscalers)
 
-    def _query(self, text: str) -> Observed[float] | Unknown:
-        return self._now.gate if text == GATE else self._now.query
+    def _query(self, asked: AskedQuery) -> Observed[float] | Unknown:
+        return self._now.gate if asked.text == GATE else self._now.query
 
     def _look(self, wanted: Collection[TargetReference]) -> Mapping[TargetReference, TargetInput]:
         return {each: self._now.targets[each] for each in wanted}

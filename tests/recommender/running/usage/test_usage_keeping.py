@@ -72,7 +72,7 @@ def client(start_prometheus: Callable[..., ScrapedPrometheus]) -> Iterator[Prome
 
 
 def keeper(client: PrometheusClient | None, folder: Path, now: float = NOW) -> UsageKeeper:
-    return UsageKeeper(lambda: client, UsageFiles(folder), lambda: now)
+    return UsageKeeper(lambda _need: client, UsageFiles(folder), lambda: now)
 
 
 def sizes(kept: UsageKeeper, need: UsageNeed = EACH) -> dict[TargetReference, SizeRecord]:
@@ -233,7 +233,7 @@ def test_own_queries_replace_those_of_cadvisor(client: PrometheusClient, tmp_pat
 
 def test_what_was_known_stays_when_prometheus_fails(kept: UsageKeeper) -> None:
     before = kept.inputs()["sizes"]
-    kept.client = lambda: None
+    kept.client = lambda _need: None
     kept.wall = lambda: NOW + 300
     kept.read(EACH)
     assert kept.inputs()["sizes"] == before
@@ -257,7 +257,7 @@ def test_an_answer_without_any_usage_covers_nothing(kept: UsageKeeper, tmp_path:
     kept.save(is_last=True)
     kept.wall = lambda: NOW + 300
     assert kept.due(EACH)
-    again = keeper(kept.client(), tmp_path)
+    again = keeper(kept.client(EACH), tmp_path)
     again.read(EACH)
     assert sizes(again) == before
 

@@ -105,7 +105,7 @@ PARTIAL = replace(EMPTY, warnings=("a store was not reached",))
 
 def downloads(server: Server, clocks: Clocks, results: list[str]) -> Downloads:
     return Downloads(
-        lambda: server,  # type: ignore[arg-type,return-value]  # the part of a client that is used
+        lambda _need: server,  # type: ignore[arg-type,return-value]  # the part of a client that is used
         lambda _name, result: results.append(result),
         lambda: clocks.monotonic,
         lambda: clocks.wall,

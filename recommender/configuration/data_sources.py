@@ -1,0 +1,37 @@
+"""Tells apart whose data a Prometheus shows (pure)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+
+
+def source_of(prometheus: PrometheusSettings | None) -> str:
+    """Return a digest of what decides whose data is seen: address, parameters, headers, matchers and who asks.
+
+    It is empty where nothing can be asked.
+
+    A password is not part of it, nor is an Authorization header: with a new one, the data is the same.
+    """
+    if prometheus is None:
+        return ""
+    endpoint, credentials = prometheus.endpoint, prometheus.basic_credentials
+    headers = sorted((key.lower(), value) for key, value in prometheus.headers if key.lower() != "authorization")
+    user = "" if credentials is None else credentials[0]
+    parts = (
+        endpoint.shown,
+        endpoint.parameters,
+        headers,
+        user,
+        str(prometheus.token_file or ""),
+        *_narrowing(prometheus),
+    )
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def _narrowing(prometheus: PrometheusSettings) -> tuple[str, ...]:
+    """Return the matchers; nothing without any, so that histories of versions without matchers are kept."""
+    return () if prometheus.matchers is None else (str(prometheus.matchers),)

@@ -1,0 +1,29 @@
+"""Threads for the lookups of each backend, so that those of one that hangs take no thread of another one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+    from recommender.running.inputs.gathering import LookUpThreads
+
+
+class BackendThreads:
+    """Makes the threads of a backend when it is first asked. For one thread."""
+
+    def __init__(self, make: Callable[[], LookUpThreads], known: Callable[[], Container[str]]) -> None:
+        """`known` returns the backends of the configuration in force: those of others are given to new ones."""
+        self._make = make
+        self._known = known
+        self._made: dict[str, LookUpThreads] = {"": make()}
+
+    def of(self, backend: str) -> LookUpThreads:
+        """Return the threads of a backend, empty for the default one."""
+        found = self._made.get(backend)
+        if found is None:
+            known = self._known()
+            spare = next((name for name in self._made if name and name not in known), None)
+            found = self._made[backend] = self._make() if spare is None else self._made.pop(spare)
+        return found

@@ -1,0 +1,109 @@
+"""The values of queries by backend: each Prometheus has connections and limits of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.time.pace import UNPACED
+from recommender.configuration.data_sources import source_of
+from recommender.running.queries.query_values import NO_PROMETHEUS, QueryValues
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.foundation.time.pace import Pace
+    from recommender.configuration.recommender_configuration import Configuration
+
+_LACKING: Final = "it is not in `prometheus` any more: add it there, or correct `backend`"
+_CHANGED: Final = "where it is asked has just changed: the next poll asks there"
+
+
+@dataclass(frozen=True, slots=True)
+class BackendConnection:
+    """What one backend is asked with."""
+
+    name: str
+    """As the configuration has it; empty for the only one, which needs no name."""
+    settings: PrometheusSettings | None
+    """None: there is nothing to ask."""
+    problem: str = ""
+    """Why it is not asked although it could be; empty: it is asked."""
+
+    @property
+    def source(self) -> str:
+        """Whose data it has."""
+        return source_of(self.settings)
+
+
+def connections_of(configuration: Configuration) -> dict[str, BackendConnection]:
+    """Return the connections of a configuration, the default one under the empty name."""
+    default, *others = configuration.backends or ("",)
+    found = {"": BackendConnection(default, configuration.prometheus)}
+    return found | {name: BackendConnection(name, configuration.backends[name]) for name in others}
+
+
+@dataclass(frozen=True, slots=True)
+class _Used:
+    connection: BackendConnection
+    source: str
+    values: QueryValues
+
+
+class BackendQueries:
+    """Asks the backends of the configuration in force. `of` is for any number of threads, `use` for one at a time."""
+
+    def __init__(
+        self,
+        connect: Callable[[str, PrometheusSettings], PrometheusClient],
+        timeout_seconds: float,
+        pace: Pace = UNPACED,
+    ) -> None:
+        """`connect` takes the name of a backend, for its metrics; it may raise SettingsError."""
+        self._connect = connect
+        self._timeout_seconds = timeout_seconds
+        self._pace = pace
+        self._used: Mapping[str, _Used] = {}
+
+    def use(self, connections: Mapping[str, BackendConnection]) -> None:
+        """Ask these backends from now on."""
+        before = self._used
+        used = {}
+        for backend, connection in connections.items():
+            last = before.get(backend)
+            is_same = last is not None and last.connection == connection
+            used[backend] = last if last is not None and is_same else self._begun(connection)
+        self._used = used
+        for backend, last in before.items():
+            if used.get(backend) is not last:
+                last.values.close()
+
+    def of(self, backend: str, source: str) -> QueryValues:
+        """Return what asks a backend, empty for the default one, as long as it still has the data of this source.
+
+        So that nobody takes the answer of the Prometheus that has had this name since a change of the file.
+        """
+        used = self._used.get(backend)
+        if used is not None and used.source == source:
+            return used.values
+        lacking = _LACKING if used is None else _CHANGED
+        return QueryValues(self._refuse, self._pace, self._timeout_seconds, backend, lacking)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.use({})
+
+    def _begun(self, connection: BackendConnection) -> _Used:
+        def connect(settings: PrometheusSettings) -> PrometheusClient:
+            return self._connect(connection.name, settings)
+
+        lacking = connection.problem or NO_PROMETHEUS
+        values = QueryValues(connect, self._pace, self._timeout_seconds, connection.name, lacking)
+        values.use(None if connection.problem else connection.settings)
+        return _Used(connection, connection.source, values)
+
+    @staticmethod
+    def _refuse(_settings: PrometheusSettings) -> PrometheusClient:
+        raise AssertionError("it has no settings to connect with")

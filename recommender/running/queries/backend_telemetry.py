@@ -1,0 +1,108 @@
+"""Counts the queries of each backend, besides those of all together. Without named backends there is nothing to see."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from adapter.foundation.sources.prometheus.prometheus_telemetry import SECONDS_BUCKETS, PrometheusTelemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from prometheus_client import CollectorRegistry
+
+    from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
+
+_UNANSWERED: Final = frozenset({"unreachable", "timeout", "unauthenticated", "unexpected"})
+"""Results that say that this Prometheus gave no answer; all others are about the query."""
+_NOT_SENT: Final = "unreadable"
+
+
+class _Families:
+    """The metrics that carry the name of a backend."""
+
+    def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
+        self._queries = Counter(
+            f"{prefix}_prometheus_backend_queries",
+            "Queries sent to each backend of a list in `prometheus`, by kind and result.",
+            ("backend", "kind", "result"),
+            registry=registry,
+        )
+        self._duration = Histogram(
+            f"{prefix}_prometheus_backend_query_duration_seconds",
+            "Time from the request to a backend to the whole answer, or to the failure.",
+            ("backend",),
+            buckets=SECONDS_BUCKETS,
+            registry=registry,
+        )
+        self._up = Gauge(
+            f"{prefix}_prometheus_backend_up",
+            "1 if the backend answered its last query, 0 if it was not reached or refused the credentials.",
+            ("backend",),
+            registry=registry,
+        )
+        self._seen: set[tuple[str, str, str]] = set()
+        self._lock = threading.Lock()
+
+    def queried(self, backend: str, kind: str, result: str, seconds: float) -> None:
+        """Count one query."""
+        with self._lock:
+            self._seen.add((backend, kind, result))
+            self._queries.labels(backend, kind, result).inc()
+            self._duration.labels(backend).observe(seconds)
+            if result != _NOT_SENT:
+                self._up.labels(backend).set(0.0 if result in _UNANSWERED else 1.0)
+
+    def keep(self, backends: Collection[str]) -> None:
+        """Forget all other backends."""
+        with self._lock:
+            gone = [each for each in self._seen if each[0] not in backends]
+            self._seen.difference_update(gone)
+            for labels in gone:
+                with suppress(KeyError):
+                    self._queries.remove(*labels)
+            for backend in {each[0] for each in gone}:
+                for family in (self._duration, self._up):
+                    with suppress(KeyError):
+                        family.remove(backend)
+
+
+class BackendTelemetry:
+    """The metrics of all clients of a process. For any number of threads."""
+
+    def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
+        """Register the metrics of all queries; those by backend follow with the first name."""
+        self._all = PrometheusTelemetry(registry, prefix)
+        self._registry = registry
+        self._prefix = prefix
+        self._families: _Families | None = None
+
+    def of(self, backend: str) -> QueryTelemetry:
+        """Return what counts the queries of a backend; the empty name is that of the only one."""
+        if not backend:
+            return self._all
+        if self._families is None:
+            self._families = _Families(self._registry, self._prefix)
+        return _OneBackend(backend, self._all, self._families)
+
+    def keep(self, backends: Collection[str]) -> None:
+        """Forget all other backends."""
+        if self._families is not None:
+            self._families.keep(backends)
+
+
+@dataclass(frozen=True, slots=True)
+class _OneBackend:
+    name: str
+    all: PrometheusTelemetry
+    families: _Families
+
+    def queried(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+        """Count one query."""
+        self.all.queried(kind=kind, path=path, server=server, result=result, seconds=seconds)
+        self.families.queried(self.name, kind, result, seconds)

@@ -1,0 +1,103 @@
+"""Background work for each backend: one that hangs holds up the work for itself alone."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+W = TypeVar("W")
+
+_log = logging.getLogger(__name__)
+
+_AGAIN_SECONDS: Final = 5.0
+"""After a fault of a worker."""
+_LAST_SECONDS: Final = 5.0
+"""How long the end of the work of all other backends is waited for."""
+
+
+@dataclass(slots=True)
+class _Employed(Generic[W]):
+    worker: W
+    stop: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+
+
+class BackendWorkers(Generic[W]):
+    """A worker for each backend. That of the default one works in the thread of `run`, so a single one costs no other.
+
+    For any number of threads, but `run` for one.
+    """
+
+    def __init__(self, name: str, make: Callable[[], W], work: Callable[[str, W, threading.Event], None]) -> None:
+        """`name` is that of the threads; `work` takes the backend and its worker, and works until the stop."""
+        self._name = name
+        self._make = make
+        self._work = work
+        self._lock = threading.Lock()
+        self._employed: dict[str, _Employed[W]] = {}
+        self._is_running = False
+
+    def of(self, backend: str) -> W:
+        """Return the worker of a backend, empty for the default one."""
+        with self._lock:
+            found = self._employed.get(backend)
+            if found is None:
+                found = self._employed[backend] = _Employed(self._make())
+                if self._is_running:
+                    self._start(backend, found)
+            return found.worker
+
+    def known(self) -> Mapping[str, W]:
+        """Return all workers by backend."""
+        with self._lock:
+            return {backend: each.worker for backend, each in self._employed.items()}
+
+    def keep(self, backends: Collection[str]) -> None:
+        """End the work for all others than the default backend and these."""
+        with self._lock:
+            gone = [backend for backend in self._employed if backend and backend not in backends]
+            for backend in gone:
+                self._employed.pop(backend).stop.set()
+
+    def run(self, stop: threading.Event) -> None:
+        """Work for all backends until the stop."""
+        default = self.of("")
+        with self._lock:
+            self._is_running = True
+            for backend, each in self._employed.items():
+                self._start(backend, each)
+        try:
+            self._work("", default, stop)
+        finally:
+            if stop.is_set():
+                self._end()
+
+    def _start(self, backend: str, employed: _Employed[W]) -> None:
+        """Start the thread of a backend that has none yet. The lock is held."""
+        if backend and employed.thread is None:
+            name = f"{self._name} {backend}"
+            employed.thread = threading.Thread(target=self._supervise, args=(backend, employed), name=name, daemon=True)
+            employed.thread.start()
+
+    def _supervise(self, backend: str, employed: _Employed[W]) -> None:
+        while not employed.stop.is_set():
+            try:
+                self._work(backend, employed.worker, employed.stop)
+            except Exception:  # noqa: BLE001 - the supervisor: the work goes on after a fault
+                _log.exception("%s of backend %s failed: internal error", self._name, backend)
+                employed.stop.wait(_AGAIN_SECONDS)
+
+    def _end(self) -> None:
+        with self._lock:
+            self._is_running = False
+            others = [each for each in self._employed.values() if each.thread is not None]
+        for each in others:
+            each.stop.set()
+        for each in others:
+            if each.thread is not None:
+                each.thread.join(_LAST_SECONDS / len(others))

@@ -1,0 +1,93 @@
+"""Background work by backend: one that hangs, or fails, holds up nothing of another one."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.running.queries.backend_workers import BackendWorkers
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(slots=True)
+class World:
+    """Counts the passes of each backend's worker; those of `us` do what a test says."""
+
+    passes: Counter[str] = field(default_factory=Counter)
+    released: threading.Event = field(default_factory=threading.Event)
+    is_failing: bool = False
+    ended: set[str] = field(default_factory=set)
+
+    def work(self, backend: str, _worker: object, stop: threading.Event) -> None:
+        while not stop.wait(0.01):
+            self.passes[backend] += 1
+            if backend == "us":
+                if self.is_failing:
+                    raise ZeroDivisionError
+                self.released.wait(30)
+        self.ended.add(backend)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    found = World()
+    yield found
+    found.released.set()
+
+
+@pytest.fixture
+def workers(world: World) -> Iterator[BackendWorkers[object]]:
+    """Workers of the default backend and of `us`, at work."""
+    found, stop = BackendWorkers("test", object, world.work), threading.Event()
+    found.of("us")
+    thread = threading.Thread(target=found.run, args=(stop,), daemon=True)
+    thread.start()
+    yield found
+    world.released.set()
+    stop.set()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("is_failing", [False, True])
+def test_the_others_go_on_while_one_hangs_or_fails(
+    world: World, workers: BackendWorkers[object], *, is_failing: bool
+) -> None:
+    world.is_failing = is_failing
+    until(lambda: world.passes["us"], 30)
+    # One that is new begins at once, too.
+    workers.of("asia")
+    before = world.passes.copy()
+    until(lambda: all(world.passes[each] > before[each] + 3 for each in ("", "asia")), 30)
+
+
+def test_one_that_is_not_kept_ends_and_the_others_go_on(world: World, workers: BackendWorkers[object]) -> None:
+    world.released.set()
+    until(lambda: world.passes["us"], 30)
+    workers.keep({""})
+    until(lambda: "us" in world.ended, 30)
+    before = world.passes[""]
+    until(lambda: world.passes[""] > before, 30)
+    assert set(workers.known()) == {""}
+
+
+def test_a_single_backend_takes_no_thread(world: World) -> None:
+    stop = threading.Event()
+    names: list[str] = []
+
+    def work(_backend: str, _worker: object, _stop: threading.Event) -> None:
+        names.append(threading.current_thread().name)
+        stop.set()
+
+    before = threading.active_count()
+    BackendWorkers("test", object, work).run(stop)
+    assert names == [threading.current_thread().name]
+    assert threading.active_count() == before
+    assert not world.passes
