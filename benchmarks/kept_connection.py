@@ -140,7 +140,8 @@ def measured(
     `judge` raises WrongAnswerError. Raises OSError.
     """
     began = time.monotonic()
-    with KeptConnection(port, tls) as connection, _without_collector():
+    # Connect last: a collection of a large process may take longer than a server waits for the first byte.
+    with _without_collector(), KeptConnection(port, tls) as connection:
         for request in islice(cycle(requests), warm_up):
             connection.ask(request)
         measure_from = time.monotonic()

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from tests.recommender.configuration.files import entry, whole
 from tests.support.recommenders import Recommender, started
@@ -22,7 +23,10 @@ SPAN_SECONDS = 50 * 3_600
 STEP_SECONDS = 60
 NOISE = "predictive: {load: sum(connections), loadPerReplica: 10, horizon: 2m, history: 2d, maxReplicas: 999}"
 TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]"
-CHOSEN_SECONDS = 100.0
+CHOSEN_SECONDS = 200.0
+"""Fits of all models, in one child: 100 s were too few beside a load of 12."""
+
+pytestmark = pytest.mark.timeout(420)
 
 
 def noise(now: float) -> str:
@@ -62,6 +66,6 @@ def test_what_was_chosen_acts_again_after_a_kill(
         item = until(lambda: item_of(second))
         assert "not been compared" not in item["model_reason"]
         assert item["cost_as_headroom_ratio"] == before["cost_as_headroom_ratio"]
-        after = until(lambda: (found := item_of(second)).get("model") == before["model"] and found, 90.0)
+        after = until(lambda: (found := item_of(second)).get("model") == before["model"] and found, 150.0)
         assert after
         assert after["model_reason"] == before["model_reason"]

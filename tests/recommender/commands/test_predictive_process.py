@@ -100,7 +100,8 @@ def test_a_running_recommender_forecasts_as_soon_as_it_has_the_history(recommend
     assert item
     check(item)
     downloads = 'tidewatch_recommender_load_downloads_total{recommendation="web",result="ok"}'
-    assert until(lambda: recommender.metric(downloads)) == "1.0"
+    # A poll that comes late, on a busy machine, asks for the minutes since then as another piece.
+    assert float(until(lambda: recommender.metric(downloads)) or 0) >= 1
     samples = recommender.metric('tidewatch_recommender_load_history_samples{recommendation="web"}')
     assert samples is not None
     assert float(samples) > 0
