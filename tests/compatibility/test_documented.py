@@ -21,6 +21,7 @@ _CASES: Final = "tests/compatibility/cases"
 _MISSING: Final = "tests/complaints/test_missing_metrics.py"
 _COMPATIBILITY: Final = "tests/adapter/metrics/apis/test_compatibility.py"
 _DISCOVERY: Final = "tests/adapter/metrics/readings/catalogue/test_discovery.py"
+_CUT_ANSWERS: Final = "tests/adapter/metrics/readings/catalogue/test_discovery_cut_answers.py"
 _OUTAGES: Final = "tests/adapter/commands/test_outages.py"
 _FOREIGN: Final = "tests/adapter/metrics/readings/samples/test_foreign_samples.py"
 _ROWS: Final = "tests/adapter/metrics/readings/samples/test_external_reading.py"
@@ -81,7 +82,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a metric is 404 until its first series": (f"{_CASES}/naming.py::NEVER_SEEN",),
     "one failing look-up": (f"{_DISCOVERY}::test_a_rule_that_cannot_be_looked_up_keeps_its_metrics_and_harms_nobody",),
     "a metric whose series are older": (
-        f"{_DISCOVERY}::test_a_metric_whose_series_vanished_stays_for_its_time_of_grace",
+        f"{_CUT_ANSWERS}::test_a_metric_whose_series_vanished_stays_for_its_time_of_grace",
     ),
     "an API without a rule": (
         "tests/adapter/metrics/apis/discovery/test_lists.py::test_without_metrics_the_list_is_empty_and_not_null",

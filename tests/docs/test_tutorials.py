@@ -50,7 +50,7 @@ def gateway() -> dict[str, Any]:
         "kind": "Deployment",
         "metadata": {"name": "gateway", "namespace": "chat"},
         "spec": {"replicas": 3, "selector": {"matchLabels": labels}, "template": template},
-        "status": {"replicas": 3},
+        "status": {"replicas": 3, "updatedReplicas": 3, "readyReplicas": 3, "availableReplicas": 3},
     }
 
 

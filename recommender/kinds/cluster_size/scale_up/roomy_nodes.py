@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from adapter.foundation.objects.pod_requests import CPU, MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from recommender.kinds.cluster_size.predicates.node_info import NodeInfo
     from recommender.kinds.cluster_size.predicates.shapes import PodShape
 
 _RESOURCES: Final = (CPU, MEMORY)
-_MOST: Final = 2**62
-"""Larger amounts count as this one, since a column holds 64 bits."""
 
 
 class RoomyNodes:
@@ -28,7 +24,7 @@ class RoomyNodes:
     def __init__(self, nodes: Sequence[NodeInfo]) -> None:
         self._nodes = nodes
         self._left = {
-            resource: _column(info.allocatable.get(resource, 0) - info.requested.get(resource, 0) for info in nodes)
+            resource: [info.allocatable.get(resource, 0) - info.requested.get(resource, 0) for info in nodes]
             for resource in _RESOURCES
         }
 
@@ -37,11 +33,8 @@ class RoomyNodes:
         asked = [(resource, shape.requests[resource]) for resource in _RESOURCES if resource in shape.requests]
         if not asked:
             return self._nodes
-        has_room = np.ones(len(self._nodes), dtype=np.bool_)
+        numbers: Sequence[int] = range(len(self._nodes))
         for resource, amount in asked:
-            has_room &= self._left[resource] >= min(amount, _MOST)
-        return [self._nodes[number] for number in np.flatnonzero(has_room).tolist()]
-
-
-def _column(amounts: Iterable[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.fromiter((max(-_MOST, min(amount, _MOST)) for amount in amounts), dtype=np.int64)
+            left = self._left[resource]
+            numbers = [number for number in numbers if left[number] >= amount]
+        return [self._nodes[number] for number in numbers]
