@@ -260,22 +260,23 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b'40\r\n{"type":"ADDED","obj')
             self._cut()
             return
+        # Before the watch is counted: whoever sees it may expire it at once.
+        expiries = self.server.fake.store.expiries
         with self.server.fake.counted_watch(resource.plural):
-            for change in self._changes(resource, version, changes, query):
+            for change in self._changes(resource, version, changes, query, expiries):
                 if kind := shown_type(change, namespace, query):
                     shown = partial_of(change.object) if partial and kind != "ERROR" else change.object
                     self._chunk(json.dumps({"type": kind, "object": shown}, separators=(",", ":")) + "\n")
         self._chunk("")
 
     def _changes(
-        self, resource: Resource, version: int, changes: list[Change], query: Mapping[str, str]
+        self, resource: Resource, version: int, changes: list[Change], query: Mapping[str, str], expiries: int
     ) -> Iterator[Change]:
-        """Yield what a watch is told, until it ends."""
+        """Yield what a watch is told, until it ends; `expiries` is how often watches had expired when it began."""
         fake, store = self.server.fake, self.server.fake.store
         end = time.monotonic() + (integer(query, "timeoutSeconds") or 1800)
         bookmarks = query.get("allowWatchBookmarks") in {"true", "1"}
         bookmark_at = time.monotonic() + fake.bookmark_seconds
-        expiries = store.expiries
         end_of_present = query.get("sendInitialEvents") in {"true", "1"}
         while True:
             for change in changes:

@@ -175,6 +175,7 @@ def test_a_version_that_is_no_longer_served_is_replaced_by_another(
     server.define(machine_kind("v1beta1"))
     put(server, machines("v1beta1"))
     watch = watching(client, tasks, ClusterNeeds(objects=frozenset({POOLS})))
+    until(lambda: server.watching(POOLS.resource))
     server.resources.remove(machine_kind("v1beta1"))
     server.define(machine_kind("v1beta2"))
     put(server, machines("v1beta2"))
