@@ -272,7 +272,7 @@ class Handler(BaseHTTPRequestHandler):
     def _changes(
         self, resource: Resource, version: int, changes: list[Change], query: Mapping[str, str], expiries: int
     ) -> Iterator[Change]:
-        """Yield what a watch is told, until it ends; `expiries` is how often watches had expired when it began."""
+        """Yield the events of a watch until it ends; `expiries` is how often watches had expired when it began."""
         fake, store = self.server.fake, self.server.fake.store
         end = time.monotonic() + (integer(query, "timeoutSeconds") or 1800)
         bookmarks = query.get("allowWatchBookmarks") in {"true", "1"}

@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-INT32_MAX: Final = 2**31 - 1
+from adapter.foundation.objects.integers import INT32_MAX
+
 INT32_MIN: Final = -(2**31)
-INT64_MAX: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)

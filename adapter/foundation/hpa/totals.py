@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.hpa.arithmetic import INT64_MAX, ratio_of, whole_replicas
+from adapter.foundation.hpa.arithmetic import ratio_of, whole_replicas
+from adapter.foundation.objects.integers import INT64_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,11 +11,12 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.integers import INT64_MAX
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NANOSECONDS: Final = 10**9
-_INT64_MAX: Final = 2**63 - 1
 _INT64_DIGITS: Final = 19
 
 _GO_UNITS: Final = {
@@ -85,7 +86,7 @@ def _nanoseconds(text: str, units: Mapping[str, int]) -> int:
         part = _GO_PART.match(unsigned, position)
         total += _go_part_nanoseconds(text, part, units)
         position = part.end() if part else len(unsigned)
-    if not unsigned or total > _INT64_MAX + (text[0] == "-"):
+    if not unsigned or total > INT64_MAX + (text[0] == "-"):
         raise _not_go(text, "it is empty" if not unsigned else "it is longer than 292 years")
     return -total if text[0] == "-" else total
 
@@ -116,7 +117,7 @@ def parse_prometheus_duration(text: str) -> float:
         )
     counts = (int(count or 0) for count in shape.groups())
     milliseconds = sum(count * unit for count, unit in zip(counts, _PROMETHEUS_UNITS.values(), strict=True))
-    if milliseconds * 10**6 > _INT64_MAX:
+    if milliseconds * 10**6 > INT64_MAX:
         raise DurationError(f"{text!r} is too long: Prometheus durations end at 292 years")
     return milliseconds / 1000
 
@@ -145,7 +146,7 @@ def _go_fraction(digits: str, size: int) -> int:
     fraction, scale = 0, 1.0
     for digit in digits:
         longer = fraction * 10 + int(digit)
-        if fraction > _INT64_MAX // 10 or longer > _INT64_MAX + 1:
+        if fraction > INT64_MAX // 10 or longer > INT64_MAX + 1:
             break
         fraction, scale = longer, scale * 10
     return int(float(fraction) * (size / scale))

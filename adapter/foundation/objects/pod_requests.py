@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ DEFAULT_MEMORY_BYTES: Final = 200 << 20
 
 _MISSING_NANOS: Final = {CPU: DEFAULT_CPU_MILLI * 10**6, MEMORY: DEFAULT_MEMORY_BYTES * 10**9}
 _HUGE_PAGES: Final = "hugepages-"
-_INT64_MAX: Final = 2**63 - 1
 """Amounts are int64 in the scheduler; a larger one would not fit into a float either."""
 
 AmountText: TypeAlias = str | int | float
@@ -197,7 +197,7 @@ def _units(nanos: _Nanos) -> dict[str, int]:
 
 
 def _unit(resource: str, nanos: int) -> int:
-    return min(-(-nanos // (10**6 if resource == CPU else 10**9)), _INT64_MAX)
+    return min(-(-nanos // (10**6 if resource == CPU else 10**9)), INT64_MAX)
 
 
 def _cpu_milli(nanos: _Nanos) -> int | None:

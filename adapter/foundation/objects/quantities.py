@@ -16,8 +16,9 @@ from enum import StrEnum
 from functools import total_ordering
 from typing import Final
 
+from adapter.foundation.objects.integers import INT64_MAX
+
 _NANO: Final = 10**9
-_INT64_MAX: Final = 2**63 - 1
 _LONGEST_TEXT: Final = 1000
 _LARGEST_EXPONENT: Final = 1000
 _EXACT_INTEGERS_FROM: Final = 9.2e15
@@ -90,7 +91,7 @@ def parse_quantity(text: str) -> Quantity:
     base, exponent, form = _interpret_suffix(text, suffix)
     nanos = _nanos(int(whole + fraction or "0"), len(fraction), base, exponent)
     if form is Format.BINARY_SI:
-        nanos = min(nanos, _INT64_MAX * _NANO)
+        nanos = min(nanos, INT64_MAX * _NANO)
         if 0 < nanos < _NANO:
             form = Format.DECIMAL_SI
     return Quantity(-nanos if sign == "-" else nanos, form)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.names import label_key_problem, label_value_problem
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 _INTEGER: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _INT64_MIN: Final = -(2**63)
-_INT64_MAX: Final = 2**63 - 1
 
 
 class SelectorError(ValueError):
@@ -80,7 +80,7 @@ def _integer(text: str) -> int | None:
     if digits is None:
         return None
     number = int(digits.group(1) + digits.group(2))
-    return number if _INT64_MIN <= number <= _INT64_MAX else None
+    return number if _INT64_MIN <= number <= INT64_MAX else None
 
 
 def _greater(value: str | None, values: tuple[str, ...]) -> bool:

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
+from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
@@ -35,7 +36,6 @@ _DEFAULT_MEMORY_BYTES: Final = 200 * 2**20
 """Memory that kube-scheduler assumes for a container without requests."""
 _PARAMETERS: Final = ("policy", "cpu", "memory", "gpu", "namespace")
 _MOST_FIELDS: Final = 20
-_INT64_MAX: Final = 2**63 - 1
 _MOST_GPUS: Final = 10_000
 _GPU_COUNT: Final = re.compile("[0-9]{1,5}")
 
@@ -107,7 +107,7 @@ def _amount(name: str, text: str, unit_nanos: int) -> int:
     if nanos < 0:
         raise _ParameterError(f"the parameter {name} is negative")
     amount = -(-nanos // unit_nanos)
-    if amount > _INT64_MAX:
+    if amount > INT64_MAX:
         raise _ParameterError(f"the parameter {name} is larger than any request: {text[:20]!r}")
     return amount
 

@@ -46,6 +46,7 @@ from recommender.running.sizes.plugins import PluginHosts
 from recommender.running.sizes.write_results import WriteResults
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from adapter.foundation.service.server.context import WorkerContext
@@ -131,7 +132,10 @@ def _gatherer(
         environment.refusals,
         environment.settled,
     )
-    known = lambda: plans.current().configuration.backends  # noqa: E731 - one expression, used twice
+
+    def known() -> Collection[str]:
+        return plans.current().configuration.backends
+
     return Gatherer(
         sources,
         BackendThreads(partial(_threads, "query", has_objects=has_objects), known).of,

@@ -36,7 +36,7 @@ class SizeBacktest:
     containers: tuple[JudgedContainer, ...]
     """In order of their names."""
     notes: tuple[str, ...]
-    """What is unknown, with its consequence."""
+    """One sentence for each thing that is unknown, with its consequence."""
 
 
 def backtest_sizes(

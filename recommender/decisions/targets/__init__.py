@@ -1,1 +1,1 @@
-"""What is known of each target: its present state, who owns its size, and what is to be doubted (pure)."""
+"""Facts about each target: its present state, who owns its size, and which facts are doubtful (pure)."""

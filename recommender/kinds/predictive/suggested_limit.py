@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.durations import format_duration
+from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
 
 if TYPE_CHECKING:
     from recommender.kinds.predictive.predictive_settings import PredictiveSettings
@@ -19,7 +20,6 @@ FIND_LIMIT: Final = (
     "write predictive: {maxReplicas: N}; tidewatch-recommender recommend, doctor and backtest say which N the history "
     "of the load suggests"
 )
-_LARGEST_REPLICAS: Final = 2**31 - 1
 _MINUTE_SECONDS: Final = 60.0
 _MOST_POINTS: Final = 5_000
 """So many moments of the history are looked at."""
@@ -29,7 +29,7 @@ def suggested_max_replicas(
     largest_load: float, load_per_replica: float, max_over_history: float, min_replicas: int
 ) -> int:
     """Return as many replicas as serve the largest possible forecast, and no fewer than the least size."""
-    replicas = math.ceil(min(largest_load * max_over_history / load_per_replica, float(_LARGEST_REPLICAS)) - 1e-9)
+    replicas = math.ceil(min(largest_load * max_over_history / load_per_replica, float(MOST_REPLICAS)) - 1e-9)
     return max(1, min_replicas, replicas)
 
 

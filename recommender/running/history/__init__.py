@@ -1,1 +1,1 @@
-"""What is kept of past polls: decisions for the page, nodes and pods for replays."""
+"""Records of past polls: decisions for the page, nodes and pods for replays."""

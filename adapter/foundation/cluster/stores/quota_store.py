@@ -52,7 +52,7 @@ class QuotaStore(Generic[F, V]):
         """Keep the values of so many objects of each namespace.
 
         `convert` is called with an object and its former value, and returns None for an object that does not count.
-        `changed` is called after each change of values, of a whole list at once. It is not told of an object that an
+        `changed` is called after each change of values, and once for a whole list. It does not get an object that an
         older one puts beyond the quota.
         """
         self._convert = convert

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-MOST_REPLICAS: Final = 2**31 - 1
+from adapter.foundation.objects.integers import INT32_MAX
+
+MOST_REPLICAS: Final = INT32_MAX
 """`spec.replicas` is an int32."""
 _SLACK: Final = 1e-9
 """The error of the arithmetic: 0.3 / 0.1 are 3 replicas."""

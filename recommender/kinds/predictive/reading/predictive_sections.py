@@ -19,6 +19,7 @@ from adapter.foundation.documents.sections import Key, Section
 from adapter.foundation.documents.shapes import ListOf, OneOf, WrongValueError
 from adapter.foundation.documents.tree import ScalarNode, SequenceNode, shortened
 from recommender.decisions.texts.times import parse_rfc3339
+from recommender.kinds.predictive.policy.arithmetic import MOST_REPLICAS
 from recommender.kinds.predictive.predictive_settings import (
     FOR_EACH_KINDS,
     Connections,
@@ -30,7 +31,7 @@ from recommender.kinds.predictive.predictive_settings import (
 from recommender.kinds.predictive.public_holidays import UnknownHolidaysError, check_code
 from recommender.reading.calendar import CRON, TIMEZONE
 
-REPLICAS: Final = whole(1, 2**31 - 1)
+REPLICAS: Final = whole(1, MOST_REPLICAS)
 _DAY_SECONDS: Final = 86_400.0
 _SHARE: Final = percentage(Bounds(0, 100, above=True, below=True))
 
