@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 END = 1_767_225_600
 """2026-01-01T00:00:00Z."""
 STEP = 300
+HOUR = 3600
 DAY = 86_400
 MIB = 2**20
 
@@ -68,7 +69,9 @@ class Exposition:
                 samples.append((self._end - age, counter))
             self.add("container_cpu_usage_seconds_total", labels | {"cpu": "total"}, samples)
             self.add("container_memory_working_set_bytes", labels, ((self._end - age, pod.memory(age)) for age in ages))
-        known = [self._end - age for age in range(pod.seconds, -1, -1800)]
+        known = [
+            self._end - age for age in (*range(pod.seconds, HOUR, -1800), *range(min(HOUR, pod.seconds), -1, -STEP))
+        ]
         name = {"namespace": pod.namespace, "pod": pod.name} | pod.labels
         kind, owner = pod.owner
         self.add_object("kube_pod_owner", name | {"owner_kind": kind, "owner_name": owner}, known)

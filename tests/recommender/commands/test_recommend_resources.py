@@ -39,7 +39,7 @@ def _flat(value: float, _age: int) -> float:
 
 @pytest.fixture(scope="module")
 def url(start_prometheus: Callable[..., ScrapedPrometheus]) -> str:
-    found = Exposition(int(time.time()) // 300 * 300)
+    found = Exposition(int(time.time()))
     for name, cores in (("web", 0.2), ("api", 0.4)):
         found.add_pod(
             SizedPod(
