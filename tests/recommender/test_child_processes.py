@@ -61,7 +61,7 @@ def is_gone(pid: int) -> bool:
 
 
 def own_pipes() -> set[str]:
-    """Return the pipes and process descriptors of this process. Other tests' servers open sockets and files meanwhile."""
+    """Return the pipes and process descriptors of this process. Servers of other tests open sockets and files."""
     links = set()
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
