@@ -165,7 +165,7 @@ def test_replicas_agree_on_a_status(teams: Teams) -> None:
 
 def test_a_third_object_is_beyond_the_quota_until_an_older_one_goes(teams: Teams) -> None:
     with namespace_of_its_own(teams.cluster, "full") as full:
-        names = [f"rule-{number}" for number in range(MOST + 1)]
+        names = [f"rule-{number:02}" for number in range(MOST + 1)]
         for name in names:
             # The last one is the youngest: ages are in seconds, and names decide between equal ones.
             teams.cluster.apply(metric_rule(full, name))
