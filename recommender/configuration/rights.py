@@ -13,6 +13,8 @@ from recommender.configuration.needs import needs_of, needs_of_one, targets_of
 from recommender.configuration.objects.object_settings import GROUP, OBJECTS_MEMORY, OBJECTS_SHARDS, PLURAL
 from recommender.configuration.own_namespace import with_own_namespace
 from recommender.decisions.policy_settings import Output
+from recommender.decisions.targets.vertical_autoscalers import GROUP as VPA_GROUP
+from recommender.decisions.targets.vertical_autoscalers import PLURAL as VPA_PLURAL
 from recommender.kinds.role_rules import APPLY, CREATE, GET, KEEP, WATCH, RoleRule
 from recommender.kinds.table import kind_of
 
@@ -130,6 +132,7 @@ def _of_objects(
     yield RoleRule("", GROUP, PLURAL, "status", APPLY)
     yield RoleRule("", "", "nodes", "", WATCH)
     yield RoleRule("", "autoscaling", "horizontalpodautoscalers", "", WATCH)
+    yield RoleRule("", VPA_GROUP, VPA_PLURAL, "", WATCH)
     yield RoleRule("", "", "events", "", CREATE)
     for kind in settings.target_kinds:
         plural = _plural(kind.api_version, kind.kind, resolve)

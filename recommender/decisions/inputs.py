@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.cluster.values.state import ClusterState
 
@@ -50,6 +50,27 @@ class WriteRefusal:
 
 
 @dataclass(frozen=True, slots=True)
+class ActiveAutoscaler:
+    """A VerticalPodAutoscaler that writes requests. One with the mode `Off` only recommends."""
+
+    namespace: str
+    name: str
+    mode: str
+    """`Auto`, `Recreate`, `InPlaceOrRecreate`, `Initial`, or what later versions add."""
+    target_group: str
+    """The API group that its `targetRef` states; empty without one."""
+
+    @property
+    def called(self) -> str:
+        """Return its kind, namespace and name."""
+        return f"VerticalPodAutoscaler {self.namespace}/{self.name}"
+
+
+ActiveAutoscalers: TypeAlias = "Mapping[tuple[str, str, str], tuple[ActiveAutoscaler, ...]]"
+"""By namespace, kind and name of the workload; sorted by name."""
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """One snapshot for all recommendations of a poll."""
 
@@ -78,6 +99,8 @@ class Inputs:
     """By the name of a recommendation: what has been decided in this poll, for kinds that follow others."""
     queries_elsewhere: Mapping[str, Mapping[str, Observed[float] | Unknown]] = field(default_factory=dict)
     """By the name of another backend and by PromQL text: what that one answers."""
+    vertical_autoscalers: ActiveAutoscalers = field(default_factory=dict)
+    """The VerticalPodAutoscalers that size containers too."""
 
     def of_backend(self, backend: str) -> Inputs:
         """Return the inputs of a recommendation that asks this backend, empty for the default one."""

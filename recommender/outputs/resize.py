@@ -16,6 +16,7 @@ from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from recommender.decisions.constraints.pauses import ANNOTATION, read_pause
 from recommender.decisions.policy_settings import Direction
+from recommender.decisions.targets.vertical_autoscalers import GROUP, PLURAL, active_autoscalers, autoscaler_of
 from recommender.outputs.namespace_limits import limit_range_refusal, needs_room_first, quota_refusal
 from recommender.outputs.resize_documents import (
     changes_quality_of_service,
@@ -26,7 +27,6 @@ from recommender.outputs.resize_documents import (
     manager_of_resources,
     resized,
     resized_pods,
-    vertical_autoscaler_of,
 )
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
@@ -50,7 +50,7 @@ _TURN_SECONDS: Final = 300.0
 _ROLLED_OUT: Final = "templates changed, which the controller rolls out"
 _REFUSALS: Final = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.FORBIDDEN})
 """A LimitRange and a ResourceQuota forbid; what is wrong in itself cannot be processed."""
-_AUTOSCALERS: Final = "/apis/autoscaling.k8s.io/v1/namespaces/{}/verticalpodautoscalers"
+_AUTOSCALERS: Final = f"/apis/{GROUP}/v1/namespaces/{{}}/{PLURAL}"
 
 
 class OwnershipReader(Protocol):
@@ -139,9 +139,9 @@ class ResizeAttempt:
             answer = self._reader.get(_AUTOSCALERS.format(wish.target.namespace), seconds=READ_SECONDS)
         except NotFoundError:
             return
-        name = vertical_autoscaler_of(wish.target, answer.document.get("items") or ())
-        if name:
-            owner = f"VerticalPodAutoscaler {wish.target.namespace}/{name}"
+        found = autoscaler_of(active_autoscalers(answer.document.get("items") or ()), wish.target)
+        if found is not None:
+            owner = found.called
             raise _RefusedError(f"{owner} writes its requests: set its updateMode to Off, or remove resize", owner)
 
     def _refuse_forbidden(self, namespace: str, before: dict[str, Any], after: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Workloads, pods and VerticalPodAutoscalers as documents: who owns requests, and containers with others (pure)."""
+"""Workloads and pods as documents: who owns requests, and containers with others (pure)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from adapter.foundation.objects.quantities import Format, parse_quantity, quanti
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from recommender.decisions.record import TargetReference
     from recommender.outputs.wishes import RequestedSize, Resizing
 
 _CPU: Final = "cpu"
 _MEMORY: Final = "memory"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
-_OFF: Final = "Off"
 _TURN_PODS: Final = 50
 """How many pods further each turn begins."""
 
@@ -98,19 +96,6 @@ def _quantity(resource: str, amount: int) -> str:
         if resource == _MEMORY
         else quantity_text(amount, Format.DECIMAL_SI)
     )
-
-
-def vertical_autoscaler_of(target: TargetReference, found: Iterable[Mapping[str, Any]]) -> str:
-    """Return the name of the VerticalPodAutoscaler that writes the requests of a target; empty without one.
-
-    One with the mode `Off` only recommends.
-    """
-    for each in found:
-        spec = each.get("spec") or {}
-        reference, mode = spec.get("targetRef") or {}, (spec.get("updatePolicy") or {}).get("updateMode")
-        if (reference.get("kind"), reference.get("name")) == (target.kind, target.name) and mode != _OFF:
-            return str((each.get("metadata") or {}).get("name") or "")
-    return ""
 
 
 def manager_of_resources(workload: Mapping[str, Any], patterns: Iterable[str]) -> str:

@@ -203,6 +203,13 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "predictions": configuration(PREDICTED, EACH, EACH_WATCHED, prometheus=PROMETHEUS),
     "requests of containers": configuration(SIZED_CONTAINERS, SIZED_WORKLOADS, prometheus=PROMETHEUS),
     "sizes by the cluster's size": configuration(WRITTEN_SIZES),
+    "requests of containers as metrics": configuration(
+        SIZED_CONTAINERS | {"outputs": ["metric"]}, SIZED_WORKLOADS | {"outputs": ["metric"]}, prometheus=PROMETHEUS
+    ),
+    "sizes by the cluster's size as metrics": configuration(
+        WRITTEN_SIZES
+        | {"outputs": ["metric"], "proportional": {"resources": WRITTEN_SIZES["proportional"]["resources"]}}
+    ),
     "requests of all StatefulSets": configuration(SIZED_EVERYWHERE, prometheus=PROMETHEUS),
     "cluster sizes": SIZED,
     "cluster sizes ahead of predictions": configuration(PREDICTED, AHEAD, prometheus=PROMETHEUS),

@@ -27,10 +27,10 @@
 {{- $rbac := .Values.recommender.rbac -}}
 {{- if .Values.recommender.existingConfig -}}
 {{- $lease := dict "enabled" $rbac.lease.enabled "name" $rbac.lease.name "namespace" $rbac.lease.namespace -}}
-{{- dict "targets" $rbac.targets "names" $rbac.recommendations "configMaps" $rbac.configMaps "nodes" $rbac.nodes "counts" $rbac.counts "autoscalers" $rbac.autoscalers "sizes" $rbac.clusterSizes "lease" $lease "objects" $rbac.recommendationObjects | toYaml -}}
+{{- dict "targets" $rbac.targets "names" $rbac.recommendations "configMaps" $rbac.configMaps "nodes" $rbac.nodes "counts" $rbac.counts "autoscalers" $rbac.autoscalers "verticalAutoscalers" $rbac.verticalAutoscalers "sizes" $rbac.clusterSizes "lease" $lease "objects" $rbac.recommendationObjects | toYaml -}}
 {{- else -}}
 {{- $config := include "tidewatch.recommender.config" . | fromYaml -}}
-{{- $targets := list -}}{{- $names := list -}}{{- $configMaps := list -}}{{- $nodes := false -}}{{- $counts := list -}}{{- $sizes := list -}}{{- $autoscalers := list -}}
+{{- $targets := list -}}{{- $names := list -}}{{- $configMaps := list -}}{{- $nodes := false -}}{{- $counts := list -}}{{- $sizes := list -}}{{- $autoscalers := list -}}{{- $verticals := list -}}
 {{- range $config.recommendations -}}
 {{- $name := .name -}}
 {{- $each := (.predictive | default dict).forEach -}}
@@ -44,7 +44,7 @@
 {{- $most := len (.targets | default list) -}}{{- $shards := 1 -}}
 {{- if kindIs "map" .resources.forEach -}}
 {{- $most = .resources.forEach.max | default 1000 | int -}}
-{{- range .resources.forEach.namespaces | default (list "/") }}{{ $autoscalers = append $autoscalers . }}{{ end -}}
+{{- range .resources.forEach.namespaces | default (list "/") }}{{ $autoscalers = append $autoscalers . }}{{ $verticals = append $verticals . }}{{ end -}}
 {{- end -}}
 {{- range until 16 }}{{ if lt (mul $shards 400) $most }}{{ $shards = mul $shards 2 }}{{ end }}{{ end -}}
 {{- range until (int $shards) }}{{ $names = append $names (printf "%s-%d" $name .) }}{{ end -}}
@@ -53,6 +53,7 @@
 {{- end -}}
 {{- $scale := has "scale" (.outputs | default list) -}}{{- $resize := has "resize" (.outputs | default list) -}}
 {{- range .targets }}{{ $targets = append $targets (merge (dict "scale" $scale "resize" $resize) .) }}{{ end -}}
+{{- if or .resources (.proportional | default dict).resources }}{{ range .targets }}{{ $verticals = append $verticals .namespace }}{{ end }}{{ end -}}
 {{- $workloads := (.resources | default dict).forEach -}}
 {{- if and $resize (kindIs "map" $workloads) -}}
 {{- $kind := $workloads.kind | default "Deployment" -}}
@@ -80,7 +81,7 @@
 {{- end -}}
 {{- $election := $config.leaderElection | default dict -}}
 {{- $lease := dict "enabled" (dig "enabled" true $election) "name" ($election.name | default "tidewatch-recommender") "namespace" ($election.namespace | default "") -}}
-{{- dict "targets" $targets "names" $names "configMaps" $configMaps "nodes" $nodes "counts" $counts "autoscalers" $autoscalers "sizes" $sizes "lease" $lease "objects" ($config.recommendationObjects | default dict) | toYaml -}}
+{{- dict "targets" $targets "names" $names "configMaps" $configMaps "nodes" $nodes "counts" $counts "autoscalers" $autoscalers "verticalAutoscalers" $verticals "sizes" $sizes "lease" $lease "objects" ($config.recommendationObjects | default dict) | toYaml -}}
 {{- end -}}
 {{- end -}}
 
@@ -104,11 +105,14 @@
 {{- range list "pods" "limitranges" "resourcequotas" }}{{ template "tidewatch.addRight" (list $rights $namespace "" . (list "list") "") }}{{ end -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "" "pods/resize" (list "get" "update") "") -}}
 {{- template "tidewatch.addRight" (list $rights $namespace "apps" "replicasets" (list "list") "") -}}
-{{- template "tidewatch.addRight" (list $rights $namespace "autoscaling.k8s.io" "verticalpodautoscalers" (list "list") "") -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "autoscaling.k8s.io" "verticalpodautoscalers" $watch "") -}}
 {{- end -}}
 {{- end -}}
 {{- range $needs.autoscalers -}}
 {{- template "tidewatch.addRight" (list $rights . "autoscaling" "horizontalpodautoscalers" $watch "") -}}
+{{- end -}}
+{{- range $needs.verticalAutoscalers -}}
+{{- template "tidewatch.addRight" (list $rights . "autoscaling.k8s.io" "verticalpodautoscalers" $watch "") -}}
 {{- end -}}
 {{- range $needs.configMaps -}}
 {{- template "tidewatch.addRight" (list $rights .namespace "" "configmaps" (list "get") .name) -}}
@@ -153,6 +157,7 @@
 {{- template "tidewatch.addRight" (list $rights "/" "tidewatch.io" "recommendations/status" (list "patch") "") -}}
 {{- template "tidewatch.addRight" (list $rights "/" "" "nodes" $watch "") -}}
 {{- template "tidewatch.addRight" (list $rights "/" "autoscaling" "horizontalpodautoscalers" $watch "") -}}
+{{- template "tidewatch.addRight" (list $rights "/" "autoscaling.k8s.io" "verticalpodautoscalers" $watch "") -}}
 {{- template "tidewatch.addRight" (list $rights "/" "" "events" (list "create") "") -}}
 {{- $kinds := list (dict "apiVersion" "apps/v1" "kind" "Deployment") (dict "apiVersion" "apps/v1" "kind" "StatefulSet") -}}
 {{- range hasKey $objects "targetKinds" | ternary $objects.targetKinds $kinds -}}

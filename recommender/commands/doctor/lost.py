@@ -50,6 +50,10 @@ _WATCHED: Final[Mapping[str, tuple[str, CheckStatus]]] = {
     ),
     "resourcequotas": ("ResourceQuotas: predicted pods count beyond what their namespace may have", _WARNING),
     "priorityclasses": ("names of priorities: pods of what-if questions and workloads have the priority 0", _WARNING),
+    "verticalpodautoscalers": (
+        "VerticalPodAutoscalers that size a target too: none is named, and the output resize writes nothing",
+        _WARNING,
+    ),
     "configmaps": ("priorities of groups, or which of them Cluster Autoscaler manages", _ERROR),
     "capacitybuffers": ("the definition of a chunk of the CapacityBuffer: its size is not written", _ERROR),
     "podtemplates": ("the definition of a chunk of the CapacityBuffer: its size is not written", _ERROR),

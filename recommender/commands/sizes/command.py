@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from adapter.foundation.objects.names import is_namespace_name
+from adapter.foundation.options.cluster import cluster_settings
 from adapter.foundation.options.logs import configure_quiet_logs_by
 from adapter.foundation.options.prometheus import prometheus_settings
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
@@ -24,6 +25,7 @@ from adapter.foundation.sources.prometheus.errors import (
 )
 from recommender.commands.program import PROGRAM
 from recommender.commands.sizes.flags import SIZES, history_seconds, size_settings
+from recommender.commands.sizes.size_autoscalers import SeenAutoscalers, seen_autoscalers, with_autoscalers
 from recommender.commands.sizes.size_backtest import SHORTEST_SECONDS, SizeBacktest, backtest_sizes
 from recommender.commands.sizes.size_backtest_text import as_backtest_json, as_backtest_table
 from recommender.commands.sizes.size_document import as_csv, as_json, as_yaml
@@ -94,6 +96,8 @@ def _prometheus_problem(error: PrometheusError) -> str:
 def _found(values: FlagValues) -> Sizes | SizeBacktest:
     _check(values)
     namespace, name = _selection(values)
+    cluster = cluster_settings(values)
+    seen = seen_autoscalers(cluster, namespace) if cluster.is_named else SeenAutoscalers({})
     # Queries name their own time limit; a server that calculates sends nothing meanwhile.
     settings = replace(prometheus_settings(values), read_timeout_seconds=QUERY_SECONDS)
     with PrometheusClient(settings) as client:
@@ -106,7 +110,7 @@ def _found(values: FlagValues) -> Sizes | SizeBacktest:
         reader = ClusterReader(client, window, where)
         if values.boolean("backtest"):
             return backtest_sizes(reader, reader.history(), size_settings(values), resolution, _filter_for(name))
-        return _sizes(values, reader, resolution, _filter_for(name))
+        return with_autoscalers(_sizes(values, reader, resolution, _filter_for(name)), seen)
 
 
 def _check(values: FlagValues) -> None:
@@ -122,7 +126,7 @@ def _check(values: FlagValues) -> None:
         return
     if values.text("output") not in {"table", "text", "json"}:
         raise UsageError(f"--backtest has no output {values.text('output')}: write -o table or -o json")
-    for other in ("plot", "also-with-hpa"):
+    for other in ("plot", "also-with-hpa", "kubeconfig", "context"):
         if other in values.given:
             raise UsageError(f"--{other} does nothing with --backtest: remove one of them")
     if history_seconds(values) < SHORTEST_SECONDS:

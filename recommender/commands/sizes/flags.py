@@ -117,6 +117,13 @@ SIZES: Final = CommandFlags(
             "KRR's, each day from the days before it.",
         ),
         Flag(name="plot", kind=PATH, help="Also draw usage and sizes into this PNG file; needs --workload."),
+        Flag(
+            name="kubeconfig",
+            kind=PATH,
+            help="Also list the VerticalPodAutoscalers of this cluster, and name those that size a workload too "
+            "(default: no cluster is asked).",
+        ),
+        Flag(name="context", kind=TEXT, help="Context of the kubeconfig to use (default: its current context)."),
         *PROMETHEUS_FLAGS,
         *QUIET_LOG_FLAGS,
     ),

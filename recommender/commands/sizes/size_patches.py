@@ -32,7 +32,7 @@ _MEBIBYTE: Final = 2**20
 
 
 def as_patches(sizes: Sizes) -> str:
-    """Return a script: a command for each workload, and a comment for each that is left as it is."""
+    """Return a script: a command for each workload, and a comment for what is to be known of it."""
     lines = ["# Each command restarts the pods of its workload. Read it before you run it."]
     lines += [f"# {shortened(text)}" for text in sizes.missing]
     by_workload = sorted(sizes.records, key=lambda record: record.workload)
@@ -61,7 +61,7 @@ def patch_of(workload: SizedWorkload, records: Iterable[SizeRecord]) -> dict[str
 
 def _workload_lines(workload: SizedWorkload, records: Sequence[SizeRecord]) -> Iterator[str]:
     for record in records:
-        if record.status is not SizeStatus.OK:
+        if record.message:
             yield f"# {shortened(f'{workload} {record.container}: {record.message}')}"
     if not any(record.status is SizeStatus.OK for record in records):
         return

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import TargetReference
 
 KEDA_LABEL: Final = "scaledobject.keda.sh/name"
-_UNSTATED_GROUPS: Final = frozenset({"", "extensions"})
+UNSTATED_GROUPS: Final = frozenset({"", "extensions"})
 """API groups of a `scaleTargetRef` that may mean another group: none was written, or the one before `apps`."""
 _SCALERS: Final = ("tidewatch*", "kube-controller-manager", "cluster-proportional-autoscaler")
 """Field managers that write `spec.replicas` because they scale; a later upgrade is not to be expected of them."""
@@ -57,7 +57,7 @@ def is_target_of(autoscaler: Autoscaler, target: TargetReference) -> bool:
     if (autoscaler.namespace, autoscaler.target_kind, autoscaler.target_name) != wanted:
         return False
     group = group_of(autoscaler.target_api_version)
-    return group == group_of(target.api_version) or group in _UNSTATED_GROUPS
+    return group == group_of(target.api_version) or group in UNSTATED_GROUPS
 
 
 def notes_about(policy: RecommendationPolicy, target: TargetReference, state: TargetState, inputs: Inputs) -> str:

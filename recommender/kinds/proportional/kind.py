@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery
@@ -10,6 +11,7 @@ from adapter.foundation.objects.quantities import parse_quantity
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.web.metric_text import label
 from recommender.decisions.policy_settings import Output
+from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects, notes_on_sizes
 from recommender.decisions.texts.columns import GAP, wrapped
 from recommender.kinds.kind import (
     RECOMMENDED_RESOURCES,
@@ -30,11 +32,14 @@ from recommender.outputs.metric_text import of_recommendation, of_target
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from adapter.foundation.cluster.values.state import ClusterState
+    from adapter.foundation.cluster.values.state import ClusterState, ObjectKind
     from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.shapes import ValueShape
     from adapter.foundation.documents.tree import DocumentProblem
-    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.calculation import Calculate, Calculation
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.memory import Memory
+    from recommender.decisions.policy_settings import RecommendationPolicy
     from recommender.decisions.record import Record, TargetReference
     from recommender.kinds.kind import Paint, Recommendation
     from recommender.kinds.proportional.parameters import ParametersConfigMap
@@ -77,6 +82,21 @@ def parameters_of(recommendation: Recommendation) -> ParametersConfigMap | None:
     """Return the ConfigMap with the parameters of a recommendation; None if there is none."""
     settings: object = recommendation.subject
     return settings.config_map if isinstance(settings, ProportionalSettings) else None
+
+
+def _vertical_autoscalers(recommendation: Recommendation) -> frozenset[ObjectKind]:
+    """Return which objects show who else sizes the targets. One watch serves all objects of the kind Recommendation."""
+    policy, settings = recommendation.policy, recommendation.subject
+    namespaces = [""] if policy.namespace else [target.namespace for target in policy.targets]
+    return autoscaler_objects(namespaces if settings.resources and policy.targets else ())
+
+
+def _with_notes(
+    policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float
+) -> Calculation:
+    """Return the calculation, which names who else sizes the targets."""
+    found = calculate(inputs, memory, now)
+    return replace(found, note="; ".join(filter(None, (found.note, *notes_on_sizes(policy, inputs)))))
 
 
 class ProportionalKind(RecommendationKind[ProportionalSettings]):
@@ -150,6 +170,7 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
                 nodes=settings.mode is not None or found is not None or bool(settings.resources),
                 counts=frozenset(each.source for each in settings.drivers if isinstance(each.source, CountQuery))
                 | frozenset(PODS_AND_SERVICES if settings.sizes_by_objects else ()),
+                objects=_vertical_autoscalers(recommendation),
             ),
             queries,
             has_queries=bool(queries),
@@ -165,6 +186,8 @@ class ProportionalKind(RecommendationKind[ProportionalSettings]):
         policy, settings = recommendation.policy, recommendation.subject
         is_written = Output.RESIZE in policy.outputs
         calculate = calculate_written_sizes(policy, settings) if is_written else calculate_proportional(settings)
+        if settings.resources and not is_written:
+            return lambda _target: partial(_with_notes, policy, calculate)
         return lambda _target: calculate
 
     def value_metrics(self, settings: ProportionalSettings) -> tuple[str, ...]:

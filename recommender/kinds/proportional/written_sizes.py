@@ -14,6 +14,7 @@ from adapter.foundation.objects.quantities import parse_quantity, quantity_text
 from recommender.decisions.calculation import SettledValue
 from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED
 from recommender.decisions.record import Step
+from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes
 from recommender.kinds.proportional.calculate import calculate_proportional
 from recommender.kinds.proportional.memory import ProportionalMemory, remembered
 from recommender.kinds.proportional.sizes import ContainerSizes
@@ -149,6 +150,7 @@ class WrittenSizes:
             steps=(*calculation.steps, *self.steps),
             binding=self.steps[-1].step if self.steps else None,
             reasons=reasons or (_summary(left),),
+            notes=notes_on_sizes(policy, question.inputs),
             details=ContainerSizes(_by_container(left, _text)) if left else None,
             writes=writes,
             outcomes=resize_outcomes(question, has_value=bool(left), is_written=self._is_written(writes, question)),

@@ -25,7 +25,6 @@ def rights_in_namespaces(namespaces: Iterable[str]) -> Iterator[RoleRule]:
             yield RoleRule(namespace, "", resource, "", LIST)
         yield RoleRule(namespace, "", "pods", "resize", UPDATE)
         yield RoleRule(namespace, "apps", "replicasets", "", LIST)
-        yield RoleRule(namespace, "autoscaling.k8s.io", "verticalpodautoscalers", "", LIST)
 
 
 def plural_of(kind: str) -> str:

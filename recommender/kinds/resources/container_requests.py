@@ -9,6 +9,7 @@ from adapter.foundation.objects.quantities import Format, quantity_text
 from recommender.decisions.calculation import SettledValue
 from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED
 from recommender.decisions.record import Step
+from recommender.decisions.targets.vertical_autoscalers import notes_on_sizes
 from recommender.kinds.resizing.request_writes import WantedSizes, resize_outcomes, writes_of
 from recommender.kinds.resizing.size_brakes import amount_when_stopped, amount_within_step
 from recommender.kinds.resources.resources_memory import ResourcesMemory
@@ -136,6 +137,7 @@ class ContainerRequests:
             steps=(*calculation.steps, *changed),
             binding=changed[-1].step if changed else None,
             reasons=reasons or (summary_of(found.requests),),
+            notes=notes_on_sizes(policy, question.inputs),
             details=details,
             writes=writes,
             outcomes=resize_outcomes(question, has_value=details.has_value, is_written=is_written),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import ClusterNeeds
 from recommender.decisions.policy_settings import Output
+from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects
 from recommender.kinds.kind import RESOURCE_FAMILIES, Logged, Needs, RecommendationKind, SeriesTargets
 from recommender.kinds.resizing.resize_reader import resize_problems
 from recommender.kinds.resizing.resize_rights import plural_of, rights_in_namespaces, rights_on_targets
@@ -67,7 +68,7 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
             yield given.problem("maxStep", f"maxStep is a number of replicas: {_NO_REPLICAS}", "write one such as 20%")
 
     def needs(self, recommendation: Recommendation, cluster: ClusterState | None) -> Needs:  # noqa: ARG002 - as RecommendationKind has it
-        """Return the HPAs, which may divide by requests, and the targets, each of which is a record of its own."""
+        """Return who else may size or divide by requests, and the targets, each of which is a record of its own."""
         settings: ResourcesSettings = recommendation.subject
         each, targets = settings.for_each, recommendation.policy.targets
         metrics = dict(_METRICS)
@@ -75,9 +76,15 @@ class ResourcesKind(RecommendationKind[ResourcesSettings]):
             del metrics[_MEMORY]
         if each is None:
             most = max(len(targets), 1)
-            return Needs(metrics=metrics, has_queries=True, for_each=SeriesTargets("", "", most, memory_shards(most)))
+            return Needs(
+                ClusterNeeds(objects=autoscaler_objects(target.namespace for target in targets)),
+                metrics=metrics,
+                has_queries=True,
+                for_each=SeriesTargets("", "", most, memory_shards(most)),
+            )
+        namespaces = frozenset(each.namespaces or {""})
         return Needs(
-            ClusterNeeds(autoscaler_namespaces=frozenset(each.namespaces or {""})),
+            ClusterNeeds(autoscaler_namespaces=namespaces, objects=autoscaler_objects(namespaces)),
             metrics=metrics,
             has_queries=True,
             for_each=SeriesTargets(API_VERSION, each.kind, each.max_targets, memory_shards(each.max_targets)),

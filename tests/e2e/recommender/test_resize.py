@@ -5,12 +5,16 @@ No kubelet runs here: the API server takes the resize of a pod, which a kubelet 
 
 from __future__ import annotations
 
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from adapter.foundation.cluster.values.state import ClusterNeeds
+from adapter.foundation.cluster.watch.watch import ClusterWatch
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access
@@ -19,6 +23,7 @@ from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import rights_of
 from recommender.decisions.record import TargetReference
+from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects, known_autoscalers
 from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import SendingTerms
@@ -29,7 +34,7 @@ from tests.recommender.configuration.files import entry, whole
 from tests.support.recommenders import started
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from recommender.kinds.role_rules import RoleRule
@@ -62,6 +67,8 @@ class Scene:
     cluster: Cluster
     namespace: str
     attempt: ResizeAttempt
+    client: KubernetesClient
+    """With the rights of an entry of sizes."""
 
     @property
     def path(self) -> str:
@@ -99,7 +106,9 @@ def scene(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Scene]:
     with given as kubeconfig:
         client = KubernetesClient(access(str(kubeconfig), None))
         objects = ObjectClient(client)
-        yield Scene(cluster, namespace, ResizeAttempt(objects, objects, KindDiscovery(client).resource, time.time))
+        yield Scene(
+            cluster, namespace, ResizeAttempt(objects, objects, KindDiscovery(client).resource, time.time), client
+        )
 
 
 def resize_rights(namespace: str) -> list[Document]:
@@ -270,7 +279,21 @@ VPA_CRD: Final[Document] = {
 }  # fmt: skip
 
 
-def test_a_workload_of_a_vertical_pod_autoscaler_is_refused(scene: Scene) -> None:
+@contextmanager
+def watched(scene: Scene) -> Iterator[ClusterWatch]:
+    """Yield the facts about VerticalPodAutoscalers."""
+    ended = threading.Event()
+
+    def start(name: str, run: Callable[[threading.Event], None]) -> None:
+        threading.Thread(target=run, args=(ended,), name=name, daemon=True).start()
+
+    try:
+        yield ClusterWatch(scene.client, ClusterNeeds(objects=autoscaler_objects([scene.namespace])), start)
+    finally:
+        ended.set()
+
+
+def test_a_workload_of_a_vertical_pod_autoscaler_is_named_and_refused(scene: Scene) -> None:
     client = scene.cluster.client
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     client.create(crds, VPA_CRD)
@@ -286,6 +309,9 @@ def test_a_workload_of_a_vertical_pod_autoscaler_is_refused(scene: Scene) -> Non
         }
         client.create(path, vpa)
         scene.create(workload())
+        place = (scene.namespace, "Deployment", "web")
+        with watched(scene) as watch:
+            scene.cluster.wait_for("the VPA in the facts", lambda: place in known_autoscalers(watch.state()))
         outcome = scene.resize()
         assert (outcome.result, outcome.owner) == (ScaleResult.REFUSED, f"VerticalPodAutoscaler {scene.namespace}/v")
         client.merge(f"{path}/v", {"spec": {"updatePolicy": {"updateMode": "Off"}}})

@@ -11,13 +11,15 @@ import pytest
 import yaml
 
 from adapter.foundation.objects.quantities import parse_quantity
+from adapter.foundation.objects.resources import Resource
 from recommender.commands.main import main
 from tests.recommender.commands.sized_pods import DAY, MIB, Exposition, SizedPod
 from tests.recommender.kinds.resources.reference import end_of_bucket, percentile
+from tests.support.fake_apiserver import FakeApiServer
 from tests.support.raw_server import answering, raw_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.support.prometheus import ScrapedPrometheus
@@ -226,6 +228,54 @@ def test_pods_of_several_clusters_are_never_mixed(start_prometheus: Callable[...
     assert "cluster: eu, us" in err
     status, out, _ = run("--prometheus-url", url, *UNTIL, "-o", "json", "--prometheus-matchers", 'cluster="eu"')
     assert json.loads(out)["items"][0]["cpu"]["target_milli"] == math.ceil(1150 * end_of_bucket(0.1, 0.01))
+
+
+@pytest.fixture
+def apiserver() -> Iterator[FakeApiServer]:
+    with FakeApiServer() as server:
+        yield server
+
+
+def serve_vertical(server: FakeApiServer, name: str) -> None:
+    kind = Resource("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "", "VerticalPodAutoscaler", namespaced=True)
+    server.resources.append(kind)
+    spec = {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}}
+    server.store.put(kind, "shop", "v", {}, {"spec": spec})
+
+
+def test_with_a_kubeconfig_what_a_vertical_pod_autoscaler_sizes_too_is_named(
+    url: str, run: Run, apiserver: FakeApiServer, tmp_path: Path
+) -> None:
+    serve_vertical(apiserver, "web")
+    config = ("--kubeconfig", str(apiserver.kubeconfig(tmp_path / "config")))
+    status, out, _ = run("--prometheus-url", url, *UNTIL, *config, "--namespace", "shop", "-o", "json")
+    messages = {each["name"]: each["message"] for each in json.loads(out)["items"]}
+    note = "VerticalPodAutoscaler shop/v sizes it too (updateMode Auto): set that to Off, or follow only one of them"
+    assert (status, messages["web"]) == (0, note)
+    assert "VerticalPodAutoscaler" not in messages["db"]
+    patch = run("--prometheus-url", url, *UNTIL, *config, "-o", "patch")[1]
+    assert f"# shop/deployment/web app: {note}" in patch
+
+
+@pytest.mark.parametrize("is_served", [True, False])
+def test_autoscalers_that_may_not_be_listed_are_said_once_and_a_cluster_without_them_is_no_error(
+    url: str, run: Run, apiserver: FakeApiServer, tmp_path: Path, *, is_served: bool
+) -> None:
+    if is_served:
+        serve_vertical(apiserver, "web")
+        apiserver.forbid("list", "verticalpodautoscalers")
+    config = ("--kubeconfig", str(apiserver.kubeconfig(tmp_path / "config")))
+    status, out, err = run("--prometheus-url", url, *UNTIL, *config, "-o", "json")
+    assert (status, err) == (0, "")
+    assert out.count("VerticalPodAutoscalers may not be listed") == int(is_served)
+
+
+def test_a_cluster_that_cannot_be_reached_ends_with_2(url: str, run: Run, tmp_path: Path) -> None:
+    with FakeApiServer() as server:
+        config = server.kubeconfig(tmp_path / "config")
+    status, out, err = run("--prometheus-url", url, *UNTIL, "--kubeconfig", str(config))
+    assert (status, out) == (2, "")
+    assert "--kubeconfig: VerticalPodAutoscalers cannot be listed" in err
 
 
 def test_a_store_without_containers_ends_with_1(url: str, run: Run) -> None:

@@ -118,6 +118,16 @@ CASES = {
         "proportional: {resources: {dns: {requests: {cpu: {base: 100m}}}}}",
         PROCESS | {NODES},
     ),
+    "sizes of a target": (
+        f"proportional: {{resources: {{dns: {{requests: {{cpu: {{base: 100m}}}}}}}}}}\n  targets: [{TARGET}]",
+        PROCESS
+        | {NODES}
+        | OF_TARGETS
+        | {
+            RoleRule("shop", "apps", "deployments", "", GET, ("web",)),
+            RoleRule("shop", "autoscaling.k8s.io", "verticalpodautoscalers", "", WATCH),
+        },
+    ),
 }
 
 

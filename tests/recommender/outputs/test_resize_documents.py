@@ -8,18 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.objects.quantities import parse_quantity
-from recommender.decisions.record import TargetReference
 from recommender.outputs.resize_documents import (
     controlled,
     is_worth_a_write,
     manager_of_resources,
     resized,
-    vertical_autoscaler_of,
 )
 from recommender.outputs.wishes import RequestedSize, Resizing
 
 MIB = 2**20
-WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 AMOUNTS = st.integers(1, 100_000)
 
 
@@ -117,21 +114,6 @@ def test_no_limit_is_ever_below_its_request(present: int, limit: int, wanted: in
 def test_a_direction_that_is_stopped_is_never_written(present: int, wanted: int, up: bool, down: bool) -> None:  # noqa: FBT001 - facts
     if is_worth_a_write(present, wanted, resizing(up=up, down=down)):
         assert up if wanted > present else down
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ({"targetRef": {"kind": "Deployment", "name": "web"}}, "v"),
-        ({"targetRef": {"kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Auto"}}, "v"),
-        ({"targetRef": {"kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Off"}}, ""),
-        ({"targetRef": {"kind": "Deployment", "name": "api"}}, ""),
-        ({"targetRef": {"kind": "StatefulSet", "name": "web"}}, ""),
-        ({}, ""),
-    ],
-)
-def test_a_vertical_pod_autoscaler_owns_what_it_may_write(spec: dict[str, Any], expected: str) -> None:
-    assert vertical_autoscaler_of(WEB, [{"metadata": {"name": "v"}, "spec": spec}]) == expected
 
 
 @pytest.mark.parametrize(("manager", "expected"), [("argocd-controller", "argocd-controller"), ("kubectl", "")])

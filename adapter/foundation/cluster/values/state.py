@@ -151,6 +151,8 @@ class ObjectKind:
     """Empty for all namespaces, and for kinds without namespaces."""
     name: str = ""
     """Empty for all objects; otherwise the only one that is needed, so that a role need not grant the others."""
+    is_optional: bool = False
+    """Whether many clusters do without the kind: its absence is not reported, and looked at less often."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,16 @@ def test_a_lease_that_is_renewed_is_no_change_before_the_next_minute() -> None:
     assert lease("2026-11-22T15:59:02.123456Z") != lease("2026-11-22T16:00:02.123456Z")
 
 
+def test_new_recommendations_of_a_vertical_pod_autoscaler_are_no_change() -> None:
+    kind = Resource("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "", "VerticalPodAutoscaler", namespaced=True)
+
+    def seen(target: str, mode: str = "Auto") -> object:
+        content = {"metadata": {"name": "a"}, "spec": {"updatePolicy": {"updateMode": mode}}, "status": {"x": target}}
+        return whole_object(kind, msgspec.json.decode(msgspec.json.encode(content), type=AnyObjectForm))
+
+    assert seen("25m") == seen("50m") != seen("50m", "Off")
+
+
 @pytest.mark.parametrize("renewed", [None, 7, "", "soon"])
 def test_a_lease_whose_time_cannot_be_read_is_no_error(renewed: object) -> None:
     assert isinstance(lease(renewed), dict)

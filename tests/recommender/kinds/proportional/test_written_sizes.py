@@ -13,6 +13,7 @@ from recommender.configuration.reading import read_configuration
 from recommender.decisions.inputs import Inputs, TargetState, WriteRefusal
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Status, TargetAction, TargetReference
+from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects
 from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.outputs.wishes import RequestedSize
@@ -97,6 +98,19 @@ def test_requests_and_limits_are_written_as_they_are_recommended() -> None:
     assert writes.resizing.limits == (RequestedSize("dns", "memory", 1024 * MIB),)
     assert (writes.resizing.threshold_ratio, writes.resizing.in_place) == (0.1, True)
     assert decision.record.status is Status.OK
+
+
+@pytest.mark.parametrize("outputs", ["outputs: [metric]", BOTH])
+def test_a_vertical_pod_autoscaler_that_sizes_the_target_is_named(outputs: str) -> None:
+    spec = {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "coredns"}}
+    [kind] = autoscaler_objects(["kube-system"])
+    found: Any = Observed(({"metadata": {"namespace": "kube-system", "name": "dns"}, "spec": spec},), NOW)
+    given = inputs()
+    note = "VerticalPodAutoscaler kube-system/dns sizes it too (updateMode Auto)"
+    seen = replace(given, cluster=replace(given.cluster, objects={kind: found}))
+    assert note in decided(outputs, given=seen).record.message
+    unknown = replace(given, cluster=replace(given.cluster, objects={kind: Unknown("not served", is_refused=True)}))
+    assert decided(outputs, given=unknown).record == decided(outputs, given=given).record
 
 
 def test_without_the_output_nothing_is_written() -> None:

@@ -14,6 +14,7 @@ from recommender.decisions.inputs import Inputs, WriteRefusal
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status, TargetAction, TargetReference
+from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects
 from recommender.kinds.resizing.request_writes import RequestWrites
 from recommender.kinds.resources.resources_memory import ResourcesMemory
 from recommender.kinds.resources.size_record import ResourceSize, SizeRecord, SizeStatus
@@ -383,6 +384,37 @@ def test_a_paused_request_is_not_written_even_if_somebody_else_has_changed_it() 
 def test_what_cannot_work_is_refused_when_it_is_read(lines: tuple[str, ...], kind: str, expected: str) -> None:
     problems = problems_of(whole(entry("sizes", *lines, kind=f"resources: {{{kind}}}"), top=TOP))
     assert any(expected in problem for problem in problems), problems
+
+
+def with_vertical(mode: str, namespace: str = "shop") -> ClusterState:
+    spec = {
+        "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "updatePolicy": {"updateMode": mode},
+    }
+    document = {"metadata": {"namespace": namespace, "name": "v"}, "spec": spec}
+    [kind] = autoscaler_objects([""])
+    return replace(cluster(), objects={kind: Observed((document,), NOW)})
+
+
+@pytest.mark.parametrize("outputs", ["metric", "resize"])
+def test_an_active_vertical_pod_autoscaler_is_named_whatever_the_output(outputs: str) -> None:
+    note = (
+        "VerticalPodAutoscaler shop/v sizes it too (updateMode Recreate): set that to Off, or follow only one of them"
+    )
+    followed = plan(f"outputs: [{outputs}]")
+    [record] = decided(followed, inputs({WEB: usage()}, with_vertical("Recreate")))
+    assert record.message == f"app: cpu 300m, memory 400Mi; {note}"
+    for state in (with_vertical("Off"), with_vertical("Recreate", "other")):
+        [unaffected] = decided(followed, inputs({WEB: usage()}, state))
+        assert unaffected.message == "app: cpu 300m, memory 400Mi"
+
+
+def test_a_write_that_a_vertical_pod_autoscaler_refuses_names_it_once() -> None:
+    refusal = WriteRefusal("VerticalPodAutoscaler shop/v", "it writes its requests")
+    given = replace(inputs({WEB: usage()}, with_vertical("Auto")), refusals={("sizes", WEB): refusal})
+    [record] = decided(RESIZED, given)
+    assert "VerticalPodAutoscaler" not in record.message
+    assert record.targets[0].owner == "VerticalPodAutoscaler shop/v"
 
 
 def test_only_requests_can_be_resized() -> None:

@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 30.0
 """How often the server is asked whether a kind has been installed."""
+_OPTIONAL_RETRY_SECONDS = 300.0
+"""Likewise, of a kind that is optional: where it is missing, it may never come."""
 
 
 class RunningReflector(ReflectingKind, Protocol):
@@ -117,11 +119,17 @@ class ServedReflector:
                 self._note_failure(error)
             else:
                 self._watch(resource, stop)
-            self._settings.wait(stop, RETRY_SECONDS)
+            self._settings.wait(stop, self._retry_seconds())
+
+    def _retry_seconds(self) -> float:
+        is_absent = isinstance(self._failure, NotFoundError)
+        return _OPTIONAL_RETRY_SECONDS if self._kind.is_optional and is_absent else RETRY_SECONDS
 
     def _note_failure(self, error: KubernetesError) -> None:
         if type(error) is not type(self._failure):
-            _log.warning("%s cannot be watched, will retry: %s", self.resource.qualified, error)
+            is_usual = self._kind.is_optional and isinstance(error, NotFoundError)
+            level = logging.DEBUG if is_usual else logging.WARNING
+            _log.log(level, "%s cannot be watched, will retry: %s", self.resource.qualified, error)
         self._failure = error
         self.tried.set()
 

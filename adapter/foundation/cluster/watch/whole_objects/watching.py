@@ -57,6 +57,9 @@ def whole_object(resource: Resource, form: AnyObjectForm) -> JsonObject:
     if resource.kind == "Lease" and isinstance(spec, dict) and isinstance(spec.get("renewTime"), str):
         # Its holder renews it every two seconds, which does not change the cluster.
         spec["renewTime"] = spec["renewTime"][: len("2026-01-31T08:00")] + ":00Z"
+    if resource.kind == "VerticalPodAutoscaler":
+        # Its recommender writes the status each minute, which does not change what it sizes.
+        content.pop("status", None)
     return {"apiVersion": resource.api_version, "kind": resource.kind} | content
 
 

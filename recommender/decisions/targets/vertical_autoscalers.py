@@ -1,0 +1,96 @@
+"""Determines which VerticalPodAutoscaler sizes the containers of a workload too (pure)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from adapter.foundation.cluster.facts.scale_targets import group_of
+from adapter.foundation.cluster.values.state import ObjectKind, Unknown
+from recommender.decisions.inputs import ActiveAutoscaler
+from recommender.decisions.targets.owners import UNSTATED_GROUPS
+from recommender.decisions.texts.record_texts import some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.foundation.cluster.values.state import ClusterState, JsonObject
+    from recommender.decisions.inputs import ActiveAutoscalers, Inputs
+    from recommender.decisions.policy_settings import RecommendationPolicy
+    from recommender.decisions.record import TargetReference
+
+GROUP: Final = "autoscaling.k8s.io"
+PLURAL: Final = "verticalpodautoscalers"
+KIND: Final = "VerticalPodAutoscaler"
+_DEFAULT_MODE: Final = "Auto"
+_OFF: Final = "Off"
+_ALL_OTHERS: Final = "*"
+
+
+def autoscaler_objects(namespaces: Iterable[str]) -> frozenset[ObjectKind]:
+    """Return which objects show them, in each of the namespaces; an empty one stands for all."""
+    return frozenset(ObjectKind(GROUP, PLURAL, KIND, each, is_optional=True) for each in namespaces)
+
+
+def known_autoscalers(cluster: ClusterState) -> ActiveAutoscalers:
+    """Return those that are known. Where they may not be read, or nobody has installed the kind, there are none."""
+    objects: list[JsonObject] = []
+    for kind, found in cluster.objects.items():
+        if kind.group == GROUP and not isinstance(found, Unknown):
+            objects += found.value
+    return active_autoscalers(objects)
+
+
+def active_autoscalers(objects: Iterable[Mapping[str, Any]]) -> ActiveAutoscalers:
+    """Return those of these objects that write requests, each once."""
+    found: dict[tuple[str, str, str], set[ActiveAutoscaler]] = defaultdict(set)
+    for each in objects:
+        metadata, spec = _mapping(each.get("metadata")), _mapping(each.get("spec"))
+        reference = _mapping(spec.get("targetRef"))
+        mode = str(_mapping(spec.get("updatePolicy")).get("updateMode") or _DEFAULT_MODE)
+        if mode == _OFF or not _sizes_a_container(spec):
+            continue
+        namespace = str(metadata.get("namespace") or "")
+        place = (namespace, str(reference.get("kind")), str(reference.get("name")))
+        group = group_of(str(reference.get("apiVersion") or ""))
+        found[place].add(ActiveAutoscaler(namespace, str(metadata.get("name") or ""), mode, group))
+    return {place: tuple(sorted(those, key=lambda one: one.name)) for place, those in found.items()}
+
+
+def autoscaler_of(known: ActiveAutoscalers, target: TargetReference) -> ActiveAutoscaler | None:
+    """Return the one that sizes a target; None without one. Versions of an API group do not matter."""
+    groups = {group_of(target.api_version)} | UNSTATED_GROUPS
+    those = known.get((target.namespace, target.kind, target.name), ())
+    return next((each for each in those if each.target_group in groups), None)
+
+
+def notes_on_sizes(policy: RecommendationPolicy, inputs: Inputs) -> tuple[str, ...]:
+    """Return what the user should know of targets whose containers are sized by another program too."""
+    found = []
+    for target in (policy.each,) if policy.each is not None else policy.targets:
+        autoscaler = autoscaler_of(inputs.vertical_autoscalers, target)
+        refusal = inputs.refusals.get((policy.name, target))
+        # A write that it refuses says so at the target.
+        if autoscaler is not None and (refusal is None or refusal.owner != autoscaler.called):
+            found.append(note_about(autoscaler, str(target) if len(policy.targets) > 1 else "it"))
+    return some(found)
+
+
+def note_about(found: ActiveAutoscaler, sized: str = "it") -> str:
+    """Return what the user should know of a workload that it sizes."""
+    return f"{found.called} sizes {sized} too (updateMode {found.mode}): set that to Off, or follow only one of them"
+
+
+def _sizes_a_container(spec: Mapping[str, Any]) -> bool:
+    """Return whether not all containers are excluded by a policy of their own."""
+    policies = _mapping(spec.get("resourcePolicy")).get("containerPolicies")
+    modes = {
+        str(each.get("containerName")): str(each.get("mode") or _DEFAULT_MODE)
+        for each in (policies if isinstance(policies, list) else ())
+        if isinstance(each, dict)
+    }
+    return modes.get(_ALL_OTHERS) != _OFF or any(mode != _OFF for mode in modes.values())
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

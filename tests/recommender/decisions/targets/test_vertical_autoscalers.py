@@ -1,0 +1,70 @@
+"""Which VerticalPodAutoscalers size a target too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
+from recommender.decisions.record import TargetReference
+from recommender.decisions.targets.vertical_autoscalers import (
+    active_autoscalers,
+    autoscaler_objects,
+    autoscaler_of,
+    known_autoscalers,
+    note_about,
+)
+
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+REFERENCE = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+
+
+def vertical(name: str = "v", namespace: str = "shop", **spec: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return {"metadata": {"namespace": namespace, "name": name}, "spec": {"targetRef": REFERENCE} | spec}
+
+
+def policies(*those: tuple[str, str]) -> dict[str, Any]:
+    return {"resourcePolicy": {"containerPolicies": [{"containerName": name, "mode": mode} for name, mode in those]}}
+
+
+@pytest.mark.parametrize(
+    ("found", "mode"),
+    [
+        (vertical(), "Auto"),
+        (vertical(updatePolicy={}), "Auto"),
+        (vertical(updatePolicy={"updateMode": "InPlaceOrRecreate"}), "InPlaceOrRecreate"),
+        (vertical(updatePolicy={"updateMode": "Initial"}), "Initial"),
+        (vertical(updatePolicy={"updateMode": "Off"}), None),
+        (vertical(namespace="other"), None),
+        (vertical(targetRef=REFERENCE | {"name": "api"}), None),
+        (vertical(targetRef=REFERENCE | {"kind": "StatefulSet"}), None),
+        (vertical(targetRef=REFERENCE | {"apiVersion": "apps/v1beta2"}), "Auto"),
+        (vertical(targetRef={"kind": "Deployment", "name": "web"}), "Auto"),
+        (vertical(targetRef=REFERENCE | {"apiVersion": "example.com/v1"}), None),
+        (vertical(**policies(("*", "Off"))), None),
+        (vertical(**policies(("*", "Off"), ("app", "Auto"))), "Auto"),
+        (vertical(**policies(("app", "Off"))), "Auto"),
+        ({"metadata": {"namespace": "shop", "name": "v"}, "spec": None}, None),
+        ({"metadata": None, "spec": {"targetRef": [], "resourcePolicy": {"containerPolicies": 7}}}, None),
+    ],
+)
+def test_only_one_that_writes_requests_of_the_target_counts(found: dict[str, Any], mode: str | None) -> None:
+    active = autoscaler_of(active_autoscalers([found]), WEB)
+    assert (None if active is None else active.mode) == mode
+
+
+def test_the_first_by_name_is_named_and_an_object_of_two_watches_counts_once() -> None:
+    known = active_autoscalers([vertical("b"), vertical("a"), vertical("a")])
+    assert [each.name for each in known["shop", "Deployment", "web"]] == ["a", "b"]
+    found = autoscaler_of(known, WEB)
+    assert found is not None
+    assert note_about(found) == (
+        "VerticalPodAutoscaler shop/a sizes it too (updateMode Auto): set that to Off, or follow only one of them"
+    )
+
+
+def test_those_that_cannot_be_read_are_none() -> None:
+    shop, other = sorted(autoscaler_objects(["shop", "other"]), key=lambda kind: kind.namespace, reverse=True)
+    state = ClusterState(objects={shop: Observed((vertical(),), 1.0), other: Unknown("forbidden", is_refused=True)})
+    assert set(known_autoscalers(state)) == {("shop", "Deployment", "web")}
