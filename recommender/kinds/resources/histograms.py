@@ -41,7 +41,8 @@ class BucketScale:
     def bucket_of(self, values: FloatArray) -> IntArray:
         """Return the bucket of each value, which must be 0 or more."""
         found = np.floor(np.log1p(values * ((self.ratio - 1) / self.first)) / math.log(self.ratio))
-        return np.asarray(np.where(values < self.first, 0, np.clip(found, 0, self.count - 1)), dtype=np.int64)
+        # The logarithm of where the second bucket begins, such as 10m, may be rounded to that of the first one.
+        return np.asarray(np.where(values < self.first, 0, np.clip(found, 1, self.count - 1)), dtype=np.int64)
 
     def ends(self) -> FloatArray:
         """Return what a percentile in each bucket is: its end, but the beginning of the last bucket, which has none."""

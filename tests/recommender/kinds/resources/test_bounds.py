@@ -51,7 +51,7 @@ def test_buckets_begin_at_a_hundredth_and_grow_by_five_percent(
 
 @pytest.mark.parametrize(
     ("cores", "bucket"),
-    [(0.0, 0), (0.0099, 0), (0.0101, 1), (0.0204, 1), (0.0206, 2), (1.0, 36), (5000.0, 175)],
+    [(0.0, 0), (0.0099, 0), (0.01, 1), (0.0101, 1), (0.0204, 1), (0.0206, 2), (1.0, 36), (5000.0, 175)],
 )
 def test_a_value_is_in_the_bucket_that_holds_it(cores: float, bucket: int) -> None:
     assert CPU_SCALE.bucket_of(np.array([cores])).tolist() == [bucket]
