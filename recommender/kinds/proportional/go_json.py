@@ -67,7 +67,10 @@ def value_text(value: Json) -> str:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
-    return JsonObject(tuple(pairs))
+    # Half of a surrogate pair is not text, and could not be written again: Go reads the replacement character.
+    return JsonObject(
+        tuple((key.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), value) for key, value in pairs)
+    )
 
 
 def _no_constant(name: str) -> NoReturn:

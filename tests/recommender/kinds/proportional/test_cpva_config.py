@@ -111,6 +111,11 @@ def test_a_container_of_the_file_replaces_that_of_the_defaults_as_a_whole() -> N
     assert sizes == {"a": {"limits": {"cpu": "1"}}, "b": {"requests": {"cpu": "11m", "memory": "9437184"}}}
 
 
+def test_a_name_with_half_of_a_surrogate_pair_is_read_as_go_reads_it() -> None:
+    [name, pair] = parse_scale_config(r'{"\ud800a": {"requests": {"cpu": {"base": "1"}}}, "\ud83d\ude00": null}')
+    assert (name, pair) == ("\ufffda", "\U0001f600")
+
+
 def test_a_configuration_without_a_size_is_refused() -> None:
     with pytest.raises(ScaleConfigError, match="it names no size of any container"):
         overridden({}, parse_scale_config('{"a": {"requests": {}}}'))
