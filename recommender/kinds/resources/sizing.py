@@ -154,12 +154,12 @@ def _record(
 def _problem(bounds: Mapping[str, tuple[RequestBounds, int]], seconds: float, samples: int) -> str:
     """Return why there is no size; empty if there is one."""
     if not samples:
-        return "the usage of CPU is unknown: container_cpu_usage_seconds_total has no samples of this container"
+        return "the usage of CPU is unknown: container_cpu_usage_seconds_total has no usable samples of this container"
     if seconds < SHORTEST_HISTORY_SECONDS:
         return f"only {format_duration(round(seconds))} of history: at least an hour is needed"
     memory, row = bounds[MEMORY]
     if np.isnan(memory.target[row]):
-        return "the usage of memory is unknown: container_memory_working_set_bytes has no samples of this container"
+        return "the usage of memory is unknown: container_memory_working_set_bytes has no usable samples of this container"
     return ""
 
 

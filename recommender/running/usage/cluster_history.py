@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,7 +26,7 @@ from recommender.running.usage import usage_queries
 from recommender.running.usage.prometheus_vectors import doubled_containers, in_turn, vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from adapter.foundation.sources.prometheus.client import PrometheusClient
     from recommender.running.usage.prometheus_vectors import Element
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 _CONTAINER: Final = ("namespace", "pod", "container")
 _MOST: Final = {CPU: MOST_CORES, MEMORY: MOST_BYTES}
+_MOST_ASKED_AGAIN: Final = 200
+"""Containers whose peak is impossible, of each day; of more, that day is unknown."""
 
 
 class SeveralClustersError(Exception):
@@ -127,12 +130,28 @@ class ClusterReader:
             return usage_queries.peaks_of(self.memory_query, seconds)
         return usage_queries.memory_peaks(self.where, seconds)
 
+    def _possible_peaks(self, pods: Collection[PodContainer], seconds: int) -> str:
+        """Return the query of the largest values that a machine can have; it may answer with more than these pods."""
+        where = self.where + usage_queries.pods_matcher({each.pod for each in pods})
+        usage = self.memory_query or usage_queries.memory_usage(where)
+        return usage_queries.peaks_of(usage_queries.below(usage, MOST_BYTES), seconds)
+
+    def _day_peaks(self, day: tuple[float, int]) -> list[Element]:
+        """Return the peaks of a day. What no machine can have hides no other sample of its day."""
+        end, seconds = day
+        found = self._each_once(self._peaks(seconds), end)
+        wrong = {pod: each for each in found if each.value >= MOST_BYTES and (pod := PodContainer(*each.labels))}
+        if not wrong:
+            return found
+        asked = sorted(wrong)[:_MOST_ASKED_AGAIN]
+        again = self._each_once(self._possible_peaks(asked, seconds), end)
+        possible = {pod: each.value for each in again if (pod := PodContainer(*each.labels)) in wrong}
+        others = [each for each in found if not each.value >= MOST_BYTES]
+        return [*others, *(replace(each, value=possible.get(pod, math.nan)) for pod, each in wrong.items())]
+
     def _memory(self) -> MemoryPeaks:
         places: dict[PodContainer, int] = {}
-        answers = in_turn(
-            lambda day: self._each_once(self._peaks(day[1]), day[0]),
-            self.window.day_ends(),
-        )
+        answers = in_turn(self._day_peaks, self.window.day_ends())
         days = [
             {places.setdefault(PodContainer(*each.labels), len(places)): each.value for each in found}
             for found in answers

@@ -81,6 +81,11 @@ def peaks_of(query: str, seconds: int) -> str:
     return f"max_over_time(({query})[{seconds}s:{PEAK_STEP_SECONDS}s])"
 
 
+def below(query: str, most: float) -> str:
+    """Return the query of those values of a query that are below this one."""
+    return f"({query}) < {most:g}"
+
+
 def scrapes_in_an_hour(where: str) -> str:
     """Return the query of how many samples a series has in an hour; of those that just began, it has fewer."""
     return f"quantile(0.9, count_over_time({MEMORY_METRIC}{{{_CONTAINERS}{where}}}[1h]))"

@@ -278,6 +278,28 @@ def test_a_cluster_that_cannot_be_reached_ends_with_2(url: str, run: Run, tmp_pa
     assert "--kubeconfig: VerticalPodAutoscalers cannot be listed" in err
 
 
+def test_memory_that_no_machine_has_sizes_nothing_and_hides_no_other_sample_of_its_day(
+    start_prometheus: Callable[..., ScrapedPrometheus], run: Run
+) -> None:
+    def memory(wrong: float, usual: float) -> Callable[[int], float]:
+        return lambda age: wrong if age == 7200 else usual * MIB
+
+    pods = {
+        "huge": memory(1e18, 400.0),
+        "infinite": memory(math.inf, 400.0),
+        "usual": memory(400.0 * MIB, 400.0),
+        "never": flat(1e18),
+        "below": flat(-1.0),
+    }
+    all_series = Exposition()
+    for name, used in pods.items():
+        all_series.add_pod(SizedPod("shop", f"{name}-0", ("StatefulSet", name), flat(0.1), used, seconds=DAY))
+    out = run("--prometheus-url", start_prometheus(history=all_series.text()).url, *UNTIL, "-o", "json")[1]
+    sizes = {each["name"]: each["memory"] and each["memory"]["target_bytes"] for each in json.loads(out)["items"]}
+    expected = math.ceil(1.15 * end_of_bucket(400 * MIB, 1e7) / MIB) * MIB
+    assert sizes == {"huge": expected, "infinite": expected, "usual": expected, "never": None, "below": None}
+
+
 def test_a_store_without_containers_ends_with_1(url: str, run: Run) -> None:
     status, out, _ = run("--prometheus-url", url, *UNTIL, "--namespace", "nobody")
     assert status == 1
