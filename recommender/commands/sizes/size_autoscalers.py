@@ -9,7 +9,12 @@ from adapter.foundation.cluster.watch.whole_objects.watching import AnyObjectFor
 from adapter.foundation.objects.resources import Resource
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from adapter.foundation.sources.kubernetes.errors import (
+    ConfigurationError,
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+)
 from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch
 from adapter.foundation.sources.kubernetes.lists.whole_list import whole_list
 from recommender.decisions.targets.vertical_autoscalers import GROUP, KIND, PLURAL, active_autoscalers, note_about
@@ -45,6 +50,9 @@ def seen_autoscalers(cluster: ClusterSettings, namespace: str) -> SeenAutoscaler
     except ForbiddenError as error:
         lost = "VerticalPodAutoscalers may not be listed, so none that sizes a workload too is named"
         return SeenAutoscalers({}, f"{lost}: {error}")
+    except ConfigurationError as error:
+        # It names the file and the repair.
+        raise UsageError(str(error)) from error
     except KubernetesError as error:
         fix = "check the address and the credentials, or leave --kubeconfig and --context out"
         raise UsageError(f"--kubeconfig: VerticalPodAutoscalers cannot be listed: {error}: {fix}") from error

@@ -159,7 +159,9 @@ def _problem(bounds: Mapping[str, tuple[RequestBounds, int]], seconds: float, sa
         return f"only {format_duration(round(seconds))} of history: at least an hour is needed"
     memory, row = bounds[MEMORY]
     if np.isnan(memory.target[row]):
-        return "the usage of memory is unknown: container_memory_working_set_bytes has no usable samples of this container"
+        return (
+            "the usage of memory is unknown: container_memory_working_set_bytes has no usable samples of this container"
+        )
     return ""
 
 
