@@ -54,7 +54,10 @@ def active_autoscalers(objects: Iterable[Mapping[str, Any]]) -> ActiveAutoscaler
         place = (namespace, str(reference.get("kind")), str(reference.get("name")))
         group = group_of(str(reference.get("apiVersion") or ""))
         found[place].add(ActiveAutoscaler(namespace, str(metadata.get("name") or ""), mode, group))
-    return {place: tuple(sorted(those, key=lambda one: one.name)) for place, those in found.items()}
+    return {
+        place: tuple(sorted(those, key=lambda one: (one.name, one.mode, one.target_group)))
+        for place, those in found.items()
+    }
 
 
 def autoscaler_of(known: ActiveAutoscalers, target: TargetReference) -> ActiveAutoscaler | None:
@@ -67,12 +70,13 @@ def autoscaler_of(known: ActiveAutoscalers, target: TargetReference) -> ActiveAu
 def notes_on_sizes(policy: RecommendationPolicy, inputs: Inputs) -> tuple[str, ...]:
     """Return what the user should know of targets whose containers are sized by another program too."""
     found = []
-    for target in (policy.each,) if policy.each is not None else policy.targets:
+    targets = policy.targets if policy.each is None else (policy.each,)
+    for target in targets:
         autoscaler = autoscaler_of(inputs.vertical_autoscalers, target)
         refusal = inputs.refusals.get((policy.name, target))
         # A write that it refuses says so at the target.
         if autoscaler is not None and (refusal is None or refusal.owner != autoscaler.called):
-            found.append(note_about(autoscaler, str(target) if len(policy.targets) > 1 else "it"))
+            found.append(note_about(autoscaler, "it" if len(targets) == 1 else str(target)))
     return some(found)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.cluster.files.reading import read_contents, state_of
-from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery, Observed, Unknown
+from adapter.foundation.cluster.values.state import ClusterNeeds, CountQuery, ObjectKind, Observed, Unknown
 from adapter.foundation.cluster.watch.watch import ClusterWatch
+from adapter.foundation.objects.resources import Resource
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 from adapter.foundation.time.backoff import Backoff
@@ -308,3 +310,35 @@ def test_an_address_counts_once_for_each_service_while_slices_change(
     until(lambda: ready(1))
     server.remove("endpointslices", "shop", "web-2")
     until(lambda: ready(0))
+
+
+@pytest.mark.parametrize(
+    ("is_optional", "is_served", "warnings"), [(True, False, 0), (False, False, 1), (True, True, 1)]
+)
+def test_the_absence_of_an_optional_kind_is_not_reported_and_a_refusal_once(
+    server: FakeApiServer,
+    client: KubernetesClient,
+    tasks: Tasks,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    is_optional: bool,
+    is_served: bool,
+    warnings: int,
+) -> None:
+    kind = ObjectKind("example.com", "sizers", "Sizer", "shop", is_optional=is_optional)
+    if is_served:
+        server.resources.append(Resource("example.com", "v1", "sizers", "sizer", "Sizer", namespaced=True))
+        server.forbid("list", "sizers")
+    watch = ClusterWatch(client, ClusterNeeds(objects=frozenset({kind})), tasks.start, settings())
+    until(watch.has_tried_lists)
+    found = watch.state().objects[kind]
+    assert isinstance(found, Unknown)
+    assert found.is_refused
+
+    def said() -> int:
+        texts = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+        return sum("sizers" in text for text in texts)
+
+    # The reflector says it after the first list counts as tried.
+    until(lambda: said() >= warnings)
+    assert said() == warnings
