@@ -12,13 +12,16 @@ site = NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --site-dir
 tests ?= tests
 suite ?= tests/e2e
 jobs ?= 2
+# The modules of `make e2e` that read a size from the environment.
+sized := $(addprefix tests/e2e/,scheduling/test_scheduling_filters.py cluster_size/test_cluster_size_scheduler.py \
+  nodes/test_node_scheduling.py recommender/test_recommender_run.py oracle/test_oracle.py)
 # More than cores: much of the tests' time is waiting for other processes.
 workers ?= 3
 
-.PHONY: help demo test again lint format docs bench e2e release lock environment clean
+.PHONY: help demo test again lint format docs bench e2e e2e-scale release lock environment clean
 
 help: ## what there is to make
-	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 environment:
 	@.ci/python-environment
@@ -60,6 +63,17 @@ e2e: environment ## against a real control plane and Go's own libraries (suite=t
 	@# The tests have a network of their own, from which no package can be installed.
 	@.ci/python-environment .cache/release requirements-release.lock
 	@$(with_prometheus) exec $(python) -m tests.e2e --workers $(jobs) $(if $(thanos),--thanos) $(suite)
+
+# As large as whoever runs it has time for: make e2e-scale SCHEDULED_PODS=2000
+e2e-scale: export SCHEDULING_CLUSTERS ?= 5000
+e2e-scale: export SIZED_CLUSTERS ?= 300
+e2e-scale: export SIZED_SCALE_UPS ?= 50
+e2e-scale: export SCHEDULED_PODS ?= 500
+e2e-scale: export RECOMMENDER_KILLS ?= 100
+e2e-scale: export ORACLE_FACTOR ?= 5
+e2e-scale: environment ## the part of make e2e whose size can be chosen, with many more clusters, pods and kills; takes an hour
+	@.ci/python-environment .cache/release requirements-release.lock
+	@$(with_prometheus) exec $(python) -m tests.e2e --workers $(jobs) $(sized)
 
 release: ## wheel, chart, manifests, locks, bill of materials and checksums of this version, into dist/
 	@.ci/release

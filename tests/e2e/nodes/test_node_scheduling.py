@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["state"]
 
-# Pods are placed one after another, and the program is started again.
-pytestmark = pytest.mark.timeout(240)
-
 NAME: Final = "by-load"
 ALONE: Final = "by-load-alone"
 MANY: Final = "by-load-many"
@@ -42,6 +39,10 @@ BESIDE: Final = "by-request"
 """A second profile of the same scheduler. Extenders are called for the pods of all profiles."""
 PODS: Final = int(os.environ.get("SCHEDULED_PODS", "60"))
 """How many pods are placed with and without the extender; 500 for figures."""
+
+# Pods are placed one after another, and the program is started again.
+pytestmark = pytest.mark.timeout(180 + PODS)
+
 NODES: Final = 100
 _BINDING_SECONDS: Final = 120.0
 POOLS: Final = {

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 CLUSTERS: Final = int(os.environ.get("SCHEDULING_CLUSTERS", "400"))
 SEED: Final = int(os.environ.get("SCHEDULING_SEED", "17"))
 
+# A cluster is judged in some ten milliseconds, on a busy machine in ten times that.
+pytestmark = pytest.mark.timeout(120 + CLUSTERS // 5)
+
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
