@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Autoscaler, ClusterNode, NodeAddress, Taint
+from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.quantities import Quantity, QuantityError, parse_quantity
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 """The label by which an EndpointSlice names its Service."""
+_MOST_NANOS: Final = INT64_MAX * 10**9
 
 
 class FactError(ValueError):
@@ -142,7 +145,7 @@ def _quantities(node: str, field: str, texts: Mapping[str, QuantityText]) -> Map
     found = {}
     for resource, text in texts.items():
         try:
-            found[sys.intern(resource)] = _quantity(str(text))
+            found[sys.intern(resource)] = _node_quantity(str(text))
         except QuantityError as error:
             raise FactError(f"Node {node}: status.{field}.{resource}: {error}") from error
     return found
@@ -158,7 +161,15 @@ def cores_of(node: str, text: str) -> Mapping[str, Quantity]:
 
 @bounded_cache(MEBIBYTE)
 def _shared_cores(text: str) -> Mapping[str, Quantity]:
-    return {"cpu": _quantity(text)}
+    return {"cpu": _node_quantity(text)}
+
+
+def _node_quantity(text: str) -> Quantity:
+    """Return an amount of a node; raises QuantityError if no node can have it: sums with it would mean nothing."""
+    found = _quantity(text)
+    if not 0 <= found.nanos <= _MOST_NANOS:
+        raise QuantityError(f"{shortened(text)!r} is not from 0 to {INT64_MAX}: correct what the node states")
+    return found
 
 
 @bounded_cache(16 * MEBIBYTE)

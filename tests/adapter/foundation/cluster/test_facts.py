@@ -106,6 +106,8 @@ def fact_of(content: dict[str, Any]) -> ClusterNode | Autoscaler:
         (node_object("n1", "four"), "Node n1: status.allocatable.cpu: 'four' is not a quantity"),
         (node_object("n1", ""), "Node n1: status.allocatable.cpu: '' is not a quantity"),
         (node_object("n1", float("inf")), "Node n1: status.allocatable.cpu: 'inf' is not a quantity"),
+        (node_object("n1", "1e400"), "Node n1: status.allocatable.cpu: '1e400' is not from 0 to 9223372036854775807"),
+        (node_object("n1", "-1"), "Node n1: status.allocatable.cpu: '-1' is not from 0 to 9223372036854775807"),
         (
             node_object("n1") | {"metadata": {"name": "n1", "creationTimestamp": "yesterday"}},
             "Node n1: metadata.creationTimestamp 'yesterday' is not a time: write it as 2026-01-31T08:00:00Z",
