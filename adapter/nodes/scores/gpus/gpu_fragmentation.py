@@ -74,7 +74,9 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuFragmenta
     }
     levels = np.array([order.get(points, -1) for points in found.points.tolist()], dtype=np.int64)
     most_gpus = max((sum(state) for state in nodes.states), default=0)
-    gpus_after = np.array([sum(state) for state in nodes.states], dtype=np.int64) - pod.gpu_count * pod.gpu_milli
+    # A pod may request any number: beyond what the largest node has left, it has no place to compare.
+    wanted = min(pod.gpu_count * pod.gpu_milli, most_gpus)
+    gpus_after = np.array([sum(state) for state in nodes.states], dtype=np.int64) - wanted
     rest = left_over(nodes.cpu_after, gpus_after, float(nodes.cpu_before.max(initial=0)), most_gpus)
 
     def reason(position: int) -> str:

@@ -231,3 +231,8 @@ def test_less_left_over_is_less() -> None:
     for axis in itertools.product((0, 4), repeat=2):
         least = left_over(np.array([axis[0]]), np.array([axis[1]]), 8, 8)[0]
         assert least == (axis[0] + axis[1]) / 16
+
+
+@pytest.mark.parametrize("gpus", [3, 10**6, 10**30, 10**400])
+def test_a_pod_that_asks_for_more_gpus_than_any_node_has_gets_zero_everywhere(gpus: int) -> None:
+    assert scores(wanted(gpus), [node(1000, 1000), node(1000)], HALF_AND_HALF) == [0.0, 0.0]
