@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
 from adapter.foundation.cluster.values.state import ClusterPod, ControllerReference, SchedulingFacts
-from adapter.foundation.objects.pod_requests import CPU, MEMORY, PodResources
+from adapter.foundation.objects.pod_requests import CPU, MEMORY, PodResources, units_of
 from recommender.decisions.texts.times import rfc3339
 from recommender.reading.recurring import latest_start_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.size_settings import HeadroomSchedule
 
 HEADROOM_NAMESPACE: Final = "tidewatch-headroom"
@@ -74,6 +75,35 @@ def headroom_pods(ratio: float, pods: Sequence[ClusterPod]) -> tuple[ClusterPod,
     chunk = {name: -(-amount // count) for name, amount in reserve.items() if amount > 0}
     resources = PodResources(requests=chunk, non_zero_requests=chunk)
     return tuple(_chunk(f"headroom-{number}", resources) for number in range(count))
+
+
+def placeable(pods: Iterable[ClusterPod], nodes: Iterable[ClusterNode]) -> tuple[ClusterPod, ...]:
+    """Return the pods that request no more CPU and memory than one of these nodes offers when it is empty.
+
+    A pod that no node can ever hold needs no reserve, and whoever makes one must not make that of all others useless.
+    All count if no node is known.
+    """
+    largest = _largest_offers(nodes)
+    return tuple(pod for pod in pods if not largest or _is_within(pod.resources.requests, largest))
+
+
+def _largest_offers(nodes: Iterable[ClusterNode]) -> list[tuple[int, int]]:
+    """Return the offers of CPU and memory of which no other offer is at least as large in both."""
+    largest: list[tuple[int, int]] = []
+    for cpu, memory in sorted({(_offered(node, CPU), _offered(node, MEMORY)) for node in nodes}, reverse=True):
+        if not largest or memory > largest[-1][1]:
+            largest.append((cpu, memory))
+    return largest
+
+
+def _offered(node: ClusterNode, resource: str) -> int:
+    amount = node.allocatable.get(resource)
+    return 0 if amount is None else units_of(resource, amount)
+
+
+def _is_within(requests: Mapping[str, int], offers: Sequence[tuple[int, int]]) -> bool:
+    wanted_cpu, wanted_memory = requests.get(CPU, 0), requests.get(MEMORY, 0)
+    return any(wanted_cpu <= cpu and wanted_memory <= memory for cpu, memory in offers)
 
 
 def _share(ratio: float, amount: int) -> int:

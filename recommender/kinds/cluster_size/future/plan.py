@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from recommender.kinds.cluster_size.future.bounds import ForecastBounds, bounds_of
 from recommender.kinds.cluster_size.future.forecasts import FuturePods, forecast_pods
-from recommender.kinds.cluster_size.future.headroom import headroom_at, headroom_pods
+from recommender.kinds.cluster_size.future.headroom import headroom_at, headroom_pods, placeable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,13 +25,15 @@ def future_pods(
 ) -> FuturePods:
     """Return the pods that do not exist yet, with notes and with what of the forecasts was cut.
 
-    The reserve is a share of what the pods of now and the predicted ones request.
+    The reserve is a share of what the pods of now and the predicted ones request, without those that fit nowhere.
     """
     pods = situation.pods
     bounds = bounds_of(cluster, pods) if settings.forecasts else ForecastBounds()
     predicted = forecast_pods(predictions, situation.workloads, pods, bounds)
     wanted = headroom_at(settings.headroom_ratio, settings.schedules, situation.now)
-    reserve = headroom_pods(wanted.ratio, (*pods, *predicted.pods))
+    templates = (group.template.node for group in situation.groups.groups if group.template)
+    held = placeable((*pods, *predicted.pods), (*situation.nodes, *templates)) if wanted.ratio else ()
+    reserve = headroom_pods(wanted.ratio, held)
     notes = [*predicted.notes, *bounds.problems]
     if predicted.pods:
         notes.append(f"{len(predicted.pods)} predicted pods count as pending")

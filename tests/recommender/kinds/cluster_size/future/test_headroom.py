@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from recommender.kinds.cluster_size.future.headroom import MOST_CHUNKS, headroom_at, headroom_pods
+from recommender.kinds.cluster_size.future.headroom import MOST_CHUNKS, headroom_at, headroom_pods, placeable
 from recommender.kinds.cluster_size.model.size_settings import HeadroomSchedule
-from tests.recommender.kinds.cluster_size.builders import pod
+from tests.recommender.kinds.cluster_size.builders import node, pod
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
@@ -44,6 +44,28 @@ def test_nothing_is_reserved_of_nothing(nothing: tuple[ClusterPod, ...]) -> None
 
 def test_pods_that_have_ended_need_no_reserve() -> None:
     assert headroom_pods(0.5, (pod("done", "4", phase="Succeeded"),)) == ()
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "counts"),
+    [
+        ("4", "8Gi", True),
+        ("2", "16Gi", True),
+        ("4", "9Gi", False),
+        ("4001m", "1Gi", False),
+        ("1", "17Gi", False),
+        ("1e30", "", False),
+    ],
+)
+def test_a_pod_that_no_node_can_ever_hold_needs_no_reserve(cpu: str, memory: str, *, counts: bool) -> None:
+    nodes = (node("small", "1", "4Gi"), node("compute", "4", "8Gi"), node("memory", "2", "16Gi"))
+    asked = pod("asked", cpu, memory)
+    assert placeable((asked,), nodes) == ((asked,) if counts else ())
+
+
+def test_all_pods_count_if_no_node_is_known() -> None:
+    asked = pods((10_000, 1))
+    assert placeable(asked, ()) == asked
 
 
 def test_pods_that_request_one_resource_alone_reserve_that_alone() -> None:
