@@ -22,6 +22,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from adapter.foundation.service.server.bodies import planned_body
+from adapter.foundation.service.server.client_addresses import address_key
 from adapter.foundation.service.server.heads import LARGEST_HEAD, RECORD, STRANGERS_HEAD, BoundedUnreader, HeadParser
 from adapter.foundation.service.server.outgoing import MOST_BYTES_EACH, Outbox
 from adapter.foundation.service.server.tls import verified_chain
@@ -113,6 +114,8 @@ class Connection:
         self.fault = ""
         """Why the request threads sent an error in place of the answer; empty if they did not."""
         self.client = client
+        self.address = address_key(client[0])
+        """The client's address, as far as clients are told apart by it."""
         self.server = server
         self.stage = Stage.HANDSHAKE
         self.expires = 0.0

@@ -1,12 +1,14 @@
-"""The time that accepting connections and handshakes may take while other callers need reserved threads.
+"""The time that accepting connections, and handshakes, may take while other callers need reserved threads.
 
-Who comes beyond it waits in the kernel's queue, in order of arrival. For the poller thread only.
+Handshakes beyond it wait their turn (`address_turns`). What is beyond it before that waits in the kernel's queue, in
+order of arrival; accepting is cheap, so that takes thousands of connections a second. For the poller thread only.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.time.time_share import TimeShare
@@ -14,10 +16,19 @@ from adapter.foundation.time.time_share import TimeShare
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-NEWCOMERS_SHARE = 0.25
+HANDSHAKES_SHARE = 0.2
 """Part of a core."""
+ACCEPTING_SHARE = 0.1
+"""Likewise for accepting connections."""
 _BURST_SECONDS = 0.1
 """About 100 handshakes."""
+
+
+@dataclass(slots=True)
+class Counted:
+    """The processor time of a piece of work, once it has ended."""
+
+    seconds: float = 0.0
 
 
 class Newcomers:
@@ -26,24 +37,26 @@ class Newcomers:
     def __init__(
         self,
         is_limited: Callable[[], bool],
+        share: float,
         clock: Callable[[], float] = time.monotonic,
         processor_time: Callable[[], float] = time.thread_time,
     ) -> None:
-        """`is_limited` returns whether others need reserved threads now."""
+        """`is_limited` returns whether others need reserved threads now; `share` is the part of a core then."""
         self._is_limited = is_limited
         self._processor_time = processor_time
-        self._share = TimeShare(NEWCOMERS_SHARE, _BURST_SECONDS, clock=clock)
+        self._share = TimeShare(share, _BURST_SECONDS, clock=clock)
 
     def pause_seconds(self) -> float:
-        """Return the seconds for which nothing may be accepted; 0 if something may be accepted now."""
+        """Return the seconds for which nothing may be done for them; 0 if something may be done now."""
         return self._share.pause_seconds() if self._is_limited() else 0.0
 
     @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Take the processor time of the body from the share."""
-        began = self._processor_time()
+    def counted(self) -> Iterator[Counted]:
+        """Take the processor time of the body from the share; what is yielded has it after the body."""
+        began, counted = self._processor_time(), Counted()
         try:
-            yield
+            yield counted
         finally:
+            counted.seconds = self._processor_time() - began
             if self._is_limited():
-                self._share.spend(self._processor_time() - began)
+                self._share.spend(counted.seconds)

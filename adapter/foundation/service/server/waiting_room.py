@@ -1,5 +1,7 @@
 """Connections that wait for their clients, by stage and oldest first, each with the time at which it expires.
 
+Those that begin wait for the poller thread too, where the addresses of their clients take turns. If there are too many,
+the address with the most of them loses one, so that nobody drives out others by coming again and again.
 The memory of heads and bodies that are arriving is limited over all connections together. For the poller thread only.
 """
 
@@ -7,12 +9,15 @@ from __future__ import annotations
 
 import selectors
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from adapter.foundation.service.server.address_turns import FAMILIAR_WEIGHT, AddressTurns
+from adapter.foundation.service.server.client_addresses import FamiliarAddresses
 from adapter.foundation.service.server.connections import Connection, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from adapter.foundation.service.server.connections import Deadlines
 
@@ -20,6 +25,8 @@ MOST_STRANGERS_BYTES = 16 * 1024 * 1024
 """Bytes of incomplete heads in all connections without a verified client certificate."""
 MOST_KNOWN_BYTES = 64 * 1024 * 1024
 """Bytes of incomplete heads in all connections with a verified client certificate."""
+_UNFINISHED = (Stage.HANDSHAKE, Stage.HEAD, Stage.BODY)
+"""Stages of connections that have not sent a complete request yet."""
 _DROPPED_FIRST = (Stage.LINGER, Stage.HANDSHAKE, Stage.HEAD, Stage.BODY, Stage.SEND, Stage.IDLE)
 
 
@@ -30,8 +37,13 @@ class WaitingRoom:
         self._poller = poller
         self._deadlines = deadlines
         self.heads = HeadBytes()
+        self.familiar = FamiliarAddresses()
+        self.newcomers = AddressTurns(self.familiar.__contains__)
+        """Connections whose handshake can go on."""
         self._members: dict[Stage, dict[Connection, None]] = {stage: {} for stage in _DROPPED_FIRST}
         """Connections in order of arrival in the stage, which is also the order of expiry."""
+        self._unfinished: Counter[bytes] = Counter()
+        """The number of unfinished connections of each address."""
 
     def __len__(self) -> int:
         """Return the number of connections."""
@@ -43,7 +55,7 @@ class WaitingRoom:
 
     def unfinished(self) -> int:
         """Return the number of connections that have not sent a complete request yet."""
-        return sum(len(self._members[stage]) for stage in (Stage.HANDSHAKE, Stage.HEAD, Stage.BODY))
+        return self._unfinished.total()
 
     def all(self, *stages: Stage) -> list[Connection]:
         """Return the connections of these stages, or of all stages if none is named."""
@@ -55,7 +67,14 @@ class WaitingRoom:
         conn.stage = stage
         conn.expires = time.monotonic() + self._deadlines.of(stage)
         self._members[stage][conn] = None
+        if stage in _UNFINISHED:
+            self._unfinished[conn.address] += 1
         self.poll(conn, events)
+
+    def park(self, conn: Connection) -> None:
+        """Let a connection whose handshake can go on wait for its turn; its time goes on."""
+        self.poll(conn, 0)
+        self.newcomers.add(conn)
 
     def take(self, conn: Connection) -> None:
         """Remove a connection; do nothing if it is unknown."""
@@ -91,14 +110,27 @@ class WaitingRoom:
         return min(longest, max(0.0, min(firsts) - time.monotonic())) if firsts else longest
 
     def least_missed(self) -> Connection | None:
-        """Return the connection to close if there are too many: the oldest unfinished, else the longest idle.
+        """Return the connection to close if there are too many: one that has been answered and may still read, if any.
 
-        Among connections with unread answers, it is the one that reads slowest.
+        Else it is the oldest unfinished one of the address with the most, then the slowest reader of an answer, then
+        the longest idle one of the address with the most.
         """
-        stage = next((stage for stage, members in self._members.items() if members), None)
-        if stage is None:
-            return None
-        return self.slowest_reader() if stage is Stage.SEND else next(iter(self._members[stage]))
+        if self._members[Stage.LINGER]:
+            return next(iter(self._members[Stage.LINGER]))
+        if self._unfinished:
+            return self._oldest_of(self._largest_address(self._unfinished), *_UNFINISHED)
+        if self._members[Stage.SEND]:
+            return self.slowest_reader()
+        idle = Counter(conn.address for conn in self._members[Stage.IDLE])
+        return self._oldest_of(self._largest_address(idle), Stage.IDLE) if idle else None
+
+    def _largest_address(self, counts: Mapping[bytes, int]) -> bytes:
+        """Return the address with the most connections; one that is familiar may have more than a stranger's."""
+        return max(counts, key=lambda one: counts[one] / (FAMILIAR_WEIGHT if one in self.familiar else 1.0))
+
+    def _oldest_of(self, address: bytes, *stages: Stage) -> Connection | None:
+        """Return the oldest connection of an address in the first of these stages in which it has any."""
+        return next((conn for stage in stages for conn in self._members[stage] if conn.address == address), None)
 
     def slowest_reader(self) -> Connection | None:
         """Return the connection that reads its answer slowest; None if there is none."""
@@ -107,9 +139,15 @@ class WaitingRoom:
 
     def _forget(self, conn: Connection) -> None:
         self.heads.forget(conn)
+        self.newcomers.discard(conn)
         members = self._members.get(conn.stage)
-        if members is not None:
-            members.pop(conn, None)
+        if members is None or conn not in members:
+            return
+        del members[conn]
+        if conn.stage in _UNFINISHED:
+            self._unfinished[conn.address] -= 1
+            if not self._unfinished[conn.address]:
+                del self._unfinished[conn.address]
 
 
 def _expired_connections(members: dict[Connection, None], now: float) -> Iterator[Connection]:

@@ -26,7 +26,7 @@ from adapter.foundation.service.server.addresses import NO_ROOM
 from adapter.foundation.service.server.closing import ClosingWorker
 from adapter.foundation.service.server.connections import Connection, Stage
 from adapter.foundation.service.server.ending import Phase
-from adapter.foundation.service.server.newcomers import Newcomers
+from adapter.foundation.service.server.newcomers import ACCEPTING_SHARE, HANDSHAKES_SHARE, Newcomers
 from adapter.foundation.service.server.sockets import prepare_accepted
 from adapter.foundation.service.server.waiting_room import WaitingRoom
 
@@ -57,7 +57,8 @@ class TidewatchWorker(ClosingWorker):
         self._limits = self.app.options.connections
         self._tls = self.app.tls
         self._accept_again = 0.0
-        self._newcomers = Newcomers(lambda: self._threads.is_limited)
+        self._accept_share = Newcomers(lambda: self._threads.is_limited, ACCEPTING_SHARE)
+        self._handshake_share = Newcomers(lambda: self._threads.is_limited, HANDSHAKES_SHARE)
         self._show_life_at = 0.0
 
     def init_process(self) -> None:
@@ -79,10 +80,11 @@ class TidewatchWorker(ClosingWorker):
         self.app.context.serving(self)
         while self._phase is not Phase.OVER and not self._is_drained():
             self._show_life()
-            pause = self._newcomers.pause_seconds()
+            pause = self._accept_share.pause_seconds()
             self.set_accept_enabled(self._may_accept() and not pause)
             next_phase = self._ending.next_phase(time.monotonic())
-            longest = min(pause or LONGEST_WAIT, self._threads.seconds_to_next_start(), next_phase)
+            next_handshake = self._handshake_share.pause_seconds() if self._room.newcomers else LONGEST_WAIT
+            longest = min(pause or LONGEST_WAIT, next_handshake, self._threads.seconds_to_next_start(), next_phase)
             self._dispatch(self._room.next_expiry(longest))
             self._threads.start_waiting()
             for conn in self._room.expired():
@@ -169,14 +171,32 @@ class TidewatchWorker(ClosingWorker):
                 others[key.data.stage].append(key.data)
             else:
                 self._advance(key.data)
-        self._advance_some(others)
-        with self._newcomers.counted():
+        for conn in others.pop(Stage.HANDSHAKE):
+            self._room.park(conn)
+        end = time.monotonic() + TURN_SECONDS
+        self._advance_newcomers(end)
+        self._advance_some(others, end)
+        with self._accept_share.counted():
             for listener in listeners:
                 self.accept(listener)
 
-    def _advance_some(self, ready: dict[Stage, list[Connection]]) -> None:
+    def _advance_newcomers(self, end: float) -> None:
+        """Advance some handshakes, one whatever time that takes. The addresses of the clients take turns."""
+        for place in range(MOST_PER_TURN[Stage.HANDSHAKE]):
+            if self._handshake_share.pause_seconds() or (place and time.monotonic() >= end):
+                return
+            conn = self._room.newcomers.first()
+            if conn is None:
+                return
+            self._room.newcomers.discard(conn)
+            with self._handshake_share.counted() as counted:
+                self._advance(conn)
+            self._room.newcomers.spent(conn.address, counted.seconds)
+            if conn.stage is Stage.HANDSHAKE and not conn.events:
+                self._room.poll(conn, selectors.EVENT_READ)
+
+    def _advance_some(self, ready: dict[Stage, list[Connection]], end: float) -> None:
         """Advance some connections of each stage, and one of each whatever time that takes."""
-        end = time.monotonic() + TURN_SECONDS
         for stage, waiting in ready.items():
             waiting.sort(key=attrgetter("steps"))
             for place, conn in enumerate(waiting[: MOST_PER_TURN[stage]]):
@@ -223,9 +243,10 @@ class TidewatchWorker(ClosingWorker):
                 self._room.poll(conn, 0)
                 conn.sock = self._tls.wrap(conn.sock)
                 self._room.poll(conn, selectors.EVENT_READ)
-            with self._newcomers.counted():
-                conn.sock.do_handshake()
+            conn.sock.do_handshake()
             self._tls.shaken(conn.sock)
+            if conn.is_known:
+                self._room.familiar.note(conn.address)
         self._room.put(conn, Stage.HEAD)
 
     def _read(self, conn: Connection) -> None:

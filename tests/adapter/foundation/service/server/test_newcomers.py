@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.foundation.service.server.newcomers import NEWCOMERS_SHARE, Newcomers
+from adapter.foundation.service.server.newcomers import Newcomers
+
+SHARE = 0.25
 
 
 class Time:
@@ -17,12 +19,12 @@ def test_accepting_pauses_only_while_others_need_reserved_threads(
     pauses: list[bool],
 ) -> None:
     time = Time()
-    newcomers = Newcomers(lambda: is_limited, lambda: time.now, lambda: time.used_seconds)
+    newcomers = Newcomers(lambda: is_limited, SHARE, lambda: time.now, lambda: time.used_seconds)
     found = []
     for _ in pauses:
         with newcomers.counted():
             time.used_seconds += 0.06
         found.append(newcomers.pause_seconds() > 0)
     assert found == pauses
-    time.now += 0.02 / NEWCOMERS_SHARE + 0.001
+    time.now += 0.02 / SHARE + 0.001
     assert newcomers.pause_seconds() == 0, "who waits is accepted after the pause"

@@ -11,13 +11,18 @@ import pytest
 
 from adapter.foundation.service.server import worker
 from adapter.foundation.service.server.bodies import ArrivingBody, BodyPlan
-from adapter.foundation.service.server.connections import Connection, Stage
+from adapter.foundation.service.server.connections import Connection, Deadlines, Stage
 from adapter.foundation.service.server.newcomers import Newcomers
+from adapter.foundation.service.server.waiting_room import WaitingRoom
 from adapter.foundation.service.server.worker import MOST_PER_TURN, TURN_SECONDS, TidewatchWorker
 
 if TYPE_CHECKING:
     import selectors
     from collections.abc import Iterator
+
+
+def ignored(*_: object) -> None:
+    """Do nothing."""
 
 
 class Turn(TidewatchWorker):
@@ -27,9 +32,10 @@ class Turn(TidewatchWorker):
         self.advanced: list[Connection | str] = []
         self.seconds_each = 0.0
         self.now = 0.0
-        self._newcomers = Newcomers(lambda: False)
+        self._accept_share = self._handshake_share = Newcomers(lambda: False, 1.0)
         keys = [(SimpleNamespace(data=data, fileobj=listener), 1) for data in (self.accept, *ready)]
-        self.poller = cast("selectors.BaseSelector", SimpleNamespace(select=lambda _timeout: keys))
+        self.poller = cast("selectors.BaseSelector", SimpleNamespace(select=lambda _timeout: keys, register=ignored))
+        self._room = WaitingRoom(self.poller, Deadlines())
 
     def accept(self, _listener: socket.socket) -> None:
         self.advanced.append("accept")

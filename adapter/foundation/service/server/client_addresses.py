@@ -1,0 +1,64 @@
+"""Clients by their network addresses: what counts as one address, and which addresses have shown that they belong."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST_FAMILIAR = 1024
+"""Addresses that are remembered: the nodes of a control plane and their proxies, many times over."""
+FAMILIAR_SECONDS = 3600.0
+"""How long an address is remembered after its last authentication."""
+_V4_MAPPED = bytes(10) + b"\xff\xff"
+_PREFIX_BYTES = 8
+"""Of an IPv6 address: whoever has one usually has all addresses of its /64."""
+
+
+def address_key(host: str) -> bytes:
+    """Return what counts as one address: an IPv4 address, also in its IPv6 form, or the /64 of an IPv6 address.
+
+    What is not an IP address, such as the peer of a Unix socket, counts as one address.
+    """
+    try:
+        if ":" not in host:
+            return socket.inet_pton(socket.AF_INET, host)
+        packed = socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
+    except OSError:
+        return b""
+    return packed[len(_V4_MAPPED) :] if packed.startswith(_V4_MAPPED) else packed[:_PREFIX_BYTES]
+
+
+class FamiliarAddresses:
+    """Addresses from which somebody has authenticated recently, at most so many. For one thread."""
+
+    def __init__(
+        self,
+        most: int = MOST_FAMILIAR,
+        seconds: float = FAMILIAR_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._clock = clock
+        self._until: OrderedDict[bytes, float] = OrderedDict()
+        """When each is forgotten; the first to be forgotten comes first."""
+
+    def __contains__(self, address: bytes) -> bool:
+        """Return whether somebody has authenticated from this address recently."""
+        return self._until.get(address, 0.0) > self._clock()
+
+    def __len__(self) -> int:
+        """Return the number of addresses that are remembered."""
+        return len(self._until)
+
+    def note(self, address: bytes) -> None:
+        """Remember an address from which somebody has authenticated now."""
+        self._until[address] = self._clock() + self._seconds
+        self._until.move_to_end(address)
+        if len(self._until) > self._most:
+            self._until.popitem(last=False)

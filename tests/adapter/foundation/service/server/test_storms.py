@@ -1,0 +1,136 @@
+"""Storms of new connections from one address: somebody at another one is answered soon, and nobody is shut out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import selectors
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.service.server.connections import Connection, Deadlines, Stage
+from adapter.foundation.service.server.waiting_room import WaitingRoom
+from tests.adapter.foundation.service.server.test_hostile_clients import client_hello
+from tests.adapter.foundation.service.servers import (
+    NEVER,
+    PATIENCE,
+    Certificates,
+    Server,
+    get,
+    read_answer,
+    running_server,
+)
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+STORM = 400
+STRANGER = "127.0.0.2"
+
+
+def stranger_to(server: Server) -> socket.socket:
+    """A connection from the address of the storm."""
+    return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE, source_address=(STRANGER, 0))
+
+
+def answered(sockets: list[socket.socket]) -> int:
+    """How many of them have something to read."""
+    poll = select.poll()
+    for sock in sockets:
+        poll.register(sock, select.POLLIN)
+    return len(poll.poll(0))
+
+
+@contextlib.contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Stop a process for the block, so that whatever comes waits in the kernel's queue."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_the_scheduler_is_answered_before_a_storm_that_came_first(tmp_path: Path, certificates: Certificates) -> None:
+    hello = client_hello()
+    with (
+        running_server(tmp_path, certificates, deadlines=NEVER, reserved_threads=2) as server,
+        contextlib.ExitStack() as stack,
+    ):
+        context = server.client_context(certificates.client)
+        with server.connect(context) as before:
+            pid = get(before)[1]["pid"]
+            # So that others wait for it: it needs a reserved thread.
+            before.sendall(b"POST /known HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
+            assert read_answer(before) == (200, b"{}")
+        with stopped(pid):
+            storm = [stack.enter_context(stranger_to(server)) for _ in range(STORM)]
+            for sock in storm:
+                sock.sendall(hello)
+            again = stack.enter_context(server.tcp())
+        with context.wrap_socket(again, server_hostname="localhost") as scheduler:
+            assert get(scheduler)[0] == 200
+            assert answered(storm) < STORM
+        until(lambda: answered(storm) == STORM)
+
+
+@pytest.fixture(name="room")
+def _room() -> Iterator[WaitingRoom]:
+    with selectors.DefaultSelector() as poller:
+        yield WaitingRoom(poller, Deadlines())
+
+
+@pytest.fixture(name="sock")
+def _sock() -> Iterator[socket.socket]:
+    with contextlib.closing(socket.socket()) as sock:
+        yield sock
+
+
+def entered(room: WaitingRoom, sock: socket.socket, host: str, stage: Stage) -> Connection:
+    """A connection from an address, in a stage, for which nothing is polled."""
+    conn = Connection(sock, (host, 1), ("", 2))
+    room.put(conn, stage, events=0)
+    return conn
+
+
+@pytest.mark.parametrize("stage", [Stage.HANDSHAKE, Stage.HEAD, Stage.BODY])
+@pytest.mark.parametrize("mine", [Stage.HANDSHAKE, Stage.HEAD, Stage.BODY])
+def test_a_storm_drives_out_its_own_oldest_connection(
+    room: WaitingRoom, sock: socket.socket, stage: Stage, mine: Stage
+) -> None:
+    scheduler = entered(room, sock, "127.0.0.1", mine)
+    first, *_ = [entered(room, sock, STRANGER, stage) for _ in range(3)]
+    assert room.least_missed() is first
+    room.take(first)
+    assert room.least_missed() is not scheduler
+    assert room.unfinished() == 3
+
+
+def test_idle_connections_of_many_go_before_the_only_one_of_another_address(
+    room: WaitingRoom, sock: socket.socket
+) -> None:
+    entered(room, sock, "127.0.0.1", Stage.IDLE)
+    first, *_ = [entered(room, sock, STRANGER, Stage.IDLE) for _ in range(3)]
+    assert room.least_missed() is first
+
+
+def test_a_familiar_address_keeps_what_a_stranger_loses(room: WaitingRoom, sock: socket.socket) -> None:
+    known = entered(room, sock, "127.0.0.1", Stage.HEAD)
+    entered(room, sock, "127.0.0.1", Stage.HEAD)
+    room.familiar.note(known.address)
+    stranger = entered(room, sock, STRANGER, Stage.HEAD)
+    assert room.least_missed() is stranger
+
+
+def test_a_connection_that_ends_waits_for_no_handshake(room: WaitingRoom, sock: socket.socket) -> None:
+    conn = entered(room, sock, STRANGER, Stage.HANDSHAKE)
+    room.park(conn)
+    room.take(conn)
+    assert room.newcomers.first() is None
+    assert room.least_missed() is None
