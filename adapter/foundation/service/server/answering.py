@@ -164,11 +164,16 @@ class AnsweringWorker(ThreadWorker):
 
     def handle_request(self, req: HeadRequest, conn: Connection) -> bool:
         """Serve one request into the outbox; returns whether the answer leaves the connection open."""
-        self._here.facts = {"tidewatch.headers": req.received, "tidewatch.peer_chain": conn.peer_chain}
+        facts: dict[str, object] = {"tidewatch.headers": req.received, "tidewatch.peer_chain": conn.peer_chain}
         if conn.body is not None:
-            self._here.facts[RECEIVED] = bytes(conn.body.received)
+            facts[RECEIVED] = bytes(conn.body.received)
             conn.body.received.clear()
-        return bool(super().handle_request(req, _Peer(conn.outbox, conn.client, conn.server)))
+        self._here.facts = facts
+        try:
+            return bool(super().handle_request(req, _Peer(conn.outbox, conn.client, conn.server)))
+        finally:
+            # Or else each thread would keep its last body until its next request.
+            self._here.facts = {}
 
 
 def _next_may_follow(conn: Connection) -> bool:

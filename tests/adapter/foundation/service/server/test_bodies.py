@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import socket
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+import threading
+from contextlib import ExitStack, closing
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from gunicorn.workers.gthread import ThreadWorker
 
+from adapter.foundation.service.server.answering import AnsweringWorker
 from adapter.foundation.service.server.bodies import ArrivingBody, BodyPlan, Head, planned_body
 from adapter.foundation.service.server.connections import Connection
+from adapter.foundation.web.body import RECEIVED
 from tests.adapter.foundation.service.example_server import LARGEST_BODY_BYTES, LARGEST_KNOWN_BYTES
 from tests.adapter.foundation.service.servers import (
     NEVER,
@@ -180,3 +185,32 @@ def test_a_body_whose_length_is_not_plain_is_left_to_the_parser(head: str) -> No
 
     assert planned_body(head.encode("latin-1"), (), plan) is None
     assert planned_body(b"POST /known HTTP/1.1\r\ncontent-length:3", (), plan) is not None
+
+
+class Answering(AnsweringWorker):
+    """The part of a worker that answers, in this thread."""
+
+    def __init__(self) -> None:
+        self._here = threading.local()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the thread passes to the application."""
+        return cast("dict[str, Any]", self._here.facts)
+
+
+def test_a_thread_keeps_no_body_after_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, passed = Answering(), list[bytes]()
+
+    def handle_request(*_: object) -> bool:
+        passed.append(worker.facts[RECEIVED])
+        return True
+
+    monkeypatch.setattr(ThreadWorker, "handle_request", handle_request)
+    with closing(socket.socket()) as sock:
+        conn = Connection(sock, ("", 1), ("", 2))
+        conn.body = ArrivingBody(BodyPlan(10), 3)
+        conn.body.received += b"one"
+        assert worker.handle_request(cast("Any", SimpleNamespace(received=())), conn)
+    assert passed == [b"one"]
+    assert RECEIVED not in worker.facts
