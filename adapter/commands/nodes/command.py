@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 from typing import TYPE_CHECKING
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 from adapter.commands.nodes.flags import NODES
 from adapter.commands.nodes.load_watcher import with_log_level
 from adapter.commands.nodes.nodes_settings import nodes_settings
-from adapter.commands.nodes.worker import make_worker
 from adapter.commands.program import PROGRAM
 from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.options.logs import configure_logs_by
@@ -21,6 +19,10 @@ from adapter.nodes.configuration.reloader import read_scheduling_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from adapter.commands.nodes.nodes_settings import NodesSettings
+    from adapter.foundation.service.server.context import WorkerContext
+    from adapter.foundation.service.server.process import WsgiApp
 
 _log = logging.getLogger(__name__)
 
@@ -39,4 +41,15 @@ def nodes(arguments: Sequence[str]) -> None:
         exit_for_usage(PROGRAM, str(error))
     for warning in settings.warnings:
         _log.warning("%s", warning)
-    serve_forever(settings.server, functools.partial(make_worker, settings))
+    serve_forever(settings.server, lambda context: _make_worker(settings, context))
+
+
+def _make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
+    """Return the application of the worker's process.
+
+    What only the worker needs is imported there. If its parent imported it, too, both would have a copy in the end,
+    since counting references writes to the pages that they share.
+    """
+    from adapter.commands.nodes.worker import make_worker  # noqa: PLC0415 - see above
+
+    return make_worker(settings, context)

@@ -25,7 +25,7 @@ from adapter.foundation.sources.prometheus.errors import SettingsError
 from adapter.metrics.identity.authorities import AuthorityFile
 from adapter.metrics.identity.callers import IdentitySettingsError
 from adapter.metrics.identity.certificates.serving import given_certificate
-from adapter.nodes.extender.handlers import LARGEST_BODY_BYTES
+from adapter.nodes.extender.protocol import LARGEST_BODY_BYTES
 from adapter.nodes.model.loads import LoadResource
 
 if TYPE_CHECKING:

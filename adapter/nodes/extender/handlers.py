@@ -19,7 +19,13 @@ from adapter.foundation.web.http import Response
 from adapter.foundation.web.routes import Route
 from adapter.nodes.extender.filter import failed_nodes, is_exempt
 from adapter.nodes.extender.prioritize import Prioritizer, UnknownPolicyError, policy_named
-from adapter.nodes.extender.protocol import ExtenderProtocolError, decode_args, encode_filter_result, encode_priorities
+from adapter.nodes.extender.protocol import (
+    LARGEST_BODY_BYTES,
+    ExtenderProtocolError,
+    decode_args,
+    encode_filter_result,
+    encode_priorities,
+)
 from adapter.nodes.model.answers import error_answer
 from adapter.nodes.model.scheduling_settings import PolicyName, usage_limits
 
@@ -35,8 +41,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LARGEST_BODY_BYTES: Final = 64 * 2**20
-"""5,000 whole Node objects are about 63 MB."""
 BASIS_HEADER: Final = "Tidewatch-Basis"
 
 _MOST_AT_ONCE: Final = 4

@@ -7,7 +7,7 @@ Go's decoder accepts them in any case. The objects inside have the usual keys of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 T = TypeVar("T")
+
+LARGEST_BODY_BYTES: Final = 64 * 2**20
+"""5,000 whole Node objects are about 63 MB."""
+LARGEST_NAMES_BYTES: Final = 8 * 2**20
+"""Names of 32,000 nodes if they are as long as a name may be (253 bytes), and of many more usual ones. What is decoded
+takes several times as much memory."""
 
 _NULL = b"null"
 
@@ -72,6 +78,9 @@ def decode_args(body: bytes) -> ExtenderArgs:
         raise ExtenderProtocolError("the body has no Pod: send ExtenderArgs as kube-scheduler does")
     pod = bytes(fields["pod"])
     if "nodenames" in fields:
+        size = len(memoryview(fields["nodenames"]))
+        if size > LARGEST_NAMES_BYTES:
+            raise ExtenderProtocolError(f"NodeNames has {size} bytes: at most {LARGEST_NAMES_BYTES} are read")
         names = _decode_document(_NAMES, fields["nodenames"], "NodeNames")
         return ExtenderArgs(pod, tuple(dict.fromkeys(names)), None)
     listed = _decode_document(_NODE_LIST, fields["nodes"], "Nodes").items or [] if "nodes" in fields else None

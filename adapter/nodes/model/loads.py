@@ -1,16 +1,19 @@
-"""The load of all nodes at one moment: what every reader of the windows sees."""
+"""The load of all nodes at one moment: what every reader of the windows sees.
+
+numpy is not loaded for these types: the flags name resources, too, in a process that only supervises the worker.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
@@ -81,7 +84,9 @@ class ResourceLoad:
 
         Whoever refuses a node, calls it hot or moves pods away from it reads this, never an estimate.
         """
-        return np.where(self.is_estimated, np.nan, self.stats[window, stat])
+        found = self.stats[window, stat].copy()
+        found[self.is_estimated] = math.nan
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +133,3 @@ class LoadSnapshot:
     """Why the newest samples of a resource are missing."""
     forecast: HourForecast | None = None
     """The CPU of the next hour; None while no history is kept."""
-
-
-def bad_long_enough(bad_since: Floats, now: float, seconds: float = 300.0) -> NDArray[np.bool_]:
-    """Return which nodes have been bad for so long that an estimate takes the place of their metrics."""
-    return np.less_equal(bad_since, now - seconds)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.model.loads import AVG, MAX, P95, SAMPLE_WINDOWS_SECONDS, STATS, bad_long_enough
+from adapter.nodes.model.loads import AVG, MAX, P95, SAMPLE_WINDOWS_SECONDS, STATS
 from adapter.nodes.windows.grid import rows_of, taken
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MIN_REQUESTED_RATIO: Final = 0.01
 """Requests below this say nothing of what a node will use of them: a daemon may use many times as much."""
+_BAD_LONG_ENOUGH_SECONDS: Final = 300.0
+"""How long a node must have been bad until an estimate takes the place of its metrics."""
 _LONGEST: Final = 0
 # Kept as what they are above the average.
 _TAILS: Final = (P95, MAX)
@@ -131,7 +133,7 @@ def with_estimates(
 def _estimate_load(load: ResourceLoad, history: ResourceHistory, requested: Floats, now: float) -> ResourceLoad:
     factors = _or_median(history.measured_per_requested)
     average = np.clip(requested * factors, 0.0, 1.0)
-    wanted = bad_long_enough(history.bad_since, now) & ~is_measured(load) & ~np.isnan(average)
+    wanted = (history.bad_since <= now - _BAD_LONG_ENOUGH_SECONDS) & ~is_measured(load) & ~np.isnan(average)
     if not wanted.any():
         return load
     estimate = _or_median(history.spread)

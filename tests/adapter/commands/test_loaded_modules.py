@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from tests.support.loaded_modules import SCIENTIFIC, LoadedModules
@@ -34,3 +36,9 @@ def test_serving_loads_neither_numpy_nor_its_kin(tmp_path: Path, trust: Trust, p
     loaded = modules.packages()
     assert {"adapter", "gunicorn", "prometheus_api_client"} <= loaded
     assert not loaded & SCIENTIFIC
+
+
+def test_the_parent_of_the_nodes_worker_loads_only_what_it_needs() -> None:
+    code = "import sys, adapter.commands.nodes.command; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert not {"numpy", "flask", "adapter.commands.nodes.worker"} & set(done.stdout.split())

@@ -12,7 +12,8 @@ import pytest
 from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
 from adapter.foundation.web.http import Request, Response
 from adapter.foundation.web.wsgi import wsgi_application
-from adapter.nodes.extender.handlers import LARGEST_BODY_BYTES, Extender
+from adapter.nodes.extender.handlers import Extender
+from adapter.nodes.extender.protocol import LARGEST_BODY_BYTES
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import (

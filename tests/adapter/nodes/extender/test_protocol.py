@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.nodes.extender.protocol import ExtenderProtocolError, decode_args, encode_filter_result, encode_priorities
+from adapter.nodes.extender.protocol import (
+    LARGEST_NAMES_BYTES,
+    ExtenderProtocolError,
+    decode_args,
+    encode_filter_result,
+    encode_priorities,
+)
 
 POD = {"metadata": {"name": "web-1"}, "spec": {"aFieldOfTomorrow": [1, {"x": None}]}}
 
@@ -57,6 +63,7 @@ def test_whatever_the_scheduler_may_send_is_read(
         (b'{"Pod":null,"NodeNames":[]}', "the body has no Pod"),
         (b'{"Pod":{},"NodeNames":[1]}', "NodeNames is not"),
         (b'{"Pod":{},"NodeNames":"a"}', "NodeNames is not"),
+        (b'{"Pod":{},"NodeNames":["' + LARGEST_NAMES_BYTES * b"a" + b'"]}', "NodeNames has 8388612 bytes: at most"),
         (b'{"Pod":{},"NodeNames":["\xff"]}', "NodeNames is not"),
         (b'{"Pod":{},"Nodes":[]}', "Nodes is not"),
         (b'{"Pod":{},"Nodes":{"items":[{"metadata":{"name":1}}]}}', "Nodes.items[0] is not"),
