@@ -25,6 +25,7 @@ from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.files.gzip_format import gzipped
 from adapter.foundation.options.clients import prometheus_client
 from adapter.foundation.service.runtime.errors import StartError
+from adapter.foundation.service.runtime.heap import return_free_memory
 from adapter.foundation.service.runtime.process_telemetry import exposition
 from adapter.foundation.service.server.bodies import BodyPlan
 from adapter.foundation.service.server.paced_text import PacedText
@@ -221,6 +222,7 @@ class _RefreshLoop:
                 # What is there now stays: the collector need not look at it again.
                 gc.collect()
                 gc.freeze()
+            return_free_memory()
             stop.wait(began + self._interval_seconds - time.monotonic())
 
 

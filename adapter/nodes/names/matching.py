@@ -100,7 +100,8 @@ def names_of(nodes: Iterable[ClusterNode], match: NodeMatch) -> NodeNames:
             short, dot, _domain = host.partition(".")
             if dot:
                 shorts[short].add(node.name)
-    return NodeNames(match, *(_frozen_sets(found) for found in (names, addresses, hosts, shorts)))
+    shared: dict[frozenset[str], frozenset[str]] = {}
+    return NodeNames(match, *(_frozen_sets(found, shared) for found in (names, addresses, hosts, shorts)))
 
 
 def naming_of(node: ClusterNode) -> tuple[object, ...]:
@@ -133,5 +134,8 @@ def _hosts_of(node: ClusterNode) -> set[str]:
     return {text.lower().rstrip(".") for text in texts if text and not canonical_address(text)}
 
 
-def _frozen_sets(found: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
-    return {text: frozenset(nodes) for text, nodes in found.items()}
+def _frozen_sets(
+    found: Mapping[str, set[str]], shared: dict[frozenset[str], frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    """Return the nodes of each text. Equal sets are one object: nearly all texts stand for a single node."""
+    return {text: shared.setdefault(frozen, frozen) for text, nodes in found.items() for frozen in (frozenset(nodes),)}

@@ -28,3 +28,12 @@ def settle_heap() -> None:
         mallopt(_ARENA_MAX, _HEAPS)
         mallopt(_TRIM_THRESHOLD, _FREE_BYTES_KEPT)
         mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
+
+
+def return_free_memory() -> None:
+    """Return unused pages of the heaps to the system, which takes milliseconds; for after much work at once.
+
+    Other threads go on meanwhile. It does nothing if the C library is not glibc.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapter.foundation.cluster.values.state import NodeAddress
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.names.mapping import series_mapper, unmapped_series
-from adapter.nodes.names.matching import canonical_address, without_port
+from adapter.nodes.names.matching import canonical_address, names_of, without_port
 from tests.adapter.nodes.names.cluster_nodes import cluster_node, internal
 
 if TYPE_CHECKING:
@@ -172,3 +172,11 @@ def test_a_node_that_another_fits_as_well_is_never_chosen(nodes: list[ClusterNod
 @given(text=st.text(max_size=20))
 def test_any_text_has_a_host(text: str) -> None:
     assert isinstance(without_port(text), str)
+
+
+def test_the_texts_of_a_node_share_one_set() -> None:
+    names = names_of([cluster_node("node-1.example.com", internal("10.0.0.1"))], "auto")
+    (found,) = names.names.values()
+    others = (*names.addresses.values(), *names.hosts.values(), *names.short_of_full.values())
+    assert len(others) == 3
+    assert all(other is found for other in others)

@@ -33,3 +33,31 @@ def test_threads_share_two_heaps() -> None:
         [sys.executable, "-c", THREADS_THAT_ALLOCATE], capture_output=True, text=True, timeout=30, check=True
     )
     assert 1 <= told.stdout.count("<heap nr=") <= 2
+
+
+MEMORY_THAT_IS_FREED = """
+from adapter.foundation.service.runtime.heap import return_free_memory, settle_heap
+settle_heap()
+
+def resident_pages():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1])
+
+kept = []
+for _ in range(5_000):
+    freed = bytearray(12_000)
+    kept.append(bytearray(600))
+    kept.append(freed)
+del kept[1::2], freed
+before = resident_pages()
+return_free_memory()
+print(before - resident_pages())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the heap of glibc")
+def test_memory_between_blocks_in_use_is_returned() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", MEMORY_THAT_IS_FREED], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert int(told.stdout) > 1000
