@@ -15,6 +15,8 @@ counted; in the kernel, it could be megabytes for each client that reads nothing
 _TCP_NOTSENT_LOWAT = 25
 """Linux's number (linux/tcp.h); the standard library has no name for it before Python 3.12."""
 _INT = struct.Struct("i")
+_CLOSE_WAIT = 8
+"""The state in which the client has sent the end of its data (linux/tcp_states.h)."""
 
 
 def prepare_accepted(sock: socket.socket) -> None:
@@ -35,6 +37,15 @@ def unacknowledged(sock: socket.socket) -> int:
     except (OSError, ValueError):
         return 0
     return count
+
+
+def has_hung_up(sock: socket.socket) -> bool:
+    """Return whether the client will send nothing more; False if the kernel does not report it."""
+    try:
+        # The state is the first byte (struct tcp_info).
+        return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _CLOSE_WAIT
+    except (OSError, IndexError):
+        return False
 
 
 def reset_on_close(sock: socket.socket) -> None:

@@ -27,7 +27,7 @@ from adapter.foundation.service.server.closing import ClosingWorker
 from adapter.foundation.service.server.connections import Connection, Stage
 from adapter.foundation.service.server.ending import Phase
 from adapter.foundation.service.server.newcomers import ACCEPTING_SHARE, HANDSHAKES_SHARE, Newcomers
-from adapter.foundation.service.server.sockets import prepare_accepted
+from adapter.foundation.service.server.sockets import has_hung_up, prepare_accepted
 from adapter.foundation.service.server.waiting_room import WaitingRoom
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ MOST_PER_TURN = {Stage.HANDSHAKE: 4, Stage.HEAD: 32, Stage.BODY: 8, Stage.SEND: 
 """Connections of a stage to advance before other connections get a turn."""
 TURN_SECONDS = 0.0005
 """Time after which only one more of each stage is advanced, so that requests on kept connections never wait long."""
-ACCEPTS_PER_TURN = 8
+ACCEPTS_PER_TURN = 32
+"""Beyond the first, only within the time of a turn. What is not accepted in time fills the kernel's queue, which is
+nobody's in particular: where it is full, whoever comes tries again after a second."""
 LONGEST_WAIT = 1.0
 """Seconds between two reports to the arbiter that the worker is alive."""
 ACCEPT_PAUSE = 0.2
@@ -113,7 +115,10 @@ class TidewatchWorker(ClosingWorker):
 
     def accept(self, listener: socket.socket) -> None:
         """Accept new connections, a limited number at once."""
-        for _ in range(ACCEPTS_PER_TURN):
+        end = time.monotonic() + TURN_SECONDS
+        for place in range(ACCEPTS_PER_TURN):
+            if place and time.monotonic() >= end:
+                return
             try:
                 sock, client = listener.accept()
             except BlockingIOError:
@@ -240,6 +245,9 @@ class TidewatchWorker(ClosingWorker):
         """Advance the handshake. The socket is wrapped at the client's first byte, to use the newest context."""
         if self._tls is not None and self._tls.is_spoken_on(conn.sock):
             if not isinstance(conn.sock, ssl.SSLSocket):
+                if has_hung_up(conn.sock):
+                    # The answer would take a millisecond, and nobody would read it.
+                    raise EOFError
                 self._room.poll(conn, 0)
                 conn.sock = self._tls.wrap(conn.sock)
                 self._room.poll(conn, selectors.EVENT_READ)

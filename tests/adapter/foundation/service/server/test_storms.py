@@ -21,6 +21,7 @@ from tests.adapter.foundation.service.servers import (
     Certificates,
     Server,
     get,
+    is_closed,
     read_answer,
     running_server,
 )
@@ -134,3 +135,14 @@ def test_a_connection_that_ends_waits_for_no_handshake(room: WaitingRoom, sock: 
     room.take(conn)
     assert room.newcomers.first() is None
     assert room.least_missed() is None
+
+
+def test_a_client_that_has_hung_up_gets_no_handshake(server: Server) -> None:
+    with server.connect() as kept:
+        pid = get(kept)[1]["pid"]
+    with stopped(pid):
+        sock = server.tcp()
+        sock.sendall(client_hello())
+        sock.shutdown(socket.SHUT_WR)
+    with sock:
+        assert is_closed(sock), "the server's part of a handshake would come first"
