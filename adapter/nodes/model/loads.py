@@ -84,7 +84,7 @@ class ResourceLoad:
 
         Whoever refuses a node, calls it hot or moves pods away from it reads this, never an estimate.
         """
-        found = self.stats[window, stat].copy()
+        found: Floats = self.stats[window, stat].copy()
         found[self.is_estimated] = math.nan
         return found
 

@@ -44,6 +44,7 @@ class WaitingRoom:
         """Connections in order of arrival in the stage, which is also the order of expiry."""
         self._unfinished: Counter[bytes] = Counter()
         """The number of unfinished connections of each address."""
+        self._idle: Counter[bytes] = Counter()
 
     def __len__(self) -> int:
         """Return the number of connections."""
@@ -67,8 +68,8 @@ class WaitingRoom:
         conn.stage = stage
         conn.expires = time.monotonic() + self._deadlines.of(stage)
         self._members[stage][conn] = None
-        if stage in _UNFINISHED:
-            self._unfinished[conn.address] += 1
+        if (counts := self._counts(stage)) is not None:
+            counts[conn.address] += 1
         self.poll(conn, events)
 
     def park(self, conn: Connection) -> None:
@@ -121,8 +122,7 @@ class WaitingRoom:
             return self._oldest_of(self._largest_address(self._unfinished), *_UNFINISHED)
         if self._members[Stage.SEND]:
             return self.slowest_reader()
-        idle = Counter(conn.address for conn in self._members[Stage.IDLE])
-        return self._oldest_of(self._largest_address(idle), Stage.IDLE) if idle else None
+        return self._oldest_of(self._largest_address(self._idle), Stage.IDLE) if self._idle else None
 
     def _largest_address(self, counts: Mapping[bytes, int]) -> bytes:
         """Return the address with the most connections; one that is familiar may have more than a stranger's."""
@@ -144,10 +144,16 @@ class WaitingRoom:
         if members is None or conn not in members:
             return
         del members[conn]
-        if conn.stage in _UNFINISHED:
-            self._unfinished[conn.address] -= 1
-            if not self._unfinished[conn.address]:
-                del self._unfinished[conn.address]
+        if (counts := self._counts(conn.stage)) is not None:
+            counts[conn.address] -= 1
+            if not counts[conn.address]:
+                del counts[conn.address]
+
+    def _counts(self, stage: Stage) -> Counter[bytes] | None:
+        """Return the numbers of connections by address to which a stage belongs; None if none are kept of it."""
+        if stage in _UNFINISHED:
+            return self._unfinished
+        return self._idle if stage is Stage.IDLE else None
 
 
 def _expired_connections(members: dict[Connection, None], now: float) -> Iterator[Connection]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from adapter.foundation.service.server import worker
+from adapter.foundation.service.server import accepting, worker
+from adapter.foundation.service.server.accepting import TURN_SECONDS
 from adapter.foundation.service.server.bodies import ArrivingBody, BodyPlan
 from adapter.foundation.service.server.connections import Connection, Deadlines, Stage
 from adapter.foundation.service.server.newcomers import Newcomers
 from adapter.foundation.service.server.waiting_room import WaitingRoom
-from adapter.foundation.service.server.worker import MOST_PER_TURN, TURN_SECONDS, TidewatchWorker
+from adapter.foundation.service.server.worker import MOST_PER_TURN, TidewatchWorker
 
 if TYPE_CHECKING:
     import selectors
@@ -76,7 +77,8 @@ def test_those_with_the_fewest_advances_come_first(sock: socket.socket) -> None:
 def test_a_turn_ends_in_time_and_yet_every_stage_goes_on(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
     turn = Turn([connection(sock, stage) for stage in MOST_PER_TURN for _ in range(100)], sock)
     turn.seconds_each = TURN_SECONDS / 2
-    monkeypatch.setattr(worker, "time", SimpleNamespace(monotonic=lambda: turn.now))
+    for module in (accepting, worker):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: turn.now))
     turn._dispatch(0.0)
     stages = [conn.stage for conn in turn.advanced if isinstance(conn, Connection)]
     assert stages == [Stage.HANDSHAKE, *MOST_PER_TURN]
