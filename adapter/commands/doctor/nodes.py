@@ -135,7 +135,7 @@ def judge_verdicts(metrics: str) -> Iterator[Line]:
         if good == sum(verdicts.values()) or (not good and resource not in {"cpu", "memory"}):
             yield ok(name, counts or "no node has series")
         elif good:
-            yield warning(name, counts, "docs/nodes.md says what each verdict means")
+            yield warning(name, counts, "docs/node-windows.md says what each verdict means")
         else:
             fix = "check whether node_exporter is scraped, and the `matchers` and `queries` of the configuration"
             yield error(name, counts or "no node has series", fix)

@@ -142,4 +142,4 @@ def not_found(request: Request) -> Response:
         query = f"?{request.query}" if request.query else ""
         location = ("Location", meant + query)
         return Response(307, f"see {meant}\n".encode(), TEXT, (location,))
-    return error_answer(404, f"{request.path[:200]} is not served: see docs/nodes.md for the paths")
+    return error_answer(404, f"{request.path[:200]} is not served: see docs/node-answers.md for the paths")

@@ -10,7 +10,7 @@ textbook form, `1 - rate(idle)`, is wrong by 7 percentage points on an idle node
 late.
 
 **Rates** come from the last two scrapes (`irate`), so that each scrape interval counts once and nothing is smoothed
-twice; `docs/nodes.md` has the errors of this and of other estimators. Where scrapes are closer than the steps, `rate`
+twice; `docs/node-windows.md` has the errors of this and of other estimators. Where scrapes are closer than the steps, `rate`
 over more than a step is used, which skips no scrape.
 """
 

@@ -1,4 +1,4 @@
-"""How much of the true deviation a rate over a few scrapes shows: the table in `docs/nodes.md`."""
+"""How much of the true deviation a rate over a few scrapes shows: the table in `docs/node-windows.md`."""
 
 from __future__ import annotations
 
