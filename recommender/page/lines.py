@@ -21,6 +21,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _TIMES: Final = re.compile(
     r"\d{4}-\d\d-\d\dT?[0-9:.Z]*|\b\d+(?:\.\d+)? ?(?:ms|s|min|h|d|seconds?|minutes?|hours?|days?)\b"
 )
+_LINE_OF_FILE: Final = re.compile(r"(?<=\.yaml|\.json):\d+(?=: )|(?<=\.yml):\d+(?=: )")
 _DIGITS: Final = re.compile(r"(\d+)")
 _KEY_BYTES: Final = 8
 _COMPARED: Final = 1000
@@ -169,14 +170,14 @@ def rows_of(lines: Sequence[PageLine]) -> list[PageRow]:
 def equals_key(line: PageLine) -> str:
     """Return what lines with the same trouble share; empty for lines without trouble and for many targets.
 
-    The same trouble is the same status with the same reason, whatever the names and times in it.
+    The same trouble is the same status with the same reason, whatever the names, times and lines of files in it.
     """
     if len(line.records) > 1 or (line.status is Status.OK and not line.is_refused):
         return ""
     record = line.first
     own = {record.name, *record.name.split("/"), *_names(record)}
     reason = "\n".join((record.message, *(outcome.message for outcome in record.targets)))
-    general = _WORD.sub(lambda word: "…" if word[0] in own else word[0], _TIMES.sub("…", reason[:_COMPARED]))
+    general = _WORD.sub(lambda word: "…" if word[0] in own else word[0], _LINE_OF_FILE.sub("", _TIMES.sub("…", reason[:_COMPARED])))
     content = f"{record.type}\n{record.status}\n{line.is_refused}\n{general}"
     return hashlib.blake2s(content.encode(errors="replace"), digest_size=_KEY_BYTES).hexdigest()
 

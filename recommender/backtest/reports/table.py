@@ -63,6 +63,8 @@ def sentence(report: BacktestReport) -> str:
         return f"{use}. {cost}, and neither is ever short."
     if ONLY_THE_POLICY in (tau, theta):
         return f"{use}. {cost}, and it is short in {_percent(_share(auto))} of the steps, where that headroom never is."
+    if tau == 0 == theta:
+        return f"{use}. {cost}, and it is never short, unlike that headroom."
     if _is_equal(tau) and _is_equal(theta):
         return f"{use}. {cost}, and is short as often and by as much as that headroom."
     against = f"{_comparison_text(tau, 'often')}, and by {_comparison_text(theta, '')}"

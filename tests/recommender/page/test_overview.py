@@ -108,6 +108,17 @@ def test_equals_are_one_card_whatever_the_names_and_times_in_their_reasons() -> 
     assert names(seen(records)) == [["a", "b", "c"], "d", "e"]
 
 
+def test_the_same_mistake_in_several_lines_of_a_file_is_one_card_and_of_two_files_it_is_two() -> None:
+    places = {"a": "own.yaml:7", "b": "own.yaml:70", "c": "other.yaml:7", "d": "other.yml:8"}
+    records = [entry(name, Status.ERROR, f"{place}: unknown key 'linaer'") for name, place in places.items()]
+    assert names(seen(records)) == [["a", "b"], "c", "d"]
+
+
+def test_another_number_in_a_reason_is_another_reason() -> None:
+    records = [entry(name, Status.ERROR, f"server:{port}: no answer") for name, port in (("a", 9090), ("b", 9091))]
+    assert names(seen(records)) == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 import pytest
@@ -89,11 +89,22 @@ def test_a_refusal_names_the_owner_and_the_reason() -> None:
         ({"time": None, "records": ()}, "has not made its first decision yet"),
         ({"leads": False, "leader": "pod-b_1", "time": None}, "The leader is <code>pod-b_1</code>"),
         ({"leads": False, "leader": "", "time": None}, "nobody holds the Lease"),
-        ({"records": ()}, "The configuration has no recommendations."),
+        ({"records": ()}, "The configuration has no recommendations: add entries"),
     ],
 )
 def test_a_page_without_recommendations_says_why(publication: dict[str, object], expected: str) -> None:
     assert expected in page(**publication)  # type: ignore[arg-type]
+
+
+def test_what_has_no_value_has_no_time_of_a_value_and_no_step_that_decided_it() -> None:
+    without = record(status=Status.ERROR, replicas=None, binding="max", targets=())
+    text = page(without)
+    assert "Value of" not in text
+    assert "Decided at <time>2025-11-22 08:26:40 UTC</time>" in text
+    assert "Value of <time>2025-11-22 08:26:40 UTC</time>" in page(record())
+    many = [replace(without, name=f"web-{number}", message=f"{number}") for number in range(61)]
+    assert "<td>max</td>" not in page(*many)
+    assert "<td>linear/nodes</td>" in page(record(), *many)
 
 
 @pytest.mark.parametrize("status", list(Status))
