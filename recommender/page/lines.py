@@ -177,7 +177,9 @@ def equals_key(line: PageLine) -> str:
     record = line.first
     own = {record.name, *record.name.split("/"), *_names(record)}
     reason = "\n".join((record.message, *(outcome.message for outcome in record.targets)))
-    general = _WORD.sub(lambda word: "…" if word[0] in own else word[0], _LINE_OF_FILE.sub("", _TIMES.sub("…", reason[:_COMPARED])))
+    general = _WORD.sub(
+        lambda word: "…" if word[0] in own else word[0], _LINE_OF_FILE.sub("", _TIMES.sub("…", reason[:_COMPARED]))
+    )
     content = f"{record.type}\n{record.status}\n{line.is_refused}\n{general}"
     return hashlib.blake2s(content.encode(errors="replace"), digest_size=_KEY_BYTES).hexdigest()
 

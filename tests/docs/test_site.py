@@ -111,6 +111,11 @@ def test_the_reference_of_metrics_has_each_metric_that_pages_alerts_and_dashboar
     ("source", "found"),
     [
         ('raise Error(f"{place}: the file is empty: write {what}")', [("the file is empty", "write …")]),
+        ('raise Error(f"--limit={text}: write 1 or more")', [("--limit=…", "write 1 or more")]),
+        ('raise Error(f"{path}: check the name and the namespace")', [("…", "check the name and the namespace")]),
+        ('raise Error(f"{path}: write {one}")', []),
+        ('raise Error(f"the limit is {text}: it must be positive")', [("the limit is …", "it must be positive")]),
+        ('raise Error(f"{path}:1: the file is empty: write a header")', [("the file is empty", "write a header")]),
         ('problem(node, "it is cut off", "write it again")', [("it is cut off", "write it again")]),
         ('Scalar("true or false", "write true or false")', [("… is not true or false", "write true or false")]),
         ('log.warning("%s: the file has changed: check it again", name)', [("the file has changed", "check it again")]),

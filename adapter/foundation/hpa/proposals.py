@@ -22,6 +22,7 @@ from adapter.foundation.hpa.totals import (
     total_for_value,
     value_replicas,
 )
+from adapter.foundation.objects.quantities import milli_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,7 +116,7 @@ def _from_pods(
         share = f", {found.utilization_percent} % of the requests"
     else:
         found, share = average_replicas(current, metric.target.milli, pods, spec.tolerances), ""
-    return Proposal(metric, found.replicas, f"{found.detail}; average {found.average_milli}m{share}")
+    return Proposal(metric, found.replicas, f"{found.detail}; average {milli_quantity(found.average_milli)}{share}")
 
 
 def _from_totals(
@@ -129,12 +130,14 @@ def _from_totals(
     if isinstance(target, AverageValue):
         total = total_for_average_value(series) if isinstance(metric, ExternalMetric) else series[0]
         found = average_value_replicas(workload.status_replicas, total, target.milli, spec.tolerances)
-        detail = f"ceil({total}m / {target.milli}m), unless within tolerance of {workload.status_replicas} replicas"
-        return Proposal(metric, found.replicas, f"{detail}; average {found.average_milli}m")
+        quotient = f"ceil({milli_quantity(total)} / {milli_quantity(target.milli)})"
+        detail = f"{quotient}, unless within tolerance of {workload.status_replicas} replicas"
+        return Proposal(metric, found.replicas, f"{detail}; average {milli_quantity(found.average_milli)}")
     total = total_for_value(series)
+    shown = f"{milli_quantity(total)} / {milli_quantity(target.milli)}"
     ready = _ready(workload, total, target, spec)
     replicas = value_replicas(workload.spec_replicas, ready, total, target.milli, spec.tolerances)
-    return Proposal(metric, replicas, f"{total}m / {target.milli}m x {ready} ready pods, unless within tolerance")
+    return Proposal(metric, replicas, f"{shown} x {ready} ready pods, unless within tolerance")
 
 
 def _ready(workload: HpaWorkload, total: int, target: Value, spec: HPASpec) -> int:

@@ -15,7 +15,14 @@ from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
 from adapter.foundation.web.tagged import unless_current
 from adapter.nodes.model.answers import error_answer
-from adapter.nodes.model.loads import SLOT_WINDOWS_SECONDS, VERDICTS, WINDOW_NAMES, WINDOWS_SECONDS, LoadResource
+from adapter.nodes.model.loads import (
+    SLOT_WINDOWS_SECONDS,
+    VERDICTS,
+    WINDOW_NAMES,
+    WINDOWS_SECONDS,
+    LoadResource,
+    NodeVerdict,
+)
 from adapter.nodes.watcher.prepared import DEFAULT_WINDOW
 
 if TYPE_CHECKING:
@@ -147,10 +154,23 @@ def _unknown(host: str, snapshot: LoadSnapshot, window: int) -> Response:
 
 def _none_served(snapshot: LoadSnapshot, window: int) -> str:
     failures = "; ".join(f"{resource}: {why}" for resource, why in snapshot.query_failures.items())
-    found = f"{len(snapshot.nodes)} nodes are known, {len(snapshot.unmapped)} series have no node (see /nodes/unmapped)"
-    return f"no node has usable CPU metrics{_long_window_text(window)}: {found}" + (
-        f"; failed queries: {failures}" if failures else ""
-    )
+    unmapped = len(snapshot.unmapped)
+    found = f"no node has usable CPU metrics{_long_window_text(window)}: {len(snapshot.nodes)} nodes are known"
+    if unmapped:
+        found = f"{found}, {unmapped} series have no node (see /nodes/unmapped)"
+    if failures:
+        return f"{found}; failed queries: {failures}"
+    if unmapped:
+        return found
+    if not _measures_cpu(snapshot):
+        return f"{found}, and Prometheus has no series of their CPU: let it scrape node_exporter on every node"
+    return f"{found}, and their samples are too old or too few: see tidewatch_node_verdicts in /metrics"
+
+
+def _measures_cpu(snapshot: LoadSnapshot) -> bool:
+    """Whether any node has a series of its CPU, usable or not."""
+    cpu = snapshot.resources.get(LoadResource.CPU)
+    return cpu is not None and any(VERDICTS[each] is not NodeVerdict.MISSING for each in cpu.verdicts)
 
 
 def _long_window_text(window: int) -> str:

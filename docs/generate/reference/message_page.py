@@ -48,18 +48,25 @@ PARTS: Final = {
 """Headings by the folder that the messages are in: the first that fits."""
 _REPAIRS: Final = frozenset(
     {
-        *("add", "aggregate", "allow", "ask", "choose", "check", "configure", "correct", "create", "delete"),
-        *("find", "give", "grant", "install", "keep", "leave", "let", "list", "load", "look", "lower"),
-        *("make", "mount", "move", "name", "narrow", "put", "raise", "read", "record", "remove", "run"),
-        *("save", "scrape", "see", "send", "separate", "set", "start", "state", "try", "turn", "unset"),
+        *("add", "aggregate", "allow", "ask", "begin", "choose", "check", "configure", "correct", "create", "delete"),
+        *("find", "flatten", "give", "grant", "install", "keep", "leave", "let", "list", "load", "look", "lower"),
+        *("make", "mount", "move", "name", "narrow", "put", "raise", "read", "record", "remove", "renew"),
+        *("repair", "repeat", "run", "save", "scrape", "see", "send", "separate", "set", "split", "start", "state"),
+        *("synchronize", "try", "turn", "unset"),
         *("upgrade", "use", "wait", "write"),
     }
 )
 """Words with which what to do begins."""
+_REQUIRED: Final = "it must "
+"""What is required says what to do."""
 _OF_KINDS: Final = frozenset({"Scalar", "checked"})
 """Calls whose first text says what a value should be."""
 _FORMAT: Final = re.compile(r"%[sdr]|%\.\d+f|\{\w+\}")
 """A value that is put in later. A brace with more than a name in it is an example of YAML."""
+
+
+_PLACE: Final = re.compile(rf"^{UNKNOWN}:(?:\d+:)?")
+"""Before a message: a file with its line, or another place."""
 
 
 def messages_page(checkout: Path) -> str:
@@ -110,17 +117,19 @@ def _of_calls(scope: ast.Module | ast.FunctionDef, constants: Mapping[str, str])
 def _of_text(text: str | None) -> Iterator[tuple[str, str]]:
     what, colon, fix = (text or "").rpartition(": ")
     # The help of a flag is a sentence.
-    if colon and " " in what.strip(f"{UNKNOWN}: ") and _is_repair(fix) and not fix.endswith("."):
+    # A flag, or a name that is known when it runs, may stand alone before what to do.
+    is_said = " " in what.strip(f"{UNKNOWN}: ") or what.startswith("--") or (what == UNKNOWN and UNKNOWN not in fix)
+    if colon and is_said and _is_repair(fix) and not fix.endswith("."):
         yield _shown(what), _shown(fix)
 
 
 def _is_repair(text: str) -> bool:
-    return " " in text and text.partition(" ")[0] in _REPAIRS and "\n" not in text
+    return " " in text and "\n" not in text and (text.partition(" ")[0] in _REPAIRS or text.startswith(_REQUIRED))
 
 
 def _shown(text: str) -> str:
     """Return a text without the place that it begins with."""
-    return _FORMAT.sub(UNKNOWN, text).removeprefix(f"{UNKNOWN}:").strip("; ")
+    return _PLACE.sub("", _FORMAT.sub(UNKNOWN, text), count=1).strip("; ")
 
 
 def _codes() -> str:

@@ -62,7 +62,7 @@ def test_a_pods_metric_scales_to_its_average() -> None:
         ("stabilized", 3),
         ("limited", 3),
     ]
-    assert "average 140000m" in decision.proposals[0].detail
+    assert "average 140" in decision.proposals[0].detail
     assert decision.message.startswith("2 -> 3 replicas: metric/pods/connections is above its target (ratio 1.4")
 
 
@@ -196,7 +196,7 @@ def test_pods_that_are_ending_do_not_count() -> None:
     observed = samples(300_000, 100_000, 900_000, 900_000)
     decision = evaluate(PLAIN, HpaWorkload(2, 2, pods), [observed], now=0.0)
     assert decision.desired == 4
-    assert "average 200000m" in decision.proposals[0].detail
+    assert "average 200" in decision.proposals[0].detail
 
 
 def test_a_pending_pod_counts_as_idle_on_the_way_up() -> None:
