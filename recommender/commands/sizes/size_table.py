@@ -45,6 +45,11 @@ def _lines(sizes: Sizes, width: int | None) -> Iterator[str]:
 def _summary(sizes: Sizes) -> str:
     days = sizes.window.seconds / DAY_SECONDS
     containers = len(sizes.records)
+    if not containers:
+        return (
+            f"No container has usage in the {days:.3g} days until {rfc3339(sizes.window.end)}: check that Prometheus "
+            "scrapes cAdvisor, and which namespaces and workloads are asked for."
+        )
     sized = sum(record.status is SizeStatus.OK for record in sizes.records)
     settings = sizes.options.settings
     percentile = "auto" if settings.percentile is None else f"{settings.percentile * 100:g}"

@@ -143,8 +143,7 @@ def _short(command: CommandFlags, argument: str, waiting: Iterator[str]) -> _Giv
     if argument == "-h":
         raise HelpRequested(help_text(command))
     if flag is None:
-        meant = nearest(argument[1:].split("=", maxsplit=1)[0], command.by_name)
-        raise UsageError(f"unknown flag {argument}: " + (f"did you mean --{meant}?" if meant else "see --help"))
+        raise UsageError(f"unknown flag {argument}: {_meant(command, argument[1:].split('=', maxsplit=1)[0])}")
     text = argument[2:].removeprefix("=")
     return flag, argument[:2], text or _text_behind(flag, argument, waiting)
 
@@ -166,9 +165,14 @@ def _find(command: CommandFlags, name: str) -> Flag:
         raise HelpRequested(f"{command.program.split(' ', maxsplit=1)[0]} {command.version}")
     flag = command.by_name.get(spelled)
     if flag is None:
-        meant = nearest(spelled, command.by_name)
-        raise UsageError(f"unknown flag --{name}: " + (f"did you mean --{meant}?" if meant else "see --help"))
+        raise UsageError(f"unknown flag --{name}: {_meant(command, spelled)}")
     return flag
+
+
+def _meant(command: CommandFlags, name: str) -> str:
+    """Return what to do about a flag that is not known; one that has no effect here is not proposed."""
+    meant = nearest(name, (each for each, flag in command.by_name.items() if isinstance(flag.state, Works)))
+    return f"did you mean --{meant}?" if meant else "see --help"
 
 
 def _from_environment(command: CommandFlags, environment: Mapping[str, str]) -> Iterator[_Given]:

@@ -33,7 +33,7 @@ def place_lines(answer: ClusterSizeAnswer, width: int) -> Mapping[str, Iterator[
             [one for one in moved if one.source in deleting], "from a node that goes to", width, unready
         ),
         "PENDING ALTHOUGH A NODE HAS ROOM": lines(
-            PlaceKind.EXISTING, PodOrigin.PENDING, "the scheduler says Pending, I find room on"
+            PlaceKind.EXISTING, PodOrigin.PENDING, "Pending for the scheduler, although there is room on"
         ),
         "ROOM FOR ASSUMED PODS": lines(PlaceKind.EXISTING, PodOrigin.ASSUMED, "there is room on"),
         "WAITING FOR EVICTIONS": lines(

@@ -77,9 +77,17 @@ def _not_found(assumption: Assumption, workloads: Iterable[WorkloadFacts], named
     if named:
         others = " and ".join(f"{each.kind}/{text}" for each in named)
         return f"there is no {assumption.kind} {text}: did you mean {others}?"
-    meant = nearest(text, {f"{each.namespace}/{each.name}" for each in workloads})
+    meant = _meant(assumption, workloads)
     fix = f"did you mean {meant}?" if meant else "write a Deployment, StatefulSet or Job of this cluster"
     return f"there is no workload {text}: {fix}"
+
+
+def _meant(assumption: Assumption, workloads: Iterable[WorkloadFacts]) -> str | None:
+    """Return namespace and name of a workload whose name is similar, in any namespace; else None."""
+    names = {each.name for each in workloads}
+    name = assumption.name if assumption.name in names else nearest(assumption.name, names)
+    places = {f"{each.namespace}/{each.name}" for each in workloads if each.name == name}
+    return next(iter(places)) if len(places) == 1 else nearest(f"{assumption.namespace}/{name}", places)
 
 
 def _workload_name(workload: WorkloadFacts) -> str:

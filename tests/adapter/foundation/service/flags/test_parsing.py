@@ -94,6 +94,8 @@ def test_flags_are_read_as_go_reads_them(arguments: list[str], name: str, value:
     [
         (["--refresh-intervall=5s"], "unknown flag --refresh-intervall: did you mean --refresh-interval?"),
         (["--zzz"], "unknown flag --zzz: see --help"),
+        (["--disable-http"], "unknown flag --disable-http: see --help"),
+        (["--audit-log-pat=x"], "unknown flag --audit-log-pat: see --help"),
         (["-pin-cpu"], "unknown flag -pin-cpu: did you mean --pin-cpu?"),
         (["-x"], "unknown flag -x: see --help"),
         (["--refresh-interval"], "--refresh-interval needs a value: write --refresh-interval=DURATION"),

@@ -86,6 +86,8 @@ def test_the_workload_counts_as_scaled() -> None:
     ("assumption", "message"),
     [
         (Assumption("shop", "wbe", 1), r"there is no workload shop/wbe: did you mean shop/web\?"),
+        (Assumption("shpo", "wbe", 1), r"there is no workload shpo/wbe: did you mean shop/web\?"),
+        (Assumption("shop", "zzz", 1), "there is no workload shop/zzz: write a Deployment, StatefulSet or Job"),
         (Assumption("shop", "agent", 1), "a DaemonSet has one pod per node"),
         (
             Assumption("shop", "web", 1, "StatefulSet"),
