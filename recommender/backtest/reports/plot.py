@@ -36,6 +36,8 @@ _OTHERS: Final = ("#8c8c8c", "#7b5ea7", "#4d9a6a", "#b0a030", "#a05050", "#50a0a
 _SHORT: Final = "#d7191c"
 _FAR_DEARER: Final = 1.6
 """A policy that costs that many times what auto does is drawn at the edge."""
+_SHORT_AXIS: Final = 1000
+"""A logarithmic axis whose end is less than so many times its beginning has room for labels between powers of ten."""
 _FAR_ABOVE: Final = 10.0
 """A peak of the worst day of more than that many times the usual one is cut off."""
 _GAP_RATIO: Final = 0.04
@@ -155,6 +157,18 @@ def _shortages(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
     _tidy(axes, dated=True)
 
 
+def _percent_on_log_scale(axes: Axes) -> None:
+    """Label a logarithmic axis at 1, 10 … percent, and a short one at 2 and 5 too: it may have no power of ten."""
+
+    def between(value: float, _place: int) -> str:
+        low, high = axes.get_ylim()
+        return f"{value:g} %" if high < low * _SHORT_AXIS and f"{value:.0e}"[0] in "25" else ""
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g} %"))
+    axes.yaxis.set_minor_formatter(FuncFormatter(between))
+
+
 def _frontier(axes: Axes, report: BacktestReport) -> None:
     """Draw shortage over cost: below the line a policy beats plain headroom. What costs far more is at the edge."""
     shown = [policy for policy in report.policies if policy.name not in {"model:headroom", "model:reactive"}]
@@ -175,8 +189,7 @@ def _frontier(axes: Axes, report: BacktestReport) -> None:
         axes.plot(x, y, marker, color=colour, markersize=9 if is_auto else 5, zorder=4 - is_auto, clip_on=False)
         name = policy.name.removeprefix("model:") + ("" if tau else ", never short")
         labels.append(PointLabel(f"{name}, {cost / auto:.1f}x the cost" if is_far else name, x, y, colour, is_auto))
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g} %"))
+    _percent_on_log_scale(axes)
     axes.set_xlim(0.96 * min(float(hours[0]), *costs), right)
     label_beside(axes, labels, size=8)
     axes.set_xlabel("cost: replica-hours")
@@ -201,8 +214,7 @@ def _budgets(axes: Axes, report: BacktestReport) -> None:
     if report.verdict.cost_above_load_ratio is not None:
         bill = 100 * report.verdict.cost_above_load_ratio
         axes.axvline(bill, color="#888888", linewidth=1, linestyle=":", label=f"without a budget: {bill:.0f} %")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g} %"))
+    _percent_on_log_scale(axes)
     axes.set_xlim(0, 1.05 * costs[-1])
     axes.set_xlabel("budget: cost above the load in percent" + ("; lowest: never short" if not ours.all() else ""))
     axes.set_ylabel("short")

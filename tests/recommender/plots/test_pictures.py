@@ -165,3 +165,17 @@ def test_a_backtest_with_one_absurd_step(drawn: list[Figure], tmp_path: Path) ->
     overview, *_, worst_day = drawn[0].axes
     assert max(overview.get_ylim()[1], worst_day.get_ylim()[1]) < 500
     assert len(marks(drawn[0])) == 2
+
+
+def test_a_short_logarithmic_axis_of_a_backtest_has_percentages_between_the_powers_of_ten(
+    drawn: list[Figure], tmp_path: Path
+) -> None:
+    write_backtest_plot(replayed(daily_load(24 * 10, 3600.0), step_seconds=3600.0, models=LIGHT[:2]), tmp_path / "x.png")
+    logarithmic = [axes for axes in drawn[0].axes if axes.get_yscale() == "log"]
+    assert logarithmic
+    for axes in logarithmic:
+        between = axes.yaxis.get_minor_formatter()
+        axes.set_ylim(0.8, 9.0)
+        assert [between(value) for value in (0.5, 2.0, 3.0, 5.0)] == ["0.5 %", "2 %", "", "5 %"]
+        axes.set_ylim(0.001, 90.0)
+        assert between(2.0) == ""
