@@ -170,7 +170,9 @@ def test_a_backtest_with_one_absurd_step(drawn: list[Figure], tmp_path: Path) ->
 def test_a_short_logarithmic_axis_of_a_backtest_has_percentages_between_the_powers_of_ten(
     drawn: list[Figure], tmp_path: Path
 ) -> None:
-    write_backtest_plot(replayed(daily_load(24 * 10, 3600.0), step_seconds=3600.0, models=LIGHT[:2]), tmp_path / "x.png")
+    write_backtest_plot(
+        replayed(daily_load(24 * 10, 3600.0), step_seconds=3600.0, models=LIGHT[:2]), tmp_path / "x.png"
+    )
     logarithmic = [axes for axes in drawn[0].axes if axes.get_yscale() == "log"]
     assert logarithmic
     for axes in logarithmic:
