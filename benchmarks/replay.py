@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.selectors import parse_selector
+from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from benchmarks.made_past import PastPlan, made_past
 from benchmarks.report import as_json, as_text, report
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
@@ -39,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
     values = parser.parse_args(arguments)
-    rows = replay_rows(made_past(PastPlan(values.days, values.nodes, values.seed)), values.policies)
+    past = made_past(PastPlan(values.days, values.nodes, values.seed))
+    with rare_collections():  # as the command does
+        rows = replay_rows(past, values.policies)
     found = report(NAME, rows)
     print(as_json(found) if values.output == "json" else as_text(found))
     return 0

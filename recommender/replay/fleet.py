@@ -122,14 +122,15 @@ class NodeFleet:
         """Put equal pods on nodes, one after another; return the slot of each, as far as there is room."""
         end = self.end
         free, offered = self.free[:, :end], self.offered[:, :end]
-        fits = self.usable[:end].copy() if needs.is_unbound else self.usable[:end] & needs.allowed[self.kind_of[:end]]
+        fits = self.usable[:end]
+        if not needs.is_unbound:
+            fits = fits & needs.allowed[self.kind_of[:end]]
         for row, amount in needs.asked:
-            fits &= free[row] >= amount
+            fits = fits & (free[row] >= amount)
         found: list[int] = []
-        if not fits.any():
+        if not np.count_nonzero(fits):
             return found
-        scores = _scores(free, offered, needs)
-        scores[~fits] = -np.inf
+        scores = np.where(fits, _scores(free, offered, needs), -np.inf)
         for pod in pods:
             slot = int(scores.argmax())
             if scores[slot] == -np.inf:
@@ -155,7 +156,7 @@ class NodeFleet:
             return float(_scores(self.free[:, slot, None], self.offered[:, slot, None], needs)[0])
         cores = (self.free.item(0, slot) - needs.scored[0]) / offered_cores
         memory = (self.free.item(1, slot) - needs.scored[1]) / offered_memory
-        return (cores + memory) / 2 + 1 - abs(cores - memory) / 2
+        return cores + memory + 2 - abs(cores - memory)
 
     def shares(self) -> tuple[FloatArray, FloatArray]:
         """Return by slot the share of CPU and of memory that is requested; 0 for a slot without a node."""
@@ -165,17 +166,14 @@ class NodeFleet:
 
 
 def _scores(free: FloatArray, offered: FloatArray, needs: PodNeeds) -> FloatArray:
-    """Return how well the pods would be placed: LeastAllocated and BalancedAllocation, each from 0 to 1.
+    """Return twice how well the pods would be placed: LeastAllocated and BalancedAllocation, each from 0 to 1.
 
     Only where a pod fits, a score means anything: others may divide by zero, which the caller has to allow.
     """
     cores = (free[0] - needs.scored[0]) / offered[0]
     memory = (free[1] - needs.scored[1]) / offered[1]
     scores = cores + memory
-    scores /= 2
-    scores += 1
+    scores += 2
     cores -= memory
-    np.abs(cores, out=cores)
-    cores /= 2
-    scores -= cores
+    scores -= np.abs(cores, out=cores)
     return np.asarray(scores)

@@ -60,10 +60,13 @@ class Situations:
         self._daemons: dict[int, tuple[ClusterPod, ...]] = {}
         self._bulks: dict[int, tuple[bytes, ClusterPod]] = {}
         """By slot: what was free when the pod was made, and the pod that stands for all pods of the node."""
+        self._running: dict[int, dict[int, ClusterPod]] = {}
+        """By slot: the pods that its node had when it was last to be lowered, by number."""
 
     def named(self, slot: int, node: ClusterNode) -> None:
         """Note the node that a slot has now."""
         self._names[slot] = node
+        self._running.pop(slot, None)
         daemons = self._fleet.kinds[self._fleet.kind_of[slot]].daemons
         self._daemons[slot] = tuple(
             replace(pod, name=f"{node.name}-{place}", node=node.name, phase="Running")
@@ -96,8 +99,10 @@ class Situations:
         pods: list[ClusterPod] = []
         for slot in candidates:
             pods += self._daemons[slot]
-            name = self._names[slot].name
-            pods += [self.pod(number, name, 0.0) for number in self._fleet.pods[slot]]
+            name, before = self._names[slot].name, self._running.get(slot, {})
+            here = {number: before.get(number) or self.pod(number, name, 0.0) for number in self._fleet.pods[slot]}
+            self._running[slot] = here
+            pods += here.values()
         pods += [self._bulk(slot) for slot in others]
         return self._situation([*candidates, *others], pods, now, memory)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from adapter.foundation.options.logs import configure_quiet_logs_by
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.backtest.progress import ProgressLine
 from recommender.commands.configuration_file import configuration_or_exit
@@ -71,7 +72,7 @@ def _report(values: FlagValues, configuration: Configuration, settings: ClusterS
     startup = values.seconds("startup-seconds") if "startup-seconds" in values.given else None
     if startup is not None and startup > _LONGEST_STARTUP_SECONDS:
         raise UsageError(f"--startup-seconds of {startup:g} s: write the start-up time of a node, at most a day")
-    with closing(ProgressLine()) as line:
+    with rare_collections(), closing(ProgressLine()) as line:
         recording = read_past(values, configuration, settings, line.show)
         return replay_report(recording, settings, startup, line.show)
 

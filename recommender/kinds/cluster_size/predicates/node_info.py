@@ -46,8 +46,12 @@ class NodeInfo:
 
 def new_node_info(node: ClusterNode, *, is_added: bool) -> NodeInfo:
     """Return a node without pods."""
-    allocatable = {name: units_of(name, amount) for name, amount in node.allocatable.items()}
-    return NodeInfo(node, allocatable, is_added=is_added)
+    return NodeInfo(node, allocatable_units(node), is_added=is_added)
+
+
+def allocatable_units(node: ClusterNode) -> dict[str, int]:
+    """Return what a node offers: CPU in milli, memory and storage in bytes, others as counts."""
+    return {name: units_of(name, amount) for name, amount in node.allocatable.items()}
 
 
 def take(info: NodeInfo, shape: PodShape, count: int) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
 from recommender.kinds.cluster_size.predicates.census import Census
 from recommender.kinds.cluster_size.predicates.namespaces import Namespaces
-from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey, new_node_info, take
+from recommender.kinds.cluster_size.predicates.node_info import NodeInfo, PodKey, allocatable_units, take
 from recommender.kinds.cluster_size.predicates.node_table import NodeTable
 from recommender.kinds.cluster_size.predicates.shapes import ShapeTable
 from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.constraints import PodScheduling
     from adapter.foundation.cluster.values.state import ClusterNode, ClusterPod
     from adapter.foundation.cluster.values.storage import Storage
+    from adapter.foundation.objects.quantities import Quantity
     from recommender.kinds.cluster_size.predicates.shapes import PodShape
 
 __all__ = ["NodeInfo", "Snapshot"]
@@ -45,6 +46,8 @@ class Snapshot:
         Of nodes with one name, and of pods with one namespace and name, the first counts.
         """
         self._nodes = NodeTable()
+        # By identity, with the amounts themselves: nodes of one template share them.
+        self._allocatable: dict[int, tuple[Mapping[str, Quantity], Mapping[str, int]]] = {}
         self.census = Census(self._nodes, Namespaces(namespace_labels))
         self._places: dict[PodKey, NodeInfo] = {}
         self._shapes = ShapeTable()
@@ -54,7 +57,7 @@ class Snapshot:
         self._log: list[_Undo] = []
         for node in nodes:
             if node.name not in self._nodes:
-                self._nodes.append(new_node_info(node, is_added=False))
+                self._nodes.append(self._new_info(node, is_added=False))
         self.storage = storage_view(storage, self._nodes.values())
         self._put_all(pods)
 
@@ -73,7 +76,7 @@ class Snapshot:
 
     def add_node(self, node: ClusterNode, pods: Iterable[ClusterPod] = ()) -> NodeInfo:
         """Add a node with pods on it, such as those of DaemonSets. Raises ValueError if the name is taken."""
-        info = new_node_info(node, is_added=True)
+        info = self._new_info(node, is_added=True)
         self._nodes.append(info)
         self.census.add_node(info)
         self._log.append(lambda: self._forget(info))
@@ -148,6 +151,12 @@ class Snapshot:
             found = self._static_filters[key] = StaticFilter(key)
         self._filters_by_identity[id(scheduling)] = (scheduling, found)
         return found
+
+    def _new_info(self, node: ClusterNode, *, is_added: bool) -> NodeInfo:
+        known = self._allocatable.get(id(node.allocatable))
+        if known is None:
+            known = self._allocatable[id(node.allocatable)] = node.allocatable, allocatable_units(node)
+        return NodeInfo(node, known[1], is_added=is_added)
 
     def _count(self, pod: ClusterPod, info: NodeInfo, count: int) -> None:
         self.try_pods(self._shapes.shape(pod), info, count, is_terminating=pod.is_terminating)

@@ -63,7 +63,7 @@ def _gpu_resources(info: NodeInfo, label: str) -> Iterator[str]:
     """Yield the names of the GPUs, or parts of GPUs, that the node has, or will have by its labels."""
     capacity, allocatable = info.node.capacity, info.allocatable
     # Most nodes have none, and no amount has to be looked at then.
-    named = {name for name in (*capacity, *allocatable) if is_gpu(name)}
+    named = {name for name in (*capacity, *allocatable) if "/" in name and is_gpu(name)}
     gpus = sorted(
         name for name in named if (name in capacity and capacity[name].nanos > 0) or allocatable.get(name, 0) > 0
     )
