@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from statistics import median_high
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
@@ -13,7 +13,7 @@ from recommender.decisions.texts.times import rfc3339
 from recommender.reading.recurring import latest_start_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.size_settings import HeadroomSchedule
@@ -54,27 +54,57 @@ def headroom_at(ratio: float, schedules: Iterable[HeadroomSchedule], now: float)
     return wanted
 
 
-def headroom_pods(ratio: float, pods: Sequence[ClusterPod]) -> tuple[ClusterPod, ...]:
-    """Return pods that together request a share of what the pods request, each no larger than a typical pod.
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """A reserve as equal parts."""
+
+    count: int
+    chunk: Mapping[str, int]
+    """What each part requests: CPU in milli, memory in bytes."""
+
+
+def headroom_pods(ratio: float, pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:
+    """Return pods that together request a share of what the pods request. They tolerate no taints."""
+    return pods_of_headroom(headroom_of(ratio, ((pod.resources.requests, 1) for pod in pods if not pod.has_ended)))
+
+
+def headroom_of(ratio: float, requests: Iterable[tuple[Mapping[str, int], int]]) -> Headroom:
+    """Return a share of these requests, each with the number of its pods, in parts no larger than a typical pod.
 
     A typical pod requests the median of CPU and of memory among pods that request any, so that the reserve can be used
     by pods as they are, not only by one that is spread over many nodes. With more than 5,000 of them they are larger.
-    The reserve is rounded up. It tolerates no taints.
+    The reserve is rounded up.
     """
-    requests = [pod.resources.requests for pod in pods if not pod.has_ended]
-    reserve = {name: _share(ratio, sum(one.get(name, 0) for one in requests)) for name in _RESOURCES}
-    typical = {
-        name: median_high(positive)
-        for name in _RESOURCES
-        if (positive := [amount for one in requests if (amount := one.get(name, 0)) > 0])
-    }
+    asked: dict[str, Counter[int]] = {name: Counter() for name in _RESOURCES}
+    for one, count in requests:
+        for name, amounts in asked.items():
+            amount = one.get(name, 0)
+            if amount > 0 and count > 0:
+                amounts[amount] += count
+    sums = {name: sum(amount * count for amount, count in found.items()) for name, found in asked.items()}
+    reserve = {name: _share(ratio, total) for name, total in sums.items()}
+    typical = {name: _high_median(found) for name, found in asked.items() if found}
     wanted = max((-(-reserve[name] // amount) for name, amount in typical.items()), default=0)
     count = min(wanted, MOST_CHUNKS)
     if count == 0:
-        return ()
-    chunk = {name: -(-amount // count) for name, amount in reserve.items() if amount > 0}
-    resources = PodResources(requests=chunk, non_zero_requests=chunk)
-    return tuple(_chunk(f"headroom-{number}", resources) for number in range(count))
+        return Headroom(0, {})
+    return Headroom(count, {name: -(-amount // count) for name, amount in reserve.items() if amount > 0})
+
+
+def pods_of_headroom(headroom: Headroom) -> tuple[ClusterPod, ...]:
+    """Return the parts of a reserve as pods."""
+    resources = PodResources(requests=headroom.chunk, non_zero_requests=headroom.chunk)
+    return tuple(_chunk(f"headroom-{number}", resources) for number in range(headroom.count))
+
+
+def _high_median(amounts: Counter[int]) -> int:
+    """Return the median of amounts that occur a number of times each; of an even number, the larger of the two."""
+    place, below = amounts.total() // 2, 0
+    for amount in sorted(amounts):
+        below += amounts[amount]
+        if below > place:
+            break
+    return amount
 
 
 def placeable(pods: Iterable[ClusterPod], nodes: Iterable[ClusterNode]) -> tuple[ClusterPod, ...]:

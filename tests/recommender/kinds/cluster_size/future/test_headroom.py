@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from recommender.kinds.cluster_size.future.headroom import MOST_CHUNKS, headroom_at, headroom_pods, placeable
+from recommender.kinds.cluster_size.future.headroom import (
+    MOST_CHUNKS,
+    headroom_at,
+    headroom_of,
+    headroom_pods,
+    placeable,
+)
 from recommender.kinds.cluster_size.model.size_settings import HeadroomSchedule
 from tests.recommender.kinds.cluster_size.builders import node, pod
 
@@ -96,6 +102,17 @@ def test_the_reserve_is_never_too_small_and_no_chunk_larger_than_a_typical_pod(
         positive = [one.resources.requests[resource] for one in existing if one.resources.requests[resource]]
         if positive and len(found) < MOST_CHUNKS:
             assert all(one.resources.requests.get(resource, 0) <= median_high(positive) for one in found)
+
+
+@examples(max_examples=40)
+@given(
+    st.floats(0.001, 3.0),
+    st.lists(st.tuples(st.integers(0, 8000), st.integers(0, 4096), st.integers(0, 5)), max_size=12),
+)
+def test_counted_requests_need_the_reserve_of_as_many_pods(ratio: float, asked: list[tuple[int, int, int]]) -> None:
+    counted = headroom_of(ratio, (({"cpu": cpu, "memory": memory}, count) for cpu, memory, count in asked))
+    each = headroom_of(ratio, (({"cpu": cpu, "memory": memory}, 1) for cpu, memory, n in asked for _ in range(n)))
+    assert counted == each
 
 
 def seconds(text: str) -> float:
