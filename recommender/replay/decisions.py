@@ -39,7 +39,7 @@ def _snapshot(situation: ClusterSituation) -> Snapshot:
 
 
 def _may_need_nodes(situation: ClusterSituation, settings: ClusterSizeSettings) -> bool:
-    """Whether scale-up has something to do though no pod is pending: a minimum, or pods whose place counts as free."""
-    return any(group.target_size < group.min_size for group in situation.groups.groups) or any(
-        pod.priority < settings.expendable_pods_priority_cutoff for pod in situation.pods
-    )
+    """Whether scale-up has something to do though no pod is pending: minima, a reserve, or pods whose place is free."""
+    if situation.future_pods or any(group.target_size < group.min_size for group in situation.groups.groups):
+        return True
+    return any(pod.priority < settings.expendable_pods_priority_cutoff for pod in situation.pods)

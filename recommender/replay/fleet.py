@@ -158,6 +158,11 @@ class NodeFleet:
         memory = (self.free.item(1, slot) - needs.scored[1]) / offered_memory
         return cores + memory + 2 - abs(cores - memory)
 
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Return how many nodes there are of each kind."""
+        kinds = self.kind_of[: self.end][self.exists[: self.end]]
+        return np.asarray(np.bincount(kinds, minlength=len(self.kinds)))
+
     def shares(self) -> tuple[FloatArray, FloatArray]:
         """Return by slot the share of CPU and of memory that is requested; 0 for a slot without a node."""
         offered, free = self.offered[:2, : self.end], self.free[:2, : self.end]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +29,8 @@ class Growth:
         self._asked: float | None = None
         """When groups are to grow next; None if nothing is asked for."""
         self._numbers = count()
+        self._again = -math.inf
+        """When groups are to grow for the reserve at the earliest."""
         self.is_covered = True
         """Whether all pending pods have been decided on."""
 
@@ -34,6 +38,12 @@ class Growth:
         """Take note that pods fit nowhere."""
         self._ask(now + REACTION_SECONDS)
         self.is_covered = False
+
+    def keep_reserve(self, now: float) -> None:
+        """Take note that the reserve has no room, if that is so and groups could still grow."""
+        run = self._run
+        if self._asked is None and self._again <= now and run.reserve.is_short(now):
+            self.need(now)
 
     def _ask(self, at: float) -> None:
         if self._asked is None or at < self._asked:
@@ -47,6 +57,7 @@ class Growth:
         self._asked = None
         run = self._run
         situation = run.situations.grown(run.scheduler.pending(), now, run.memory)
+        situation = replace(situation, future_pods=run.reserve.pods(now))
         scaled = growth_of(situation, run.settings)
         is_at_limit = False
         for group in situation.groups.groups:
@@ -58,6 +69,8 @@ class Growth:
                 run.memory = structs.replace(run.memory, last_scale_up=now)
             is_at_limit |= group.target_size + more == group.max_size
         self.is_covered = not scaled.waiting
+        # What the groups could not help now is asked for later, as with pods.
+        self._again = now + (_AGAIN_SECONDS if run.reserve.is_short(now) else 0.0)
         if scaled.waits_until is not None:
             self._ask(max(now, scaled.waits_until))
         elif scaled.unschedulable or is_at_limit:

@@ -9,6 +9,7 @@ from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.replay.events import Agenda
 from recommender.replay.fleet import NodeFleet
 from recommender.replay.outcome import Account
+from recommender.replay.reserve import Reserve
 from recommender.replay.scheduler import Scheduler
 from recommender.replay.situations import Situations
 
@@ -27,6 +28,7 @@ class PolicyRun:
     account: Account
     situations: Situations
     scheduler: Scheduler
+    reserve: Reserve
     agenda: Agenda = field(default_factory=Agenda)
     memory: ClusterSizeMemory = field(default_factory=ClusterSizeMemory)
 
@@ -35,6 +37,6 @@ def new_run(scene: Scene, settings: ClusterSizeSettings) -> PolicyRun:
     """Return a simulation without nodes and pods."""
     fleet = NodeFleet(scene.resources, scene.node_kinds)
     account = Account(scene.recording.start, scene.recording.end, scene.prices)
-    return PolicyRun(
-        scene, settings, fleet, account, Situations(scene, settings, fleet), Scheduler(scene, fleet, account)
-    )
+    scheduler = Scheduler(scene, fleet, account)
+    reserve = Reserve(scene, settings, fleet, scheduler)
+    return PolicyRun(scene, settings, fleet, account, Situations(scene, settings, fleet), scheduler, reserve)

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import structs
 
 from recommender.replay.decisions import removals_of
+from recommender.replay.situations import removals_need_whole_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,6 +98,7 @@ class Removals:
         since = {name: self._low_since.item(slot) for name, slot in slots.items()}
         memory = structs.replace(run.memory, unneeded_since=since)
         situation = run.situations.lowered(candidates, self._destinations(candidates), now, memory)
+        situation = replace(situation, future_pods=run.reserve.pods(now))
         answer = removals_of(situation, run.settings)
         run.memory = structs.replace(
             memory, unneeded_since=dict(answer.unneeded_since), unremovable_until=dict(answer.unremovable_until)
@@ -113,6 +115,7 @@ class Removals:
         limits = self._limits[fleet.kind_of[: fleet.end]]
         is_exempt = down.ignore_daemon_sets_utilization or down.ignore_mirror_pods_utilization
         low = fleet.usable[: fleet.end] & (limits >= (0 if is_exempt else np.maximum(cores, memory)))
+        low &= self._run.reserve.removable(now)
         since = np.full(fleet.end, np.nan)
         since[: len(self._low_since)] = self._low_since
         self._low_since = np.where(low, np.where(np.isnan(since), now, since), np.nan)
@@ -129,8 +132,12 @@ class Removals:
         return slots[:_MOST_CANDIDATES]
 
     def _destinations(self, candidates: Sequence[int]) -> list[int]:
-        """Return the slots of other nodes with the most room."""
+        """Return the slots of other nodes: all that the decision depends on, or those with the most room."""
         fleet = self._run.fleet
+        if removals_need_whole_cluster(self._run.settings):
+            there = fleet.exists[: fleet.end].copy()
+            there[list(candidates)] = False
+            return [int(slot) for slot in np.flatnonzero(there)]
         cores, memory = fleet.shares()
         shares = np.where(fleet.usable[: fleet.end], np.maximum(cores, memory), np.inf)
         shares[list(candidates)] = np.inf

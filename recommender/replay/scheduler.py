@@ -25,6 +25,8 @@ class Scheduler:
         """By pod."""
         self._pending: dict[int, dict[int, float]] = {}
         """By kind: the pods that have no node, and since when."""
+        self.alive = [0] * len(scene.recording.pod_kinds)
+        """By kind: how many pods there are, those that wait included."""
         self.has_changed = True
         """Whether pods have come or ended; whoever has looked at it clears it."""
 
@@ -37,9 +39,16 @@ class Scheduler:
         kind = self._pods[number].kind
         self._fleet.put(number, kind, self._needs[kind], slot)
         self._slot_of[number] = slot
+        self.alive[kind] += 1
 
     def arrive(self, came: Mapping[int, Mapping[int, float]], now: float) -> bool:
         """Let pods come, by kind and with their times; return whether some of them find no place."""
+        for kind, pods in came.items():
+            self.alive[kind] += len(pods)
+        return self._wait(came, now)
+
+    def _wait(self, came: Mapping[int, Mapping[int, float]], now: float) -> bool:
+        """Let pods need a node; return whether some of them find none."""
         for kind, pods in came.items():
             self._pending.setdefault(kind, {}).update(pods)
         self.has_changed = True
@@ -53,10 +62,12 @@ class Scheduler:
         if slot is None:
             since = self._pending.get(kind, {}).pop(number, None)
             if since is not None:
+                self.alive[kind] -= 1
                 self._account.waited(since, now)
                 if not self._pending[kind]:
                     del self._pending[kind]
             return None
+        self.alive[kind] -= 1
         self._fleet.take(number, self._needs[kind], slot)
         self.has_changed = True
         return slot
@@ -72,7 +83,7 @@ class Scheduler:
         for number, kind in pods.items():
             del self._slot_of[number]
             came.setdefault(kind, {})[number] = now
-        return bool(came) and self.arrive(came, now)
+        return bool(came) and self._wait(came, now)
 
     def _schedule(self, now: float, kinds: Iterable[int], slots: Collection[int] | None = None) -> None:
         """Put pending pods of these kinds on nodes, as far as there is room; only these slots may have some."""

@@ -99,6 +99,8 @@ class _Simulation:
         scheduler.fill(roomier, now)
         if came and scheduler.arrive(came, now):
             self._growth.need(now)
+        if came or is_looking:
+            self._growth.keep_reserve(now)
         if is_growing:
             self._growth.decide(now)
         if is_looking:

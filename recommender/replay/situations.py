@@ -12,13 +12,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS
 from adapter.foundation.cluster.values.pods import ClusterPod, SchedulingFacts
-from adapter.foundation.cluster.values.state import ClusterState
 from adapter.foundation.objects.pod_requests import PodResources
-from recommender.kinds.cluster_size.future.plan import future_pods
 from recommender.kinds.cluster_size.model.groups import NodeGroups
 from recommender.kinds.cluster_size.model.size_settings import SizeLimits
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
@@ -37,6 +33,12 @@ CONTROLLERS: Final = frozenset({"DaemonSet", "ReplicaSet", "StatefulSet", "Repli
 """Their objects are not recorded, and taken to exist."""
 _BULK_NAMESPACE: Final = "replayed"
 _BULK_FACTS: Final = SchedulingFacts(NO_CONSTRAINTS, {}, 0.0, None, 30.0, "Always")
+
+
+def removals_need_whole_cluster(settings: ClusterSizeSettings) -> bool:
+    """Return whether which nodes go depends on nodes that have little room: a reserve, or least amounts."""
+    limits = settings.limits
+    return bool(settings.headroom_ratio or settings.schedules or limits.min_cores or limits.min_memory_bytes)
 
 
 def needs_whole_cluster(settings: ClusterSizeSettings) -> bool:
@@ -86,11 +88,7 @@ class Situations:
         slots = [slot for slot in range(fleet.end) if fleet.exists[slot] and (is_whole or not fleet.usable[slot])]
         pods = [self._bulk(slot) for slot in slots]
         pods += [self.pod(number, "", since) for number, since in pending.items()]
-        made = self._situation(slots, pods, now, memory)
-        if not is_whole:
-            return made
-        future = future_pods(self._settings, (), made, ClusterState())
-        return replace(made, future_pods=future.pods)
+        return self._situation(slots, pods, now, memory)
 
     def lowered(
         self, candidates: Sequence[int], others: Sequence[int], now: float, memory: ClusterSizeMemory
@@ -104,7 +102,10 @@ class Situations:
             self._running[slot] = here
             pods += here.values()
         pods += [self._bulk(slot) for slot in others]
-        return self._situation([*candidates, *others], pods, now, memory)
+        slots = [*candidates, *others]
+        if removals_need_whole_cluster(self._settings):
+            slots.sort()  # A reserve is put on nodes in their order, so which may go is not decided by asking for them.
+        return self._situation(slots, pods, now, memory)
 
     def _situation(
         self, slots: Sequence[int], pods: Iterable[ClusterPod], now: float, memory: ClusterSizeMemory
@@ -150,8 +151,7 @@ class Situations:
     def sizes(self) -> Counter[str]:
         """Return how many nodes each group has."""
         fleet, sizes = self._fleet, Counter[str]()
-        counts = np.bincount(fleet.kind_of[: fleet.end][fleet.exists[: fleet.end]], minlength=len(fleet.kinds))
-        for kind, number in zip(fleet.kinds, counts.tolist(), strict=True):
+        for kind, number in zip(fleet.kinds, fleet.counts().tolist(), strict=True):
             sizes[kind.group] += number
         return sizes
 

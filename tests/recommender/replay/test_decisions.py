@@ -11,13 +11,20 @@ from hypothesis import strategies as st
 
 from benchmarks.made_past import START, PastPlan, made_past
 from recommender.kinds.cluster_size.calculate import decide_size
+from recommender.kinds.cluster_size.future.headroom import headroom_pods
 from recommender.kinds.cluster_size.model.groups import NodeGroups
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
-from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources
+from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings, NodeGroupSources, SizeLimits
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 from recommender.replay.decisions import growth_of, removals_of
+from recommender.replay.events import events_of
 from recommender.replay.fleet import NodeFleet
+from recommender.replay.outcome import Account
+from recommender.replay.policies import ReplayPolicy
+from recommender.replay.reserve import Reserve
 from recommender.replay.scene import scene_of
+from recommender.replay.scheduler import Scheduler
+from recommender.replay.simulation import simulate
 from recommender.replay.situations import CONTROLLERS, Situations
 from tests.recommender.replay.groups import STATIC_GROUPS
 
@@ -45,9 +52,12 @@ class World:
         for number, pod in enumerate(scene.recording.pods):
             by_kind.setdefault(pod.kind, []).append(number)
         self.pending: dict[int, float] = {}
+        self.scheduler = Scheduler(scene, self.fleet, Account(NOW, NOW + 1, {}))
+        self.reserve = Reserve(scene, sizes, self.fleet, self.scheduler)
         for kind in kinds:
             if by_kind.get(kind):
                 number = by_kind[kind].pop()
+                self.scheduler.alive[kind] += 1
                 if not self.fleet.place([number], kind, scene.needs[kind]):
                     self.pending[number] = NOW - 60
 
@@ -79,41 +89,74 @@ class World:
             assumed_controllers=CONTROLLERS,
             namespace_labels={},
             memory=memory,
+            future_pods=headroom_pods(self.sizes.headroom_ratio, pods),
         )
 
 
 @given(
     kinds=st.lists(st.sampled_from(KINDS), max_size=120),
     expander=st.sampled_from(["least-waste", "price", "most-pods", "least-nodes"]),
+    headroom=st.sampled_from([0.0, 0.1, 0.5, 2.0]),
 )
 @settings(max_examples=40, deadline=None)
-def test_groups_grow_as_in_the_whole_cluster(kinds: list[int], expander: str) -> None:
-    sizes = replace(ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS)), expanders=(expander,))
+def test_groups_grow_as_in_the_whole_cluster(kinds: list[int], expander: str, headroom: float) -> None:
+    base = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS))
+    sizes = replace(base, expanders=(expander,), headroom_ratio=headroom)
     world = World(SCENE, sizes, kinds)
     whole = decide_size(world.whole(ClusterSizeMemory()), sizes)
-    small = growth_of(world.situations.grown(world.pending, NOW, ClusterSizeMemory()), sizes)
+    asked = world.situations.grown(world.pending, NOW, ClusterSizeMemory())
+    small = growth_of(replace(asked, future_pods=world.reserve.pods(NOW)), sizes)
     grown = {group.name: group.recommended - (group.current or 0) for group in whole.groups}
     assert dict(small.increases) == {name: count for name, count in grown.items() if count}
+    if not world.pending:
+        assert world.reserve.is_short(NOW) == any(grown.values())
 
 
 @given(
     kinds=st.lists(st.sampled_from(KINDS), max_size=60),
     threshold=st.sampled_from([0.5, 0.65, 0.8]),
     cutoff=st.sampled_from([-10, 1]),
+    headroom=st.sampled_from([0.0, 0.3, 1.0]),
+    min_cores=st.sampled_from([0, 100, 120]),
 )
 @settings(max_examples=40, deadline=None)
-def test_nodes_go_that_go_in_the_whole_cluster(kinds: list[int], threshold: float, cutoff: int) -> None:
+def test_nodes_go_that_go_in_the_whole_cluster(
+    kinds: list[int], threshold: float, cutoff: int, headroom: float, min_cores: int
+) -> None:
     base = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS), expendable_pods_priority_cutoff=cutoff)
-    sizes = replace(base, scale_down=replace(base.scale_down, utilization_threshold_ratio=threshold))
+    limits = SizeLimits(min_cores=min_cores)
+    sizes = replace(
+        base,
+        headroom_ratio=headroom,
+        limits=limits,
+        scale_down=replace(base.scale_down, utilization_threshold_ratio=threshold),
+    )
     world = World(SCENE, sizes, kinds)
+    for number in world.pending:
+        world.scheduler.alive[SCENE.recording.pods[number].kind] -= 1
     world.pending.clear()
     memory = ClusterSizeMemory(unneeded_since={one.node.name: NOW - 900 for one in SCENE.recording.nodes})
     whole = decide_size(world.whole(memory), sizes)
     cores, shares = world.fleet.shares()
     low = [slot for slot in range(world.fleet.end) if max(cores[slot], shares[slot]) <= threshold]
     others = [slot for slot in range(world.fleet.end) if slot not in low]
-    small = removals_of(world.situations.lowered(low, others, NOW, memory), sizes)
+    asked = world.situations.lowered(low[::-1], others, NOW, memory)
+    small = removals_of(replace(asked, future_pods=world.reserve.pods(NOW)), sizes)
     assert [one.node for one in small.removals if one.is_due] == [one.node for one in whole.removals if one.is_due]
+    spared = world.reserve.removable(NOW)
+    slots = {world.situations.node(slot).name: slot for slot in range(world.fleet.end)}
+    assert all(spared[slots[one.node]] for one in whole.removals), "what the reserve keeps is not asked about"
     remembered = whole.memory or memory
     assert dict(small.unneeded_since) == dict(remembered.unneeded_since)
     assert dict(small.unremovable_until) == dict(remembered.unremovable_until)
+
+
+def test_a_reserve_costs_nodes_and_shortens_waits() -> None:
+    found = []
+    for ratio in (0.0, 0.3):
+        sizes = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS), headroom_ratio=ratio)
+        scene = scene_of(made_past(PastPlan(days=1, nodes=12, seed=3)), sizes)
+        found.append(simulate(scene, ReplayPolicy("one", sizes), events_of(scene)))
+    without, kept = found
+    assert kept.node_hours.sum() > 1.15 * without.node_hours.sum()
+    assert kept.pending_minutes.sum() < without.pending_minutes.sum()

@@ -1,0 +1,87 @@
+"""The reserve of a replayed cluster (`headroom` and `schedules`): how large it is, and whether nodes have room for it.
+
+Its parts are equal, and go on any node without taints. So what each node has room for, added up, says whether all of
+them have a place, without a decision.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
+from recommender.kinds.cluster_size.future.headroom import Headroom, headroom_at, headroom_of, pods_of_headroom
+from recommender.kinds.cluster_size.predicates.node_info import new_node_info
+from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
+from recommender.replay.fleet import PODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import numpy.typing as npt
+
+    from adapter.foundation.cluster.values.state import ClusterPod
+    from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
+    from recommender.replay.fleet import NodeFleet
+    from recommender.replay.scene import Scene
+    from recommender.replay.scheduler import Scheduler
+
+
+class Reserve:
+    """The reserve of one policy."""
+
+    def __init__(self, scene: Scene, settings: ClusterSizeSettings, fleet: NodeFleet, scheduler: Scheduler) -> None:
+        self.is_wanted = bool(settings.headroom_ratio or settings.schedules)
+        """Whether the policy has a reserve at any time."""
+        self._scene = scene
+        self._settings = settings
+        self._fleet = fleet
+        self._scheduler = scheduler
+        anywhere = StaticFilter(NO_CONSTRAINTS)
+        self._is_open = np.array(
+            [not anywhere.refusals(new_node_info(kind.node, is_added=False)) for kind in fleet.kinds]
+        )
+        """By kind of node, whether it takes pods without tolerations."""
+
+    def pods(self, now: float) -> tuple[ClusterPod, ...]:
+        """Return the reserve as the pods that `run` lets count as pending."""
+        return pods_of_headroom(self._size(now))
+
+    def is_short(self, now: float) -> bool:
+        """Whether the nodes, those that are starting included, have no room for all of the reserve."""
+        if not self.is_wanted:
+            return False
+        wanted = self._size(now)
+        return int(self._room(wanted).sum()) < wanted.count
+
+    def removable(self, now: float) -> npt.NDArray[np.bool_]:
+        """Return by slot whether the other nodes have room for the reserve without its node."""
+        if not self.is_wanted:
+            return np.ones(self._fleet.end, dtype=np.bool_)
+        wanted = self._size(now)
+        room = self._room(wanted)
+        return np.asarray(room.sum() - room >= wanted.count)
+
+    def _size(self, now: float) -> Headroom:
+        settings = self._settings
+        ratio = headroom_at(settings.headroom_ratio, settings.schedules, now).ratio
+        return headroom_of(ratio, self._requests())
+
+    def _requests(self) -> Iterator[tuple[Mapping[str, int], int]]:
+        """Yield what pods request, with the number of such pods: those that are replayed, and those of DaemonSets."""
+        for kind, count in zip(self._scene.recording.pod_kinds, self._scheduler.alive, strict=True):
+            yield kind.resources.requests, count
+        for node_kind, count in zip(self._fleet.kinds, self._fleet.counts().tolist(), strict=True):
+            for pod in node_kind.daemons:
+                yield pod.resources.requests, count
+
+    def _room(self, wanted: Headroom) -> npt.NDArray[np.int64]:
+        """Return by slot how many parts of the reserve its node has room for."""
+        fleet = self._fleet
+        room = np.where(fleet.exists[: fleet.end] & self._is_open[fleet.kind_of[: fleet.end]], np.inf, 0.0)
+        for row, name in enumerate(self._scene.resources):
+            amount = 1 if name == PODS else wanted.chunk.get(name, 0)
+            if amount:
+                room = np.minimum(room, fleet.free[row, : fleet.end] // amount)
+        return np.asarray(np.maximum(room, 0), dtype=np.int64)
