@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
-from recommender.kinds.cluster_size.future.headroom import Headroom, headroom_at, headroom_of, pods_of_headroom
+from recommender.kinds.cluster_size.future.headroom import (
+    Headroom,
+    headroom_at,
+    headroom_of,
+    is_placeable,
+    largest_offers,
+    pods_of_headroom,
+)
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info
 from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
 from recommender.replay.fleet import PODS
@@ -38,6 +45,7 @@ class Reserve:
         self._settings = settings
         self._fleet = fleet
         self._scheduler = scheduler
+        self._largest_offers = largest_offers(kind.node for kind in fleet.kinds)
         anywhere = StaticFilter(NO_CONSTRAINTS)
         self._is_open = np.array(
             [not anywhere.refusals(new_node_info(kind.node, is_added=False)) for kind in fleet.kinds]
@@ -69,9 +77,13 @@ class Reserve:
         return headroom_of(ratio, self._requests())
 
     def _requests(self) -> Iterator[tuple[Mapping[str, int], int]]:
-        """Yield what pods request, with the number of such pods: those that are replayed, and those of DaemonSets."""
+        """Yield what pods request, with the number of such pods: those that are replayed, and those of DaemonSets.
+
+        As in `run`, pods that no kind of node can ever hold need no reserve.
+        """
         for kind, count in zip(self._scene.recording.pod_kinds, self._scheduler.alive, strict=True):
-            yield kind.resources.requests, count
+            if is_placeable(kind.resources.requests, self._largest_offers):
+                yield kind.resources.requests, count
         for node_kind, count in zip(self._fleet.kinds, self._fleet.counts().tolist(), strict=True):
             for pod in node_kind.daemons:
                 yield pod.resources.requests, count

@@ -13,7 +13,7 @@ from recommender.decisions.texts.times import rfc3339
 from recommender.reading.recurring import latest_start_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.model.size_settings import HeadroomSchedule
@@ -113,11 +113,11 @@ def placeable(pods: Iterable[ClusterPod], nodes: Iterable[ClusterNode]) -> tuple
     A pod that no node can ever hold needs no reserve, and whoever makes one must not make that of all others useless.
     All count if no node is known.
     """
-    largest = _largest_offers(nodes)
-    return tuple(pod for pod in pods if not largest or _is_within(pod.resources.requests, largest))
+    largest = largest_offers(nodes)
+    return tuple(pod for pod in pods if is_placeable(pod.resources.requests, largest))
 
 
-def _largest_offers(nodes: Iterable[ClusterNode]) -> list[tuple[int, int]]:
+def largest_offers(nodes: Iterable[ClusterNode]) -> list[tuple[int, int]]:
     """Return the offers of CPU and memory of which no other offer is at least as large in both."""
     largest: list[tuple[int, int]] = []
     for cpu, memory in sorted({(_offered(node, CPU), _offered(node, MEMORY)) for node in nodes}, reverse=True):
@@ -131,9 +131,10 @@ def _offered(node: ClusterNode, resource: str) -> int:
     return 0 if amount is None else units_of(resource, amount)
 
 
-def _is_within(requests: Mapping[str, int], offers: Sequence[tuple[int, int]]) -> bool:
+def is_placeable(requests: Mapping[str, int], offers: Sequence[tuple[int, int]]) -> bool:
+    """Return whether one of these offers of CPU and memory is as large as the requests, or none is known."""
     wanted_cpu, wanted_memory = requests.get(CPU, 0), requests.get(MEMORY, 0)
-    return any(wanted_cpu <= cpu and wanted_memory <= memory for cpu, memory in offers)
+    return not offers or any(wanted_cpu <= cpu and wanted_memory <= memory for cpu, memory in offers)
 
 
 def _share(ratio: float, amount: int) -> int:
