@@ -15,11 +15,11 @@ from adapter.foundation.documents.shapes import Anything, ListOf
 from adapter.foundation.documents.tree import DocumentError, DocumentProblem, SequenceNode, problems_within, shortened
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.service.server.addresses import parse_address
+from adapter.foundation.sources.prometheus.backend_settings import BACKENDS, ReadBackends
 from recommender.configuration.conflicts import conflicts_of, leaves_alone
 from recommender.configuration.entry import ENTRY, Shared, read_entry
 from recommender.configuration.merging import with_rivals
 from recommender.configuration.objects.object_settings import RECOMMENDATION_OBJECTS
-from recommender.configuration.prometheus import BACKENDS, ReadBackends
 from recommender.configuration.recommender_configuration import (
     Configuration,
     LeaderElection,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.sources.prometheus.backend_telemetry import BackendTelemetry
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.running.loads.load_service import LoadService
 from recommender.running.queries.backend_queries import BackendQueries, connections_of
-from recommender.running.queries.backend_telemetry import BackendTelemetry
 from recommender.running.usage.usage_service import UsageService
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.sources.prometheus.data_sources import source_of
 from adapter.foundation.time.pace import UNPACED
-from recommender.configuration.data_sources import source_of
 from recommender.running.queries.query_values import NO_PROMETHEUS, QueryValues
 
 if TYPE_CHECKING:

@@ -18,22 +18,47 @@ _log = logging.getLogger(__name__)
 
 
 class DaemonThreads:
-    """A fixed number of threads that share a queue of work."""
+    """At most a number of threads that share a queue of work; each is started when there is work for it."""
 
     def __init__(self, name: str, count: int) -> None:
-        self._queue: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        for number in range(count):
-            threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True).start()
+        self._name = name
+        self._count = count
+        self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._started = 0
+        """Threads that have been started and have not ended."""
+        self._pending = 0
+        """Work that has not ended."""
+        self._is_closed = False
 
     def submit(self, work: Callable[[], None]) -> None:
         """Run the work on one of the threads, after all work that was submitted before."""
-        self._queue.put(work)
+        with self._lock:
+            self._queue.put(work)
+            self._pending += 1
+            if self._is_closed:
+                # The threads end after what was submitted before.
+                self._queue.put(None)
+            elif self._pending <= self._started or self._started == self._count:
+                return
+            else:
+                self._started += 1
+            number = self._started
+        threading.Thread(target=self._run, name=f"{self._name}-{number}", daemon=True).start()
+
+    def close(self) -> None:
+        """Let the threads end after the work that was submitted; what is submitted later has a thread of its own."""
+        with self._lock:
+            for _ in range(0 if self._is_closed else self._started):
+                self._queue.put(None)
+            self._is_closed = True
 
     def _run(self) -> None:
-        while True:
-            work = self._queue.get()
+        while (work := self._queue.get()) is not None:
             try:
                 work()
             except Exception:  # noqa: BLE001 - the loop of the thread: one piece of work must not end it for the others
                 _log.exception("background work failed: internal error")
             del work  # The work and its large answers must not live until the next work arrives.
+            with self._lock:
+                self._pending -= 1

@@ -26,26 +26,10 @@ _NOT_SENT: Final = "unreadable"
 class _Families:
     """The metrics that carry the name of a backend."""
 
-    def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
-        self._queries = Counter(
-            f"{prefix}_prometheus_backend_queries",
-            "Queries sent to each backend of a list in `prometheus`, by kind and result.",
-            ("backend", "kind", "result"),
-            registry=registry,
-        )
-        self._duration = Histogram(
-            f"{prefix}_prometheus_backend_query_duration_seconds",
-            "Time from the request to a backend to the whole answer, or to the failure.",
-            ("backend",),
-            buckets=SECONDS_BUCKETS,
-            registry=registry,
-        )
-        self._up = Gauge(
-            f"{prefix}_prometheus_backend_up",
-            "1 if the backend answered its last query, 0 if it was not reached or refused the credentials.",
-            ("backend",),
-            registry=registry,
-        )
+    def __init__(self, queries: Counter, duration: Histogram, up: Gauge) -> None:
+        self._queries = queries
+        self._duration = duration
+        self._up = up
         self._seen: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
 
@@ -75,9 +59,9 @@ class _Families:
 class BackendTelemetry:
     """The metrics of all clients of a process. For any number of threads."""
 
-    def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
-        """Register the metrics of all queries; those by backend follow with the first name."""
-        self._all = PrometheusTelemetry(registry, prefix)
+    def __init__(self, registry: CollectorRegistry, prefix: str, every: PrometheusTelemetry | None = None) -> None:
+        """Register the metrics of all queries, unless `every` counts these already; those by backend follow."""
+        self._all = every or PrometheusTelemetry(registry, prefix)
         self._registry = registry
         self._prefix = prefix
         self._families: _Families | None = None
@@ -87,13 +71,37 @@ class BackendTelemetry:
         if not backend:
             return self._all
         if self._families is None:
-            self._families = _Families(self._registry, self._prefix)
+            self._families = self._registered()
         return _OneBackend(backend, self._all, self._families)
 
     def keep(self, backends: Collection[str]) -> None:
         """Forget all other backends."""
         if self._families is not None:
             self._families.keep(backends)
+
+    def _registered(self) -> _Families:
+        registry, prefix = self._registry, self._prefix
+        return _Families(
+            Counter(
+                f"{prefix}_prometheus_backend_queries",
+                "Queries sent to each backend of a list in `prometheus`, by kind and result.",
+                ("backend", "kind", "result"),
+                registry=registry,
+            ),
+            Histogram(
+                f"{prefix}_prometheus_backend_query_duration_seconds",
+                "Time from the request to a backend to the whole answer, or to the failure.",
+                ("backend",),
+                buckets=SECONDS_BUCKETS,
+                registry=registry,
+            ),
+            Gauge(
+                f"{prefix}_prometheus_backend_up",
+                "1 if the backend answered its last query, 0 if it was not reached or refused the credentials.",
+                ("backend",),
+                registry=registry,
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,53 @@
+"""Threads that share a queue of work."""
+
+from __future__ import annotations
+
+import threading
+
+from adapter.foundation.service.runtime.threads import DaemonThreads
+
+SECONDS = 60.0
+
+
+def alive(name: str) -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name.startswith(f"{name}-")]
+
+
+def test_as_many_threads_are_started_as_there_is_work_at_once() -> None:
+    threads, open_gate = DaemonThreads("lazy", 2), threading.Event()
+    assert alive("lazy") == []
+    done = [threading.Event() for _ in range(3)]
+
+    def work(number: int) -> None:
+        assert open_gate.wait(SECONDS)
+        done[number].set()
+
+    for number in range(3):
+        threads.submit(lambda number=number: work(number))
+    assert len(alive("lazy")) == 2
+    open_gate.set()
+    assert all(each.wait(SECONDS) for each in done)
+
+
+def test_work_that_fails_ends_no_thread() -> None:
+    threads, done = DaemonThreads("failing", 1), threading.Event()
+    threads.submit(lambda: 1 // 0)
+    threads.submit(done.set)
+    assert done.wait(SECONDS)
+
+
+def test_closed_threads_end_after_their_work_and_later_work_still_runs() -> None:
+    threads, open_gate = DaemonThreads("closed", 1), threading.Event()
+    before, after = threading.Event(), threading.Event()
+    threads.submit(lambda: open_gate.wait(SECONDS) and before.set())
+    running = alive("closed")
+    threads.close()
+    threads.close()
+    threads.submit(after.set)
+    running += alive("closed")
+    open_gate.set()
+    assert before.wait(SECONDS)
+    assert after.wait(SECONDS)
+    for each in running:
+        each.join(SECONDS)
+    assert alive("closed") == []
