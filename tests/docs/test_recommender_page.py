@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from adapter.foundation.sources.prometheus import backend_settings
+from adapter.foundation.sources.prometheus.backend_settings import PROMETHEUS
 from recommender.configuration import entry, reading
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED, ROLLOUT
@@ -17,7 +17,8 @@ PAGE = (CHECKOUT / "docs" / "recommender.md").read_text()
 
 
 @pytest.mark.parametrize(
-    "key", [each.key for part in (reading.CONFIGURATION, entry.ENTRY, backend_settings.PROMETHEUS) for each in part.keys]
+    "key",
+    [each.key for part in (reading.CONFIGURATION, entry.ENTRY, PROMETHEUS) for each in part.keys],
 )
 def test_every_key_has_a_row(key: str) -> None:
     rows = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]

@@ -52,7 +52,10 @@ CASES: Final[dict[str, dict[str, Any]]] = {
         "rules": {
             "default": True,
             "custom": [RULE | {"onNoData": 0, "refresh": "10s"}],
-            "external": [RULE | {"name": {"as": "yes"}}],
+            "external": [RULE | {"name": {"as": "yes"}, "backend": "eu"}],
+            "prometheus": [
+                {"name": "eu", "url": "https://eu:9090", "tokenFile": "/eu/token", "matchers": 'cluster="eu"'}
+            ],
         },
         "prometheus": {
             "url": "https://{{ .Release.Name }}-prom",

@@ -13,6 +13,7 @@ import yaml
 
 from adapter.foundation.documents.load import load_documents
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
+from adapter.foundation.sources.prometheus import backend_settings
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.nodes.configuration.reading import read_scheduling
 from adapter.nodes.hotspots.query import UtilizationSelector, parse_query
@@ -125,7 +126,19 @@ def test_every_rule_file_that_ships_can_be_chosen() -> None:
     assert sorted(names) == sorted(path.stem for path in SOURCES["rules"].glob("*.yaml"))
 
 
+BACKEND = {
+    "name": "eu",
+    "url": "https://eu:9090",
+    "tokenFile": "/eu/token",
+    "caFile": "/eu/ca.crt",
+    "headers": {"X-Scope-OrgID": "eu"},
+    "timeout": "10s",
+    "matchers": 'cluster="eu"',
+    "partialResponse": False,
+}
+OF_OTHER_CREDENTIALS = {"certFile", "keyFile", "basicAuth"}
 EVERY_KEY = RULE | {
+    "backend": "eu",
     "seriesFilters": [{"is": "^queue_"}],
     "name": {"as": "queued"},
     "onNoData": 0,
@@ -139,14 +152,18 @@ EVERY_KEY = RULE | {
 
 def test_the_adapter_takes_every_key_of_a_rule_that_the_schema_has() -> None:
     resource = resource_rules()
+    resource["cpu"]["backend"] = "eu"
     custom = {key: value for key, value in EVERY_KEY.items() if key != "holdSilent"}
-    rules = yaml.safe_dump({"rules": [custom], "externalRules": [EVERY_KEY], "resourceRules": resource})
+    top = {"prometheus": [BACKEND], "rules": [custom], "externalRules": [EVERY_KEY], "resourceRules": resource}
+    rules = yaml.safe_dump(top)
     book = parse_rulebook([load_documents(rules, "values")], partial(find_resource, BUILT_IN))
     assert (len(book.rules), len(book.resource.rules), book.findings) == (2, 2, ())
     given = {"rule": EVERY_KEY, "resourceRules": resource, "resourceRule": resource["cpu"]}
     assert {name: set(SCHEMA["definitions"][name]["properties"]) for name in given} == {
         name: set(keys) for name, keys in given.items()
     }
+    keys = {each.key for each in backend_settings.BACKEND.keys}
+    assert set(SCHEMA["definitions"]["backend"]["properties"]) == keys == {*BACKEND, *OF_OTHER_CREDENTIALS}
 
 
 def test_the_rules_of_the_readme_are_taken() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
+from adapter.commands.backend_clients import BackendClient
 from adapter.commands.check.output import as_json, as_text
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_each, rule_files_of
@@ -22,7 +23,7 @@ from adapter.foundation.options.clients import kubernetes_client, prometheus_cli
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.kinds import kinds_by
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
@@ -39,11 +40,12 @@ from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.report import rulebook_report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from adapter.foundation.documents.load import Document
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.service.flags.table import FlagValues
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.metrics.rulebook.model import Rulebook
     from adapter.metrics.rulebook.report import RulebookReport, ServedMetrics
 
@@ -182,12 +184,26 @@ def _served_metrics(values: FlagValues, checked: _Checked, resolve: ResolveResou
     if "prometheus-url" not in values.given:
         return None
     with prometheus_client_for_one_run(values) as prometheus:
-        client = Budgeted(prometheus, ALL_QUERIES_SECONDS)
+        client_of = _clients(values, Budgeted(prometheus, ALL_QUERIES_SECONDS))
         of_rules = served_by(
             checked.rulebook.rules,
-            client,
+            client_of,
             resolve,
             max_age_seconds=values.seconds("metrics-max-age"),
             timeout_seconds=QUERY_SECONDS,
         )
-        return of_rules | usage_served_by(checked.rulebook.resource.rules, client, timeout_seconds=QUERY_SECONDS)
+        return of_rules | usage_served_by(checked.rulebook.resource.rules, client_of, timeout_seconds=QUERY_SECONDS)
+
+
+def _clients(values: FlagValues, of_flags: Budgeted) -> Callable[[Backend | None], Budgeted]:
+    """Return what asks a backend, each with a time limit of its own; None stands for the Prometheus of the flags."""
+    known: dict[Backend | None, Budgeted] = {None: of_flags}
+    matchers = prometheus_matchers(values)
+
+    def client_of(backend: Backend | None) -> Budgeted:
+        if backend is not None and backend not in known:
+            client = BackendClient(backend.name, backend.with_matchers(matchers))
+            known[backend] = Budgeted(client, ALL_QUERIES_SECONDS)
+        return known[backend]
+
+    return client_of

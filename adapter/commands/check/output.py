@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MOST_METRICS = 20
 _LONGEST_LINE = 160
+_OF_BACKENDS = frozenset({Code.BAD_BACKEND.value, Code.REPEATED_BACKEND.value})
+"""Findings about lines that may hold a password or a token, which are not shown."""
 
 
 def as_json(report: RulebookReport) -> str:
@@ -56,6 +58,7 @@ def _rule(rule: RuleReport) -> dict[str, object]:
         "status": rule.status,
         "plan": rule.plan.kind.value if rule.plan else None,
         "plan_reason": rule.plan.reason if rule.plan else None,
+        **({} if rule.backend is None else {"backend": rule.backend}),
         "policy": None if rule.policy is None else _policy(rule.policy),
         "findings": [_finding(finding) for finding in rule.findings],
         "metrics": None if rule.metrics is None else [_metric(metric) for metric in rule.metrics],
@@ -108,7 +111,7 @@ def _finding_lines(finding: Finding, sources: Mapping[str, str], others: int) ->
     place = f"{finding.file}:{finding.line}:{finding.column}"
     yield f"{place}: {finding.severity.value}[{finding.code}]: {finding.message}"
     lines = sources.get(finding.file, "").splitlines()
-    if 0 < finding.line <= len(lines):
+    if 0 < finding.line <= len(lines) and finding.code not in _OF_BACKENDS:
         text = lines[finding.line - 1].replace("\t", " ")
         number = f"{finding.line:>5}"
         yield f"{number} | {text[:_LONGEST_LINE]}"
@@ -125,6 +128,7 @@ def _metric_lines(rule: RuleReport) -> Iterator[str]:
     if rule.metrics is None or (not rule.metrics and _is_not_asked(rule)):
         return
     plan = f", {rule.plan.kind} plan" if rule.plan else ""
+    plan += f", backend {rule.backend}" if rule.backend else ""
     yield f"{rule.id} ({rule.file}:{rule.line}): {_number(len(rule.metrics), 'metric')}{plan}"
     for metric in rule.metrics[:_MOST_METRICS]:
         scope = "" if metric.namespaced else ", not namespaced"

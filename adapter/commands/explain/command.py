@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
+from adapter.commands.backend_clients import BackendClient
 from adapter.commands.explain.server import SERVER_FLAGS, asked_of_server
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration, rule_files_of
@@ -30,12 +31,13 @@ from adapter.foundation.sources.objects import ObjectsError, ObjectsNotSyncedErr
 from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.readings.backends import Backends, Source
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
 from adapter.metrics.readings.explain.questions import APIS, QuestionError, Texts, question_of
-from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime
+from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime, always_there
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.rulebook.model import Api
+from adapter.metrics.rulebook.model import Api, all_rules
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.client import PrometheusClient
     from adapter.metrics.readings.explain.explanation import Explanation, Question
-    from adapter.metrics.rulebook.model import Rulebook
+    from adapter.metrics.rulebook.model import Rule, Rulebook
 
 LISTING_SECONDS = 15.0
 """How long to wait for the objects of a cluster."""
@@ -147,7 +149,7 @@ def _explain(values: FlagValues) -> Explanation:
         rulebook = parse_rulebook(load_configuration(rule_files_of(values.paths("config"))), resolve)
         question = _question(values, resolve)
         explainer = Explainer(
-            prometheus=prometheus,
+            backends=_backends(values, prometheus, rulebook),
             objects=objects,
             resolve=resolve,
             settings=ReadingSettings(
@@ -155,21 +157,30 @@ def _explain(values: FlagValues) -> Explanation:
             ),
             clock=Clock(),
             pace=UNPACED,
-            uptime=_uptime(prometheus, rulebook),
         )
         if objects is not None and question.api is not Api.EXTERNAL:
             _wait_for(objects, question.resource or find_resource(BUILT_IN, "", "pods"))
         return explainer.explain(question, rulebook, (_ASKERS_UNKNOWN,))
 
 
-def _uptime(prometheus: PrometheusClient, rulebook: Rulebook) -> PrometheusUptime | None:
-    """Return since when Prometheus collects samples; None if it does not report that, or no rule needs it."""
-    if all(rule.policy.no_data_value is None for rule in rulebook.rules):
-        return None
+def _backends(values: FlagValues, prometheus: PrometheusClient, rulebook: Rulebook) -> Backends:
+    """Return what asks the Prometheus of the flags, and the backends that rules name."""
+    matchers = prometheus_matchers(values)
+    own = tuple(rule for rule in rulebook.rules if rule.backend is None)
+    default = Source(prometheus, _uptime(prometheus, own), lambda work: work())
+    backends = Backends(default, lambda backend: BackendClient(backend.name, backend.with_matchers(matchers)))
+    backends.open(all_rules(rulebook))
+    return backends
+
+
+def _uptime(prometheus: PrometheusClient, rules: Sequence[Rule]) -> PrometheusUptime:
+    """Return since when Prometheus collects samples; for ever if it does not report that, or no rule needs it."""
+    if all(rule.policy.no_data_value is None for rule in rules):
+        return always_there(Clock())
     try:
         started = prometheus.started(ASK_SECONDS)
     except PrometheusError:
-        return None
+        return always_there(Clock())
     uptime = PrometheusUptime(Clock(), lambda _seconds: started)
     uptime.wanted = True
     return uptime

@@ -14,6 +14,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from adapter.commands.backend_clients import QUERY_THREADS, BackendClient
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import keep_certificate
 from adapter.commands.serve.flags import SERVE
@@ -34,6 +35,8 @@ from adapter.foundation.service.runtime.process_telemetry import exposition
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.service.server.process import serve_forever
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
+from adapter.foundation.sources.prometheus.backend_telemetry import BackendTelemetry
+from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
 from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.wsgi import wsgi_application
 from adapter.metrics.apis.apis_telemetry import Telemetry
@@ -41,6 +44,7 @@ from adapter.metrics.apis.handler import Handler, HandlerServices
 from adapter.metrics.apis.routing import is_frequent
 from adapter.metrics.readings.readings import Readings
 from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
+from adapter.metrics.rulebook.model import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,6 +54,8 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
     from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.metrics.rulebook.model import Rulebook
 
 _log = logging.getLogger(__name__)
 
@@ -60,8 +66,6 @@ other metrics have answers already. A request that needs the list waits for it, 
 READY_WITHOUT_METRICS_SECONDS = 0.5
 """Time for the first look-ups of series, which helps rolling updates: a process that knows fewer metrics than its
 predecessor makes requests wait. It is short because readiness must not depend on Prometheus."""
-QUERY_THREADS = 32
-"""Threads for queries: more than `ReadingSettings` and `readings/asking/lanes` let run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
 REQUEST_DURATION_NAME = "prometheus_adapter_prometheus_client_request_duration_seconds"
 """prometheus-adapter's name for the duration of requests to Prometheus, on which dashboards rely."""
@@ -94,7 +98,9 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     objects = object_source(settings.objects, context, pace, watches)
     configuration = _configuration(settings, context, objects)
     threads = DaemonThreads("query", QUERY_THREADS)
-    prometheus = prometheus_client(settings.prometheus, context, pace, request_duration_name=REQUEST_DURATION_NAME)
+    telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX, request_duration_name=REQUEST_DURATION_NAME)
+    prometheus = prometheus_client(settings.prometheus, context, pace, telemetry)
+    by_backend = BackendTelemetry(context.registry, METRICS_PREFIX, telemetry)
     readings = Readings(
         rulebook=configuration.rulebook,
         objects=objects,
@@ -104,8 +110,11 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
         telemetry=ReadingsTelemetry(context.registry),
         settings=settings.readings,
         started=prometheus.started,
+        connect=functools.partial(_backend_client, settings, by_backend, pace),
     )
-    configuration.on_change(readings.replace_rulebook, QueryTrials(prometheus, objects.resource))
+    configuration.on_change(
+        functools.partial(_replace, readings, by_backend), QueryTrials(readings.prometheus_of, objects.resource)
+    )
     if settings.rule_objects is not None:
         serve_rule_objects(settings.rule_objects, context, readings, objects.resource, pace, watches)
     _start_tasks(settings, context, configuration, readings)
@@ -131,6 +140,20 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
         "lists of metrics", prepare, every_seconds=PREPARE_SECONDS, deadline_seconds=60.0, reads_only=True
     )
     return wsgi_application(handler.handle, routes=handler.routes(), refuse=handler.refuse, is_frequent=is_frequent)
+
+
+def _backend_client(
+    settings: ServeSettings, telemetry: BackendTelemetry, pace: Pace, backend: Backend
+) -> BackendClient:
+    """Return a client of a backend that rules name; without matchers of its own, it has those of the flags."""
+    found = backend.with_matchers(settings.readings.matchers)
+    return BackendClient(backend.name, found, telemetry.of(backend.name), pace)
+
+
+def _replace(readings: Readings, telemetry: BackendTelemetry, rulebook: Rulebook) -> None:
+    """Put another rulebook in force, and forget the metrics of backends that no rule names any more."""
+    readings.replace_rulebook(rulebook)
+    telemetry.keep({rule.backend.name for rule in all_rules(rulebook) if rule.backend is not None})
 
 
 def _are_listed(readings: Readings, handler: Handler) -> bool:

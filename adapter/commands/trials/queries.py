@@ -15,28 +15,30 @@ from adapter.foundation.promql.tree import UnreadableQueryError, parse_query
 from adapter.foundation.sources.prometheus.budget import Budgeted
 from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
 from adapter.metrics.rulebook.lint.examples import example_of
-from adapter.metrics.rulebook.model import ResourceRule
+from adapter.metrics.rulebook.model import ResourceRule, Rule
 from adapter.metrics.rulebook.parsing.malformed import is_written_out
 from adapter.metrics.rulebook.reload.last_good import says
 from adapter.metrics.rulebook.rendering import RenderError, exact_query
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.metrics.readings.prometheus import Prometheus
-    from adapter.metrics.rulebook.model import Rule, Rulebook
+    from adapter.metrics.rulebook.model import Rulebook
     from adapter.metrics.rulebook.parsing.query_check import Judge
 
 TRIAL_SECONDS: Final = 5.0
-"""Time limit for all queries of one change: changes should be in force within 15 seconds."""
+"""Time limit for all queries of one change to one Prometheus: changes should be in force within 15 seconds."""
 
 
 class QueryTrials:
     """Tries new and changed rules on Prometheus, and remembers which it refused."""
 
-    def __init__(self, prometheus: Prometheus, resolve: ResolveResource) -> None:
-        self._prometheus = prometheus
+    def __init__(self, prometheus_of: Callable[[Backend | None], Prometheus], resolve: ResolveResource) -> None:
+        """`prometheus_of` returns what asks a backend; None stands for the Prometheus of the flags."""
+        self._prometheus_of = prometheus_of
         self._resolve = resolve
         self._refused: dict[Hashable, str] = {}
 
@@ -44,19 +46,25 @@ class QueryTrials:
         """Return the function that judges changed rules; rules in force are not tried, since they may work."""
         rules: tuple[Rule | ResourceRule, ...] = (*in_force.rules, *in_force.resource.rules)
         left_alone = set(map(_rule_content, rules))
-        return partial(self._refusal_of, Budgeted(self._prometheus, TRIAL_SECONDS), left_alone)
+        return partial(self._refusal_of, {}, left_alone)
 
     def remembered(self, rule: Rule | ResourceRule) -> str | None:
         """Return why Prometheus refused the rule when it was last tried."""
         return self._refused.get(_rule_content(rule))
 
-    def _refusal_of(self, prometheus: Prometheus, left_alone: set[Hashable], rule: Rule | ResourceRule) -> str | None:
+    def _refusal_of(
+        self, budgets: dict[Backend | None, Budgeted], left_alone: set[Hashable], rule: Rule | ResourceRule
+    ) -> str | None:
         said = _rule_content(rule)
         if said in left_alone:
             return None
+        backend = rule.backend if isinstance(rule, Rule) else rule.metrics[0].rule.backend
+        if backend not in budgets:
+            # One that hangs must not take the time in which the rules of the others are tried.
+            budgets[backend] = Budgeted(self._prometheus_of(backend), TRIAL_SECONDS)
         try:
             for query in self._queries(rule):
-                prometheus.instant(query, timeout_seconds=TRIAL_SECONDS)
+                budgets[backend].instant(query, timeout_seconds=TRIAL_SECONDS)
         except QueryRefusedError as e:
             if e.error_type != "execution" and not e.error_type.startswith("http_"):
                 self._refused[said] = e.message

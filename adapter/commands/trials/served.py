@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.sources.prometheus.backend import attributed
 from adapter.foundation.sources.prometheus.errors import AuthenticationRefusedError, PrometheusError, QueryRefusedError
 from adapter.foundation.time.pace import UNPACED
-from adapter.metrics.readings.catalogue.discovery import what_is_missing
+from adapter.metrics.readings.catalogue.discovery import look_up_key, what_is_missing
 from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Finding, Severity
@@ -21,9 +22,11 @@ from adapter.metrics.rulebook.report import ServedMetric, ServedMetrics
 from adapter.metrics.rulebook.requests import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.metrics.readings.catalogue.discovery import LookUpKey
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Metric, Rule
 
@@ -43,20 +46,23 @@ class _Seen:
 
 def served_by(
     rules: Sequence[Rule],
-    client: Prometheus,
+    client_of: Callable[[Backend | None], Prometheus],
     resolve: ResolveResource,
     *,
     max_age_seconds: float,
     timeout_seconds: float,
 ) -> dict[str, ServedMetrics]:
-    """Return by rule what it serves from the series of the last `max_age_seconds`; each series query is sent once."""
-    known: dict[str, _Seen | PrometheusError] = {}
+    """Return by rule what it serves from the series of the last `max_age_seconds`; each look-up is sent once.
+
+    `client_of` returns what asks a backend; None stands for the Prometheus of the flags.
+    """
+    known: dict[LookUpKey, _Seen | PrometheusError] = {}
     found: dict[str, ServedMetrics] = {}
     for rule in rules:
-        query = rule.series_query
-        if query not in known:
-            known[query] = _look_up_series(client, query, time.time() - max_age_seconds, timeout_seconds)
-        seen = known[query]
+        key, client = look_up_key(rule), client_of(rule.backend)
+        if key not in known:
+            known[key] = _look_up_series(client, key.series_query, time.time() - max_age_seconds, timeout_seconds)
+        seen = known[key]
         if isinstance(seen, PrometheusError):
             found[rule.id] = ServedMetrics(findings=(_failure_finding(rule, seen),))
         else:
@@ -163,10 +169,12 @@ def _failure_finding(rule: Rule, error: PrometheusError) -> Finding:
     if isinstance(error, QueryRefusedError):
         message = f"Prometheus refuses `seriesQuery`: {error}"
         return _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct it")
-    message = f"the query failed: {error.cause}"
+    message = attributed(rule.backend, f"the query failed: {error.cause}")
     fix = "check --prometheus-url, whether Prometheus runs, and --prometheus-ca-file if it speaks TLS"
     if isinstance(error, AuthenticationRefusedError):
         fix = "set --prometheus-token-file, or --prometheus-username and --prometheus-password-file"
+    if rule.backend is not None:
+        fix = "check its entry in `prometheus`, and whether it runs and accepts the credentials"
     return _finding(rule, Severity.ERROR, Code.NOT_ASKED, message, fix)
 
 

@@ -14,17 +14,18 @@ from adapter.metrics.rulebook.rendering import RenderError, wide_query
 from adapter.metrics.rulebook.report import ServedMetric, ServedMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Metric, ResourceRule
 
 
 def usage_served_by(
-    rules: Sequence[ResourceRule], client: Prometheus, *, timeout_seconds: float
+    rules: Sequence[ResourceRule], client_of: Callable[[Backend | None], Prometheus], *, timeout_seconds: float
 ) -> dict[str, ServedMetrics]:
     """Return by rule what it serves for pods and nodes, according to the query for all of them."""
-    return {rule.id: _served_usage(rule, client, timeout_seconds) for rule in rules}
+    return {rule.id: _served_usage(rule, client_of(rule.metrics[0].rule.backend), timeout_seconds) for rule in rules}
 
 
 def _served_usage(rule: ResourceRule, client: Prometheus, timeout_seconds: float) -> ServedMetrics:

@@ -126,17 +126,14 @@ def prometheus_client_for_one_run(values: FlagValues) -> PrometheusClient:
 
 
 def prometheus_client(
-    settings: PrometheusSettings, context: WorkerContext, pace: Pace, *, request_duration_name: str | None = None
+    settings: PrometheusSettings, context: WorkerContext, pace: Pace, telemetry: PrometheusTelemetry | None = None
 ) -> PrometheusClient:
     """Return a client whose connection is checked in the background and that the worker closes; raises StartError.
 
-    `request_duration_name` is another program's name for the duration of requests, on which dashboards rely; None if
-    there is none.
+    `telemetry` counts its queries; None for a new one of this process.
     """
     try:
-        telemetry = PrometheusTelemetry(
-            context.registry, context.options.metrics_prefix, request_duration_name=request_duration_name
-        )
+        telemetry = telemetry or PrometheusTelemetry(context.registry, context.options.metrics_prefix)
         client = PrometheusClient(settings, telemetry=telemetry, pace=pace)
     except SettingsError as error:
         raise StartError(str(error)) from error

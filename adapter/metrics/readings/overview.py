@@ -10,6 +10,7 @@ from adapter.metrics.readings.readings_telemetry import Overview
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.metrics.readings.asking.queries import QueryGroup
     from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
     from adapter.metrics.rulebook.model import ResourceRules, Rule, Rulebook
@@ -27,6 +28,14 @@ def last_answer(states: Iterable[DiscoveredRule], successes: Mapping[str, float]
     `successes` has, by rule, when the last reading of one of its queries was evaluated.
     """
     return max((*(state.succeeded_at or 0.0 for state in states), *successes.values()), default=0.0)
+
+
+def by_backend(states: Iterable[DiscoveredRule]) -> dict[Backend | None, list[DiscoveredRule]]:
+    """Return rules by the Prometheus that they ask; that of the flags is always there."""
+    found: dict[Backend | None, list[DiscoveredRule]] = {None: []}
+    for state in states:
+        found.setdefault(state.rule.backend, []).append(state)
+    return found
 
 
 def overview(

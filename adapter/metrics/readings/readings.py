@@ -21,6 +21,7 @@ from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
 from adapter.metrics.readings.asking.demand import DemandedRequest, long_refresh_warnings
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
+from adapter.metrics.readings.backends import Backends, Source
 from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
 from adapter.metrics.readings.catalogue.discovery import SeriesDiscovery
 from adapter.metrics.readings.catalogue.look_ups import LookUp
@@ -37,9 +38,10 @@ from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.refreshing.cross_check import CrossCheck
 from adapter.metrics.readings.refreshing.refresh_loop import RefreshLoop
 from adapter.metrics.readings.refreshing.refresher import Refresher
+from adapter.metrics.readings.refreshing.refreshers import Refreshers
 from adapter.metrics.readings.samples.shared_names import SharedNames
 from adapter.metrics.readings.samples.silent_series import SilentSeries
-from adapter.metrics.rulebook.model import Rulebook
+from adapter.metrics.rulebook.model import Rulebook, all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.foundation.sources.prometheus.runtime import Started
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.answers import (
@@ -57,7 +60,8 @@ if TYPE_CHECKING:
         ObjectsAnswer,
         UsageAnswer,
     )
-    from adapter.metrics.readings.asking.queries import Reading
+    from adapter.metrics.readings.asking.queries import Query, Reading
+    from adapter.metrics.readings.backends import Connect
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
     from adapter.metrics.readings.explain.explanation import Explanation, ExplanationStep, Question
@@ -86,12 +90,14 @@ class Readings:
         settings: ReadingSettings | None = None,
         clock: Clock | None = None,
         started: Callable[[float], Started] | None = None,
+        connect: Connect | None = None,
     ) -> None:
         """Start with a rulebook; nothing is asked of Prometheus yet.
 
         `submit` runs a function on a thread of the process; four threads or more, since a slow query holds one for
         its deadline. `run_due` is to be called several times a second. `started` asks Prometheus when it started,
-        within some seconds, and raises PrometheusError; None if it cannot.
+        within some seconds, and raises PrometheusError; None if it cannot. `connect` returns a client of a backend that
+        rules name; None where no rule may name one.
         """
         self._settings = settings or ReadingSettings()
         self._clock = clock or Clock()
@@ -100,19 +106,22 @@ class Readings:
         self._telemetry = telemetry
         self._states = RuleHealthLog(self._clock.monotonic)
         self._uptime = PrometheusUptime(self._clock, started)
+        self._backends = Backends(Source(prometheus, self._uptime, submit), connect, self._clock)
+        self._backends.open(all_rules(rulebook))
+        self._names = SharedNames(self._clock.monotonic)
         self._silent_series = SilentSeries(self._settings.look_back_seconds)
-        self._cataloguer = self._new_cataloguer(prometheus, rulebook)
+        self._cataloguer = self._new_cataloguer(rulebook)
         self._rule_objects = object_cataloguer(
             prometheus, self._objects.resource, self._settings, self._clock, self._pace
         )
         self._number_of_unread_objects: Callable[[], int] = lambda: 0
-        self._scheduler = self._new_scheduler(submit)
+        self._scheduler = self._new_scheduler()
         self._current_readings = CurrentReadings(self._scheduler, self._settings, self._clock)
         self._answering = self._new_answering()
-        self._loop = self._new_loop(self._new_refresher(prometheus), submit)
+        self._loop = self._new_loop(Refreshers(self._backends, self._new_refresher))
         self._usage = self._new_usage()
         self._usage.prepare(self.catalogue)
-        self._explainer = self._new_explainer(prometheus)
+        self._explainer = self._new_explainer()
         self._prepare(rulebook)
         telemetry.observe(self._overview)
 
@@ -199,6 +208,10 @@ class Readings:
         memory = ServedMemory(catalogue, look_ups, self._scheduler.entries(), self._clock, self._pace)
         return self._explainer.explain(question, rulebook, notes, memory)
 
+    def prometheus_of(self, backend: Backend | None) -> Prometheus:
+        """Return what asks a backend of the rules in force, or the Prometheus of the flags."""
+        return self._backends.of(backend).prometheus
+
     def look_ups(self) -> tuple[LookUp, ...]:
         """Return how the last look-up of each rule's series went, in the order of the files."""
         states = self._cataloguer.states()
@@ -214,6 +227,7 @@ class Readings:
         Metrics that did not change keep their readings. What was learnt about refused plans is forgotten.
         """
         self._prepare(rulebook)
+        self._backends.open(all_rules(rulebook))
         self._cataloguer.replace(rulebook)
         self._states.forget_remarks()
         self._scheduler.replan(self._current, self._pace)
@@ -233,15 +247,19 @@ class Readings:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
         return self._loop.run_due()
 
-    def _new_scheduler(self, submit: Callable[[Callable[[], None]], object]) -> QueryScheduler:
+    def _new_scheduler(self) -> QueryScheduler:
         return QueryScheduler(
             settings=self._settings,
             clock=self._clock,
             telemetry=self._telemetry,
             states=self._states,
-            launch=lambda query: submit(lambda: self._loop.refresh(query)),
-            launch_trial=lambda trial: submit(lambda: self._loop.try_wider(trial)),
+            launch=lambda query: self._submit_for(query, lambda: self._loop.refresh(query)),
+            launch_trial=lambda trial: self._submit_for(trial.wider, lambda: self._loop.try_wider(trial)),
         )
+
+    def _submit_for(self, query: Query, work: Callable[[], None]) -> None:
+        """Run the work on a thread for the Prometheus that the query is sent to."""
+        self._backends.of(query.key.backend).submit(work)
 
     def _new_answering(self) -> MetricAnswers:
         return MetricAnswers(
@@ -261,32 +279,31 @@ class Readings:
             clock=self._clock,
         )
 
-    def _new_refresher(self, prometheus: Prometheus) -> Refresher:
+    def _new_refresher(self, source: Source) -> Refresher:
         return Refresher(
-            prometheus=prometheus,
+            prometheus=source.prometheus,
             objects=self._objects,
             settings=self._settings,
             clock=self._clock,
             pace=self._pace,
-            names=SharedNames(self._clock.monotonic),
+            names=self._names,
             telemetry=self._telemetry,
             remarks=self._states,
-            uptime=self._uptime,
+            uptime=source.uptime,
             silent_series=self._silent_series,
         )
 
-    def _new_cataloguer(self, prometheus: Prometheus, rulebook: Rulebook) -> Cataloguer:
+    def _new_cataloguer(self, rulebook: Rulebook) -> Cataloguer:
         discovery = SeriesDiscovery(
-            prometheus=prometheus,
+            backends=self._backends,
             resolve=self._objects.resource,
             settings=self._settings,
             clock=self._clock,
             pace=self._pace,
-            uptime=self._uptime,
         )
         return Cataloguer(discovery=discovery, rulebook=rulebook, settings=self._settings, clock=self._clock)
 
-    def _new_loop(self, refresher: Refresher, submit: Callable[[Callable[[], None]], object]) -> RefreshLoop:
+    def _new_loop(self, refresher: Refreshers) -> RefreshLoop:
         return RefreshLoop(
             scheduler=self._scheduler,
             refresher=refresher,
@@ -294,12 +311,12 @@ class Readings:
             objects=self._rule_objects,
             cross_check=self._new_cross_check(refresher),
             states=self._states,
-            submit=submit,
+            backends=self._backends,
             pace=self._pace,
             clock=self._clock,
         )
 
-    def _new_cross_check(self, refresher: Refresher) -> CrossCheck:
+    def _new_cross_check(self, refresher: Refreshers) -> CrossCheck:
         return CrossCheck(
             scheduler=self._scheduler,
             refresher=refresher,
@@ -310,16 +327,15 @@ class Readings:
             telemetry=self._telemetry,
         )
 
-    def _new_explainer(self, prometheus: Prometheus) -> Explainer:
+    def _new_explainer(self) -> Explainer:
         return Explainer(
-            prometheus=prometheus,
+            backends=self._backends,
             objects=self._objects,
             resolve=self._objects.resource,
             settings=self._settings,
             clock=self._clock,
             pace=self._pace,
             patience=HASTY,
-            uptime=self._uptime,
             silent_series=self._silent_series,
         )
 
@@ -337,7 +353,8 @@ class Readings:
     def _prepare(self, rulebook: Rulebook) -> None:
         for warning in long_refresh_warnings(rulebook.rules, self._settings):
             _log.warning("%s", warning)
-        self._uptime.wanted |= any(rule.policy.no_data_value is not None for rule in rulebook.rules)
+        own = (rule for rule in rulebook.rules if rule.backend is None)
+        self._uptime.wanted |= any(rule.policy.no_data_value is not None for rule in own)
 
     def _reading(self, metric: Metric, request: DemandedRequest, until: float) -> tuple[Reading, tuple[str, ...]]:
         """Return the reading that answers a request, and warnings about it. Raises ReadingError."""

@@ -12,6 +12,7 @@ class Code(StrEnum):
     """The code of a finding, as `tidewatch-adapter check` prints it."""
 
     AMBIGUOUS_OVERRIDE = "ambiguous-override"
+    BAD_BACKEND = "bad-backend"
     BAD_FILTER = "bad-filter"
     BAD_LABEL = "bad-label"
     BAD_LABEL_TEMPLATE = "bad-label-template"
@@ -44,6 +45,7 @@ class Code(StrEnum):
     NOT_CONFINED = "not-confined"
     QUERY_NOT_READ = "query-not-read"
     QUERY_REFUSED = "query-refused"
+    REPEATED_BACKEND = "repeated-backend"
     REPEATED_RESOURCE_RULE = "repeated-resource-rule"
     ROWS_OF_ALL_NAMESPACES = "rows-of-all-namespaces"
     SAMPLE_AGE_NOT_CHECKED = "sample-age-not-checked"
@@ -51,6 +53,7 @@ class Code(StrEnum):
     SERIES_QUERY_NOT_READ = "series-query-not-read"
     UNANCHORED_PATTERN = "unanchored-pattern"
     UNBALANCED_QUERY = "unbalanced-query"
+    UNKNOWN_BACKEND = "unknown-backend"
     UNKNOWN_GROUP = "unknown-group"
     UNKNOWN_KEY = "unknown-key"
     UNKNOWN_RESOURCE = "unknown-resource"

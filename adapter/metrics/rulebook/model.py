@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.promql.narrowing import Matchers
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.metrics.rulebook.naming import Naming, SeriesFilter
     from adapter.metrics.rulebook.resources import ResourceMapping
     from adapter.metrics.rulebook.templates.template import QueryTemplate
@@ -142,6 +143,8 @@ class Rule:
     """Longest range of its query; only set if the rule has a value for no data."""
     confinement: Confinement | None = None
     """None for the rules of files."""
+    backend: Backend | None = None
+    """The Prometheus that its queries are sent to; None for that of the flags."""
 
     @property
     def place(self) -> str:
@@ -222,6 +225,11 @@ class Rulebook:
     resource: ResourceRules = ResourceRules()
     retained: Mapping[str, Retained] = field(default_factory=dict)
     """The refused rules whose last good version is among `rules`, by their common id."""
+
+
+def all_rules(rulebook: Rulebook) -> tuple[Rule, ...]:
+    """Return all valid rules; those of metrics.k8s.io once for pods and once for nodes."""
+    return (*rulebook.rules, *(metric.rule for metric in rulebook.resource.metrics))
 
 
 class PlanKind(StrEnum):

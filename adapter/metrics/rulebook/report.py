@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapter.metrics.rulebook.lint import example_of, lint
-from adapter.metrics.rulebook.model import PlanKind, Policy, Severity
+from adapter.metrics.rulebook.model import PlanKind, Policy, Severity, all_rules
 from adapter.metrics.rulebook.plans import plan_of
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class RuleReport:
     """Metrics of the rule; None if Prometheus was not asked."""
     policy: Policy | None
     """Policy of the rule; None if the rule is refused."""
+    backend: str | None = None
+    """Name of the Prometheus that it asks; None for that of the flags, and if the rule is refused."""
 
     @property
     def status(self) -> str:
@@ -98,6 +100,7 @@ def rulebook_report(
     rules: list[Rule | RefusedRule | ResourceRule] = [*rulebook.rules, *rulebook.refused, *usage]
     plans = {rule.id: _plan(rule, resolve) for rule in rulebook.rules} | {rule.id: _usage_plan(rule) for rule in usage}
     policies = {rule.id: rule.policy for rule in rulebook.rules} | {rule.id: Policy() for rule in usage}
+    backends = {rule.id: rule.backend.name for rule in all_rules(rulebook) if rule.backend is not None}
     position = {file: number for number, file in enumerate(rulebook.files)}
     rules.sort(key=lambda rule: (position[rule.file], rule.line))
     return RulebookReport(
@@ -112,6 +115,7 @@ def rulebook_report(
                 plan=plans.get(rule.id),
                 metrics=None if served is None else _metrics(served.get(rule.id)),
                 policy=policies.get(rule.id),
+                backend=backends.get(rule.id),
             )
             for rule in rules
         ),

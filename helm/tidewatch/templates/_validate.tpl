@@ -10,8 +10,8 @@
 {{- include "tidewatch.validateArguments" . -}}
 {{- if .Values.recommender.enabled }}{{ include "tidewatch.validateRecommender" . }}{{ end -}}
 {{- include "tidewatch.validateNodes" . -}}
-{{- if and $rules.existing (or (and (kindIs "slice" $rules.shipped) $rules.shipped) $rules.default $rules.custom $rules.external $rules.resource) -}}
-{{- fail (printf "rules.existing: the rules come from the ConfigMap %s, so rules.default, rules.shipped, rules.custom, rules.external and rules.resource would have no effect: move them there, or leave rules.existing empty" $rules.existing) -}}
+{{- if and $rules.existing (or (and (kindIs "slice" $rules.shipped) $rules.shipped) $rules.default $rules.custom $rules.external $rules.resource $rules.prometheus) -}}
+{{- fail (printf "rules.existing: the rules come from the ConfigMap %s, so rules.default, rules.shipped, rules.custom, rules.external, rules.resource and rules.prometheus would have no effect: move them there, or leave rules.existing empty" $rules.existing) -}}
 {{- end -}}
 {{- if and (eq (toString .Values.apiServices.resource.v1beta1) "true") (not (or $rules.resource $rules.existing)) -}}
 {{- fail "apiServices.resource.v1beta1 is true, but no rule defines CPU and memory, so `kubectl top` and HPAs on CPU would stop working: set rules.resource, or leave the value at auto" -}}

@@ -108,11 +108,11 @@ _NAME: Final = checked(
     lambda name: _NAME_FORM.fullmatch(name) is None,
     "write up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
 )
-_BACKEND: Final = Section(
+BACKEND: Final = Section(
     "prometheus",
     _named,
     (
-        Key("name", _NAME, "Name of the backend, by which entries choose it.", "eu"),
+        Key("name", _NAME, "Name of the backend, by which entries and rules choose it.", "eu"),
         *_KEYS,
         Key(
             "partialResponse",
@@ -125,7 +125,7 @@ BACKENDS: Final = OneOf(
     {
         MappingNode: PROMETHEUS,
         SequenceNode: ListOf(
-            _BACKEND,
+            BACKEND,
             _backends,
             (
                 "prometheus is an empty list",

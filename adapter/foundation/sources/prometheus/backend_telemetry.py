@@ -30,12 +30,21 @@ class _Families:
         self._queries = queries
         self._duration = duration
         self._up = up
+        self._known: set[str] = set()
+        """Backends that are in use: a query to another one may still end."""
         self._seen: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
+
+    def use(self, backend: str) -> None:
+        """Count the queries of a backend from now on."""
+        with self._lock:
+            self._known.add(backend)
 
     def queried(self, backend: str, kind: str, result: str, seconds: float) -> None:
         """Count one query."""
         with self._lock:
+            if backend not in self._known:
+                return
             self._seen.add((backend, kind, result))
             self._queries.labels(backend, kind, result).inc()
             self._duration.labels(backend).observe(seconds)
@@ -45,6 +54,7 @@ class _Families:
     def keep(self, backends: Collection[str]) -> None:
         """Forget all other backends."""
         with self._lock:
+            self._known = set(backends)
             gone = [each for each in self._seen if each[0] not in backends]
             self._seen.difference_update(gone)
             for labels in gone:
@@ -72,6 +82,7 @@ class BackendTelemetry:
             return self._all
         if self._families is None:
             self._families = self._registered()
+        self._families.use(backend)
         return _OneBackend(backend, self._all, self._families)
 
     def keep(self, backends: Collection[str]) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
 from adapter.foundation.sources.objects import ObjectsNotSyncedError
+from adapter.foundation.sources.prometheus.backend import called
 from adapter.foundation.sources.prometheus.errors import shortened
 from adapter.metrics.readings.errors import AnswerTooOldError, FirstAnswerPendingError
 from adapter.metrics.readings.notices import reason_for_askers
@@ -139,10 +140,9 @@ class CurrentReadings:
                 raise query.failure.raised()
             if not query.settled.wait(max(0.0, until - self._clock.monotonic())):
                 wait = self._settings.first_answer_wait_seconds
-                raise FirstAnswerPendingError(
-                    f"{entry.request.metric}: Prometheus did not answer within {wait:g} s, and the query continues: "
-                    f"{shortened(query.key.planned.text)}"
-                )
+                late = f"{called(query.key.backend)} did not answer within {wait:g} s, and the query continues"
+                text = shortened(query.key.planned.text)
+                raise FirstAnswerPendingError(f"{entry.request.metric}: {late}: {text}")
 
     def _too_old(self, entry: DemandEntry, age: float) -> str:
         scope = entry.scope

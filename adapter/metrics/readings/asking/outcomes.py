@@ -7,8 +7,10 @@ trial that shows whether the wider plan works again.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from adapter.foundation.sources.prometheus.backend import called
 from adapter.metrics.readings.asking.effects import Remark, Trial
 from adapter.metrics.readings.asking.held_values import size_of_reading
 from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
@@ -20,19 +22,20 @@ from adapter.metrics.rulebook.rendering import RenderError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.effects import Change
     from adapter.metrics.readings.asking.held_values import HeldValues
     from adapter.metrics.readings.asking.planning import Planner
     from adapter.metrics.readings.asking.queries import Query, Reading
-    from adapter.metrics.readings.asking.run_queue import Lanes
+    from adapter.metrics.readings.asking.run_queue import BackendLanes
     from adapter.metrics.readings.asking.setbacks import Place
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
 TOO_MUCH_SECONDS = 30.0
 """Shortest time until a query whose answer was too large is sent again."""
 _MOST_TRIALS = 2
-"""Limit on concurrent trials, each of which occupies a thread."""
+"""Limit on concurrent trials with one Prometheus, each of which occupies a thread."""
 
 
 class QueryOutcomes:
@@ -44,7 +47,7 @@ class QueryOutcomes:
         settings: ReadingSettings,
         telemetry: ReadingsTelemetry,
         planner: Planner,
-        lanes: Lanes,
+        lanes: BackendLanes,
         holdings: HeldValues,
         rationed: RationedQueries,
     ) -> None:
@@ -54,8 +57,8 @@ class QueryOutcomes:
         self._lanes = lanes
         self._holdings = holdings
         self._rationed = rationed
-        self.source_failed = False
-        """Whether queries fail because Prometheus itself cannot be asked."""
+        self.failed_sources: set[Backend | None] = set()
+        """Backends, None for the Prometheus of the flags, that cannot be asked at all, so that their queries fail."""
         self.last_success: dict[str, float] = {}
         """Rule id, and Unix seconds of the evaluation that last brought a reading."""
 
@@ -93,13 +96,13 @@ class QueryOutcomes:
             if query.reading is not None:
                 change.gone.append(query.reading)
                 query.reading = None
-            if not self._lanes.runs(query):
-                self._lanes.set(query, now + TOO_MUCH_SECONDS)
+            if not self._lanes.of(query).runs(query):
+                self._lanes.of(query).set(query, now + TOO_MUCH_SECONDS)
 
     def _succeed(self, change: Change, query: Query, reading: Reading, now: float) -> None:
-        if self.source_failed:
-            self.source_failed = False
-            change.remarks.append(Remark(logging.INFO, "Prometheus answers again"))
+        if query.key.backend in self.failed_sources:
+            self.failed_sources.remove(query.key.backend)
+            change.remarks.append(Remark(logging.INFO, f"{called(query.key.backend)} answers again"))
         if query.reading is not None:
             change.gone.append(query.reading)
         query.reading = reading
@@ -107,7 +110,7 @@ class QueryOutcomes:
         self.last_success[query.metric.rule.label_value] = reading.evaluated.wall
         self._telemetry.refreshed("ok")
         due = query.started_at + query.period
-        if not self._lanes.quiet:
+        if not self._lanes.of(query).quiet:
             # If others wait, a slow query pauses for at least as long as it took.
             due = max(due, now + (now - query.started_at))
         self._reschedule(query, due)
@@ -116,11 +119,12 @@ class QueryOutcomes:
         self._telemetry.refreshed("fault" if failure.error is ReadingError else "failed")
         if failure.narrows and query.kind is not PlanKind.EXACT:
             self._narrow(change, query, failure, now)
-        elif failure.of_source and not self.source_failed:
+        elif failure.of_source and query.key.backend not in self.failed_sources:
             # Logged once for all queries when it begins; what is wrong with single queries is logged by rule.
-            self.source_failed = True
+            self.failed_sources.add(query.key.backend)
             limit = f"answers are served until they are {self._settings.max_answer_age_seconds:g} s old"
-            change.remarks.append(Remark(logging.WARNING, f"queries to Prometheus fail; {limit}: {failure.message}"))
+            text = f"queries to {called(query.key.backend)} fail; {limit}: {failure.message}"
+            change.remarks.append(Remark(logging.WARNING, text))
         query.failures += 1
         # After the scopes have been turned to narrower queries: a request that sees the failure also sees the way out.
         query.failure = failure
@@ -149,7 +153,7 @@ class QueryOutcomes:
 
     def _reschedule(self, query: Query, due: float) -> None:
         if self._stands(query) and not self._rationed.puts_to_sleep(query):
-            self._lanes.set(query, due)
+            self._lanes.of(query).set(query, due)
 
     def _join(self, query: Query) -> None:
         """Let the scopes that waited for the query's first reading use it."""
@@ -170,17 +174,17 @@ class QueryOutcomes:
 class RationedQueries:
     """Queries that are only sent after a request, and trials. Not thread-safe: the owner must lock."""
 
-    def __init__(self, planner: Planner, lanes: Lanes, max_answer_age_seconds: float) -> None:
+    def __init__(self, planner: Planner, lanes: BackendLanes, max_answer_age_seconds: float) -> None:
         self._planner = planner
         self._lanes = lanes
         self._longest_seconds = max_answer_age_seconds / 2
-        self._trials = 0
+        self._trials: Counter[Backend | None] = Counter()
 
     def pay(self, change: Change, entry: DemandEntry, now: float) -> None:
         """Let a request pay for the trial of a plan that is due, or else wake the query that answers it."""
         group, query = entry.scope.group, entry.scope.wanted
         for place in self._planner.suspended_plans(group, entry.request.namespace):
-            if self._trials < _MOST_TRIALS and group.setbacks.pay(place, now):
+            if self._trials[query.key.backend] < _MOST_TRIALS and group.setbacks.pay(place, now):
                 if group.setbacks.begin(place):
                     self._begin_trial(change, entry, place, now)
                 return
@@ -188,7 +192,7 @@ class RationedQueries:
             query.asleep = False
             fails = query.failure is not None or query.reading is None
             # Half of the asker's interval later: the answer is no older than that when the asker comes back.
-            self._lanes.set(query, now if fails else now + query.period)
+            self._lanes.of(query).set(query, now if fails else now + query.period)
 
     def puts_to_sleep(self, query: Query) -> bool:
         """Return whether a query that has ended is not due before the next request.
@@ -200,7 +204,7 @@ class RationedQueries:
 
     def tried(self, change: Change, trial: Trial, failure: str | None, now: float, *, lasting: bool) -> None:
         """Enter how a trial ended: why its plan is not to be used yet, or None where it is used again."""
-        self._trials -= 1
+        self._trials[trial.wider.key.backend] -= 1
         group, place = trial.group, trial.place
         if group.retired or place not in group.setbacks:
             return
@@ -218,7 +222,7 @@ class RationedQueries:
         except RenderError:
             group.setbacks.fail(place, now, lasting=True)
             return
-        self._trials += 1
+        self._trials[wider.key.backend] += 1
         change.trials.append(Trial(entry, group, place, wider))
 
 

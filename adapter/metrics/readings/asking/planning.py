@@ -281,6 +281,7 @@ class Planner:
             by_selector,
             metric.resource if by_selector else None,
             times,
+            metric.rule.backend,
         )
 
     def _query(self, kind: PlanKind, group: QueryGroup, request: DemandedRequest, now: float) -> Query:
@@ -310,6 +311,7 @@ def _identity(metric: Metric) -> tuple[object, ...]:
         # A request that began before a reload may come in after it: what it asks for is not what the rule says now.
         metric.rule.metrics_query.text,
         metric.rule.times_query,
+        metric.rule.backend,
     )
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.objects.selectors import Selector
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.metrics.readings.answers import BySelector
     from adapter.metrics.readings.failure import Failure
     from adapter.metrics.readings.samples.external_reading import ExternalReading
@@ -48,7 +49,7 @@ class Lane(Enum):
 
 
 class QueryKey(NamedTuple):
-    """The identity of a query: its text and how samples are assigned, but not the rule that it comes from.
+    """The identity of a query: where it is sent, its text and how samples are assigned, but not its rule.
 
     So a reading outlives a reload that moves or renames its rule, and two rules that say the same are asked once.
     """
@@ -64,6 +65,8 @@ class QueryKey(NamedTuple):
     """Their kind: one label may hold the names of pods to one rule and of services to another."""
     times: PlannedQuery | None = None
     """Asked at the same instant: the times of the samples that the values are made of. None where no rule limits it."""
+    backend: Backend | None = None
+    """The Prometheus that is asked; None for that of the flags."""
 
 
 class Query:

@@ -25,7 +25,7 @@ from adapter.metrics.readings.asking.effects import Change, Remark
 from adapter.metrics.readings.asking.held_values import HeldValues
 from adapter.metrics.readings.asking.outcomes import QueryOutcomes, RationedQueries, is_too_much
 from adapter.metrics.readings.asking.planning import Planner
-from adapter.metrics.readings.asking.run_queue import Lanes
+from adapter.metrics.readings.asking.run_queue import BackendLanes
 from adapter.metrics.readings.catalogue.catalogue import same_metric
 from adapter.metrics.readings.catalogue.rule_health import query_trouble
 from adapter.metrics.readings.errors import UnanswerableSelectorError
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterator
 
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.demand import DemandedRequest
@@ -77,7 +78,7 @@ class QueryScheduler:
         self._lock = threading.Lock()
         self._demand = Demand(settings)
         self._planner = Planner(settings)
-        self._lanes = Lanes(settings)
+        self._lanes = BackendLanes(settings)
         self._holdings = HeldValues(settings.max_values, settings.max_values_per_namespace)
         self._rationed = RationedQueries(self._planner, self._lanes, settings.max_answer_age_seconds)
         self._outcomes = QueryOutcomes(
@@ -162,7 +163,7 @@ class QueryScheduler:
         """Process the end of a query, and return the readings that are no longer needed."""
         with self._changing() as change:
             now = self._clock.monotonic()
-            self._lanes.end(query, now)
+            self._lanes.of(query).end(query, now)
             self._outcomes.enter(change, query, outcome, now)
             self._begin(change, now)
             query.settled.set()
@@ -191,13 +192,15 @@ class QueryScheduler:
                     paces.setdefault(query, Paces()).add(entry.metric, entry.arrivals, now, self._settings)
         with self._lock:
             # Without queries nothing would notice the end of an outage.
-            self._outcomes.source_failed &= bool(self._planner.queries)
+            backends = self._backends()
+            self._outcomes.failed_sources &= backends
+            self._lanes.keep(backends)
             for query in list(self._planner.queries.values()):
                 if query in paces:
                     query.period, query.paced = paces[query].seconds, paces[query].known
                 elif query.bound_at < began:
                     self._planner.drop(query)
-                    self._lanes.discard(query)
+                    self._lanes.of(query).discard(query)
                     self._holdings.release(query)
 
     def replan(self, current: Callable[[Metric], Metric | None], pace: Pace) -> None:
@@ -242,9 +245,15 @@ class QueryScheduler:
         ]
 
     @property
-    def source_failed(self) -> bool:
-        """Whether queries fail because Prometheus itself cannot be asked."""
-        return self._outcomes.source_failed
+    def failed_sources(self) -> frozenset[Backend | None]:
+        """Backends, None for the Prometheus of the flags, that cannot be asked at all, so that their queries fail."""
+        with self._lock:
+            return frozenset(self._outcomes.failed_sources)
+
+    def backends(self) -> frozenset[Backend | None]:
+        """Return the backends, None for the Prometheus of the flags, that queries are sent to."""
+        with self._lock:
+            return self._backends()
 
     @property
     def last_success(self) -> dict[str, float]:
@@ -295,6 +304,9 @@ class QueryScheduler:
         for rule, kind, text in change.of_rules:
             self._states.remark(rule, kind, "%s", text)
 
+    def _backends(self) -> frozenset[Backend | None]:
+        return frozenset(query.key.backend for query in self._planner.queries.values())
+
     def _admit(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
         with self._changing() as change:
             now = self._clock.monotonic()
@@ -322,7 +334,7 @@ class QueryScheduler:
     def _begin(self, change: Change, now: float) -> None:
         """Note the queries to launch: new ones are due at once."""
         for query in self._planner.take_new():
-            self._lanes.set(query, now)
+            self._lanes.of(query).set(query, now)
         change.begun += self._lanes.begin(now)
 
     def _begin_for(self, change: Change, scope: QueryScope, metric: Metric, now: float) -> None:
@@ -331,10 +343,10 @@ class QueryScheduler:
         longest = most_period(metric, self._settings) if query.paced else longest_period(metric, self._settings)
         if longest < query.period:
             self._hasten(query, longest)
-        self._lanes.reassign(query)
+        self._lanes.of(query).reassign(query)
         self._begin(change, now)
 
     def _hasten(self, query: Query, period: float) -> None:
         query.period = min(query.period, period)
         if not query.failures:
-            self._lanes.hasten(query, query.started_at + query.period)
+            self._lanes.of(query).hasten(query, query.started_at + query.period)

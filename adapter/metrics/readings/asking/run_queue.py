@@ -23,8 +23,9 @@ from adapter.metrics.readings.asking.queries import Lane
 from adapter.metrics.rulebook.model import PlanKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.readings_settings import ReadingSettings
 
@@ -276,3 +277,42 @@ class Lanes:
         if query.kind is not PlanKind.WIDE and query.key.namespace is not None:
             return query.key.namespace
         return self._query_times.cheapest(query.askers())
+
+
+class BackendLanes:
+    """The lanes of each Prometheus, so that queries to one that is slow take no place from those to another.
+
+    Not thread-safe: its owner holds a lock.
+    """
+
+    def __init__(self, settings: ReadingSettings) -> None:
+        self._settings = settings
+        self._lanes: dict[Backend | None, Lanes] = {}
+
+    @property
+    def running(self) -> int:
+        """How many queries run."""
+        return sum(lanes.running for lanes in self._lanes.values())
+
+    def of(self, query: Query) -> Lanes:
+        """Return the lanes of the Prometheus that a query is sent to."""
+        backend = query.key.backend
+        lanes = self._lanes.get(backend)
+        if lanes is None:
+            lanes = self._lanes[backend] = Lanes(self._settings)
+        return lanes
+
+    def begin(self, now: float) -> list[Query]:
+        """Return the queries to run now, of all that are due."""
+        return [query for lanes in self._lanes.values() for query in lanes.begin(now)]
+
+    def next_due(self) -> float | None:
+        """Return when the next query is due that may run; None where there is none."""
+        due = (lanes.next_due() for lanes in self._lanes.values())
+        return min((moment for moment in due if moment is not None), default=None)
+
+    def keep(self, backends: Collection[Backend | None]) -> None:
+        """Forget the lanes of other backends, unless queries to them still run."""
+        for backend, lanes in list(self._lanes.items()):
+            if backend is not None and backend not in backends and not lanes.running:
+                del self._lanes[backend]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.readings.catalogue.discovery import LookUpResult
+from adapter.metrics.readings.catalogue.discovery import LookUpKey, LookUpResult, look_up_key
 from adapter.metrics.readings.retries import retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.foundation.time.clock import Clock
     from adapter.metrics.readings.catalogue.discovery import DiscoveredRule, SeriesDiscovery
     from adapter.metrics.readings.readings_settings import ReadingSettings
@@ -39,9 +41,9 @@ class Cataloguer:
         """Lock for the schedule, which is never held for long."""
         self._entering = threading.Lock()
         """Lock for the states of the rules and the catalogue."""
-        self._schedule: DueQueue[str] = DueQueue()
-        self._failures: dict[str, int] = {}
-        self._running = 0
+        self._schedule: dict[Backend | None, DueQueue[LookUpKey]] = {}
+        self._failures: dict[LookUpKey, int] = {}
+        self._running: Counter[Backend | None] = Counter()
         self._complete = threading.Event()
         """Set while the catalogue holds what the look-ups of all rules brought."""
         self.catalogue = Catalogue()
@@ -57,42 +59,52 @@ class Cataloguer:
         does not take its metrics from the API until the next look-up.
         """
         states = self._discovery.prepared(rulebook)
-        until = self._clock.monotonic() + self._settings.reload_discovery_seconds
+        missing = _by_backend(_look_up_keys(state for state in states if not state.looked_up))
         findings: list[LookUpResult] = []
-        for series_query in _series_queries(state for state in states if not state.looked_up):
-            left = until - self._clock.monotonic()
-            if left <= 0:
-                break
-            findings.append(self._finding(series_query, states, left))
+        # Each backend has its share of the time, so that one that hangs leaves the rules of the others theirs.
+        seconds = self._settings.reload_discovery_seconds / max(1, len(missing))
+        for keys in missing.values():
+            until = self._clock.monotonic() + seconds
+            for key in keys:
+                left = until - self._clock.monotonic()
+                if left <= 0:
+                    break
+                findings.append(self._finding(key, states, left))
         self._adopt(rulebook, findings)
 
-    def take_due(self) -> list[str]:
-        """Return the series queries to look up now, as many as may be at once; `look_up` is to be called for each."""
+    def take_due(self) -> list[LookUpKey]:
+        """Return what to look up now, as much as each Prometheus may be asked at once, for calls of `look_up`."""
         with self._lock:
-            due = self._schedule.pop_due(self._clock.monotonic(), self._free())
-            self._running += len(due)
-            return due
+            now, taken = self._clock.monotonic(), list[LookUpKey]()
+            for backend, schedule in self._schedule.items():
+                due = schedule.pop_due(now, self._free(backend))
+                self._running[backend] += len(due)
+                taken += due
+            return taken
 
     def next_due(self) -> float | None:
         """Return when the next look-up is due, in monotonic seconds; None where none is, or no more may run at once."""
         with self._lock:
-            return self._schedule.next_due() if self._free() else None
+            due = (schedule.next_due() for backend, schedule in self._schedule.items() if self._free(backend))
+            return min((moment for moment in due if moment is not None), default=None)
 
-    def look_up(self, series_query: str) -> None:
-        """Look up the series of all rules with that query, and swap the catalogue if that changed it."""
+    def look_up(self, key: LookUpKey) -> None:
+        """Look up the series of all rules with that key, and swap the catalogue if that changed it."""
         started = self._clock.monotonic()
-        finding = LookUpResult(series_query, failure="it was aborted by an internal error")
+        finding = LookUpResult(key, failure="it was aborted by an internal error")
         try:
             deadline = self._settings.discovery_deadline_seconds
-            found = self._finding(series_query, self._discovery.states, deadline)
+            found = self._finding(key, self._discovery.states, deadline)
             with self._entering:
                 self._enter(found)
             finding = found
         finally:
             with self._lock:
-                self._running -= 1
-                if series_query in _series_queries(self._discovery.states):
-                    self._schedule.set(series_query, self._next(finding, started))
+                self._running[key.backend] -= 1
+                if key in _look_up_keys(self._discovery.states):
+                    self._schedule.setdefault(key.backend, DueQueue()).set(key, self._next(finding, started))
+                else:
+                    self._failures.pop(key, None)
 
     def states(self) -> tuple[DiscoveredRule, ...]:
         """Return what is known of each rule."""
@@ -109,28 +121,28 @@ class Cataloguer:
         """Wait until the series of every rule have been looked up once; return whether they have."""
         return self._complete.wait(seconds)
 
-    def _free(self) -> int:
-        return self._settings.max_concurrent_look_ups - self._running
+    def _free(self, backend: Backend | None) -> int:
+        return self._settings.max_concurrent_look_ups - self._running[backend]
 
-    def _finding(self, series_query: str, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
-        asking = [state for state in states if state.rule.series_query == series_query]
+    def _finding(self, key: LookUpKey, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
+        asking = [state for state in states if look_up_key(state.rule) == key]
         try:
-            return self._discovery.look_up(series_query, asking, timeout_seconds)
+            return self._discovery.look_up(key, asking, timeout_seconds)
         except Exception as error:  # noqa: BLE001 - see below
             # The one place where a fault in one rule's look-up is kept from all others.
-            _log.exception("looking up %s failed: internal error", series_query)
-            return LookUpResult(series_query, failure=f"{type(error).__name__}: {error}")
+            _log.exception("looking up %s failed: internal error", key.series_query)
+            return LookUpResult(key, failure=f"{type(error).__name__}: {error}")
 
     def _next(self, finding: LookUpResult, started: float) -> float:
         interval, now = self._settings.relist_interval_seconds, self._clock.monotonic()
-        if finding.failure is None and not self._looked_up(finding.series_query, self._discovery.states):
+        if finding.failure is None and not self._looked_up(finding.key, self._discovery.states):
             # A reload in between brought another rule with this query.
             return started
         if not finding.unreachable:
-            self._failures.pop(finding.series_query, None)
+            self._failures.pop(finding.key, None)
             # Prometheus is not asked all the time: at least as long as the look-up took lies between two.
             return max(started + interval, now + (now - started))
-        failures = self._failures[finding.series_query] = self._failures.get(finding.series_query, 0) + 1
+        failures = self._failures[finding.key] = self._failures.get(finding.key, 0) + 1
         return now + retry_after(failures, interval)
 
     def _adopt(self, rulebook: Rulebook, findings: Iterable[LookUpResult] = ()) -> None:
@@ -143,17 +155,19 @@ class Cataloguer:
             with self._lock:
                 self._schedule = self._schedule_look_ups(states)
 
-    def _schedule_look_ups(self, states: tuple[DiscoveredRule, ...]) -> DueQueue[str]:
+    def _schedule_look_ups(self, states: tuple[DiscoveredRule, ...]) -> dict[Backend | None, DueQueue[LookUpKey]]:
         now = self._clock.monotonic()
-        schedule: DueQueue[str] = DueQueue()
-        for series_query in _series_queries(states):
-            known = self._looked_up(series_query, states)
-            schedule.set(series_query, now + self._settings.relist_interval_seconds if known else now)
+        schedule: dict[Backend | None, DueQueue[LookUpKey]] = {}
+        for backend, keys in _by_backend(_look_up_keys(states)).items():
+            due = schedule[backend] = DueQueue()
+            for key in keys:
+                known = self._looked_up(key, states)
+                due.set(key, now + self._settings.relist_interval_seconds if known else now)
         return schedule
 
     @staticmethod
-    def _looked_up(series_query: str, states: Iterable[DiscoveredRule]) -> bool:
-        return all(state.looked_up for state in states if state.rule.series_query == series_query)
+    def _looked_up(key: LookUpKey, states: Iterable[DiscoveredRule]) -> bool:
+        return all(state.looked_up for state in states if look_up_key(state.rule) == key)
 
     def _enter(self, finding: LookUpResult) -> None:
         states, changed = self._discovery.take_in(finding, self._discovery.states)
@@ -179,5 +193,12 @@ class Cataloguer:
         return Catalogue(metrics, self.catalogue.generation + 1, self._discovery.pace, rulebook.resource)
 
 
-def _series_queries(states: Iterable[DiscoveredRule]) -> list[str]:
-    return list(dict.fromkeys(state.rule.series_query for state in states if state.rule.series_query))
+def _look_up_keys(states: Iterable[DiscoveredRule]) -> list[LookUpKey]:
+    return list(dict.fromkeys(look_up_key(state.rule) for state in states if state.rule.series_query))
+
+
+def _by_backend(keys: Iterable[LookUpKey]) -> dict[Backend | None, list[LookUpKey]]:
+    found: dict[Backend | None, list[LookUpKey]] = {}
+    for key in keys:
+        found.setdefault(key.backend, []).append(key)
+    return found

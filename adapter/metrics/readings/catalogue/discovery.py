@@ -1,9 +1,10 @@
 """Finds the metrics that the rules make of the series in Prometheus.
 
-Each rule is looked up by itself, so that one that fails does not affect others. Rules with the same series query share
-a look-up. What is found replaces what was; a metric whose series vanished stays for a time, since a job that pauses is
-no reason to take a metric from the API, and a rule that cannot be looked up keeps all it had. An answer that is known
-to be a part of the whole adds metrics, and neither removes nor changes any that came from a whole answer.
+Each rule is looked up by itself, so that one that fails does not affect others. Rules with the same series query and
+Prometheus share a look-up. What is found replaces what was; a metric whose series vanished stays for a time, since a
+job that pauses is no reason to take a metric from the API, and a rule that cannot be looked up keeps all it had. An
+answer that is known to be a part of the whole adds metrics, and neither removes nor changes any that came from a whole
+answer.
 
 Answers are folded into names and labels while they arrive, so what Prometheus holds decides how long a look-up takes,
 not how much memory.
@@ -13,8 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from adapter.foundation.sources.prometheus.backend import attributed
 from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     PrometheusUnreachableError,
@@ -22,15 +24,16 @@ from adapter.foundation.sources.prometheus.errors import (
     shortened,
 )
 from adapter.metrics.readings.catalogue.catalogue import same_rule
-from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.backends import Backends
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.rulebook.model import Metric, Retained, Rule, Rulebook
@@ -59,11 +62,24 @@ class DiscoveredRule:
     """Unix seconds of the last look-up that succeeded."""
 
 
+class LookUpKey(NamedTuple):
+    """What is looked up: rules with the same one share it."""
+
+    series_query: str
+    backend: Backend | None = None
+    """The Prometheus that is asked; None for that of the flags."""
+
+
+def look_up_key(rule: Rule) -> LookUpKey:
+    """Return what is looked up for a rule."""
+    return LookUpKey(rule.series_query, rule.backend)
+
+
 @dataclass(frozen=True, slots=True)
 class LookUpResult:
     """The result of a look-up: metrics by rule, the reason for having none, or both for a partial answer."""
 
-    series_query: str
+    key: LookUpKey
     metrics: tuple[tuple[Rule, dict[MetricId, Metric]], ...] = ()
     failure: str | None = None
     """Why there may be more: what is missing has not vanished."""
@@ -79,18 +95,16 @@ class SeriesDiscovery:
     def __init__(
         self,
         *,
-        prometheus: Prometheus,
+        backends: Backends,
         resolve: ResolveResource,
         settings: ReadingSettings,
         clock: Clock,
         pace: Pace,
-        uptime: PrometheusUptime | None = None,
         shapes: Callable[[], SeriesShapes] = SeriesShapes,
     ) -> None:
-        """`uptime` is notified of how each look-up ended; `shapes` makes what holds the series of one look-up."""
+        """`shapes` makes what holds the series of one look-up."""
         self._new_shapes = shapes
-        self._uptime = uptime or PrometheusUptime(clock)
-        self._prometheus = prometheus
+        self._backends = backends
         self._resolve = resolve
         self._settings = settings
         self._clock = clock
@@ -113,28 +127,31 @@ class SeriesDiscovery:
         """Replace the rules."""
         self._states = states
 
-    def look_up(self, series_query: str, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
+    def look_up(self, key: LookUpKey, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
         """Ask for the series and return the metrics that each of these rules makes of them."""
+        source = self._backends.of(key.backend)
         asking = tuple(states)
         pace = self.pace if all(state.looked_up for state in asking) else self._first_pace
         shapes = self._new_shapes()
         unreachable = False
         began = self._clock.monotonic()
         try:
-            failure = self._fold(series_query, timeout_seconds, shapes, pace)
-            self._uptime.answered()
+            failure = self._fold(source.prometheus, key.series_query, timeout_seconds, shapes, pace)
+            source.uptime.answered()
         except PrometheusError as error:
-            self._uptime.failed(error, began)
-            failure, unreachable = str(error), isinstance(error, PrometheusUnreachableError)
+            source.uptime.failed(error, began)
+            failure, unreachable = attributed(key.backend, str(error)), isinstance(error, PrometheusUnreachableError)
             if isinstance(error, UnexpectedAnswerError) or not shapes:
-                return LookUpResult(series_query, failure=failure, unreachable=unreachable)
+                return LookUpResult(key, failure=failure, unreachable=unreachable)
         metrics = tuple((state.rule, self._metrics_of(state.rule, shapes, pace)) for state in asking)
-        return LookUpResult(series_query, metrics, failure, unreachable, shapes.series)
+        return LookUpResult(key, metrics, failure, unreachable, shapes.series)
 
-    def _fold(self, series_query: str, timeout_seconds: float, shapes: SeriesShapes, pace: Pace) -> str | None:
+    def _fold(
+        self, prometheus: Prometheus, series_query: str, timeout_seconds: float, shapes: SeriesShapes, pace: Pace
+    ) -> str | None:
         """Put the series into the shapes; return why they may not be all. Raises PrometheusError."""
         start = self._clock.wall() - self._settings.metrics_max_age_seconds
-        answer = self._prometheus.series(series_query, start=start, timeout_seconds=timeout_seconds)
+        answer = prometheus.series(series_query, start=start, timeout_seconds=timeout_seconds)
         for series in answer.batches(pace):
             shapes.add(series)
         return what_is_missing(shapes, answer.warnings)
@@ -154,8 +171,8 @@ class SeriesDiscovery:
 
         The given states stay as they are, since they say what is served.
         """
-        asked = finding.series_query
-        taken = tuple(self.taken(finding, each) if each.rule.series_query == asked else each for each in states)
+        asked = finding.key
+        taken = tuple(self.taken(finding, each) if look_up_key(each.rule) == asked else each for each in states)
         return taken, any(new.found is not old.found for new, old in zip(taken, states, strict=True))
 
     def taken(self, finding: LookUpResult, known: DiscoveredRule) -> DiscoveredRule:

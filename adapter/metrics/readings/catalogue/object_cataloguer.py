@@ -13,14 +13,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.foundation.time.due_queue import DueQueue
+from adapter.metrics.readings.backends import only
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.readings.catalogue.discovery import LookUpResult, SeriesDiscovery
+from adapter.metrics.readings.catalogue.discovery import LookUpKey, LookUpResult, SeriesDiscovery, look_up_key
 from adapter.metrics.readings.catalogue.object_catalogues import (
     NamespaceObjects,
     ObjectState,
     namespace_objects,
     oldest,
 )
+from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.retries import retry_after
 from adapter.metrics.rulebook.discover import SeriesShapes
 
@@ -135,14 +137,14 @@ class ObjectCataloguer:
         """Look up the series of an object, and put another catalogue in force if that changed its metrics."""
         namespace, name = key
         started = self._clock.monotonic()
-        finding = LookUpResult("", failure="it was aborted by an internal error")
+        finding = LookUpResult(LookUpKey(""), failure="it was aborted by an internal error")
         try:
             with self._lock:
                 state = self._states.get(namespace, {}).get(name)
             if state is not None and state.discovered is not None:
                 discovered = state.discovered
                 seconds = self._settings.object_look_up_deadline_seconds
-                finding = self._discovery.look_up(discovered.rule.series_query, (discovered,), seconds)
+                finding = self._discovery.look_up(look_up_key(discovered.rule), (discovered,), seconds)
         except Exception:  # noqa: BLE001 - see below
             # The one place where a fault in one object's look-up is kept from all others.
             _log.exception("looking up the series of MetricRule %s/%s failed: internal error", namespace, name)
@@ -257,7 +259,12 @@ def object_cataloguer(
     """
     shapes = partial(SeriesShapes, MOST_NAMES, MOST_LABELS, MOST_BYTES)
     discovery = SeriesDiscovery(
-        prometheus=prometheus, resolve=resolve, settings=settings, clock=clock, pace=pace, shapes=shapes
+        backends=only(prometheus, PrometheusUptime(clock)),
+        resolve=resolve,
+        settings=settings,
+        clock=clock,
+        pace=pace,
+        shapes=shapes,
     )
     return ObjectCataloguer(discovery=discovery, settings=settings, clock=clock)
 

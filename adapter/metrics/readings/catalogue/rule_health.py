@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from adapter.foundation.sources.prometheus.backend import called
 from adapter.metrics.readings.errors import (
     ObjectsNotKnownError,
     PartialAnswerError,
@@ -28,6 +29,7 @@ from adapter.metrics.rulebook.reload.last_good import says
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
     from adapter.metrics.readings.failure import Failure
     from adapter.metrics.rulebook.model import Rule
@@ -87,8 +89,8 @@ class RuleHealthLog:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._last_logged: dict[_Identity, _LastLogged] = {}
-        self._source_failed = 0
-        """Consecutive calls that reported a failure."""
+        self._source_failed: Counter[Backend | None] = Counter()
+        """Consecutive calls that reported a failure, by backend."""
         self._remarked: defaultdict[str, set[str]] = defaultdict(set)
         self.failing: frozenset[str] = frozenset()
         """Ids of the rules that failed at the last call of `report`."""
@@ -115,16 +117,17 @@ class RuleHealthLog:
         for line in lines:
             line()
 
-    def report_source(self, failure: str | None) -> None:
+    def report_source(self, failure: str | None, backend: Backend | None = None) -> None:
         """Log that Prometheus cannot be asked for series, when that has lasted for some calls and when it ends."""
         with self._lock:
-            times, self._source_failed = self._source_failed, 0 if failure is None else self._source_failed + 1
+            times = self._source_failed.pop(backend, 0)
+            if failure is not None:
+                self._source_failed[backend] = times + 1
         if failure is None and times >= _FAILURES_UNTIL_LOGGED:
-            _log.info("Prometheus can be asked for series again")
+            _log.info("%s can be asked for series again", called(backend))
         if failure is not None and times + 1 == _FAILURES_UNTIL_LOGGED:
-            _log.warning(
-                "queries to Prometheus fail; no series are looked up, and rules keep their metrics: %s", failure
-            )
+            what = "no series are looked up, and rules keep their metrics"
+            _log.warning("queries to %s fail; %s: %s", called(backend), what, failure)
 
     def remark(self, rule: Rule, kind: str, message: str, *arguments: object) -> None:
         """Log something about a rule that is not to be repeated before the next reload; once for each kind."""

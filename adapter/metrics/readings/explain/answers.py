@@ -59,6 +59,7 @@ class AnswerSteps:
 
     def __init__(self, sources: Sources, progress: Progress, metric: Metric) -> None:
         self._sources = sources
+        self._source = sources.backends.of(metric.rule.backend)
         self._progress = progress
         self._metric = metric
         self._namespace = progress.question.namespace if metric.namespaced else None
@@ -182,7 +183,7 @@ class AnswerSteps:
             raise self._nothing()
         progress.note("values", Outcome.OK, f"{len(values)} with a value")
         if stands_in:
-            if progress.to_owner and self._sources.uptime.seconds_at(self._sources.clock.monotonic()) == math.inf:
+            if progress.to_owner and self._source.uptime.seconds_at(self._sources.clock.monotonic()) == math.inf:
                 needed = self._sources.settings.look_back_seconds + metric.rule.ranges_seconds
                 text = f"this holds once Prometheus has been up for {needed:g} s"
                 progress.note("onNoData", Outcome.INFO, text)
@@ -190,7 +191,7 @@ class AnswerSteps:
             return
         names = [name for name, _ in values] if metric.object_label else ()
         ages = SampleAges.asked(
-            self._sources.prometheus,
+            self._source.prometheus,
             metric,
             names,
             progress.question,

@@ -26,6 +26,7 @@ from adapter.metrics.readings.explain.explanation import Outcome
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
 from adapter.metrics.readings.refreshing.refresher import Refresher
+from adapter.metrics.readings.refreshing.refreshers import Refreshers
 from adapter.metrics.readings.samples.shared_names import SharedNames
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import plan_of
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.demand import DemandedRequest
     from adapter.metrics.readings.asking.queries import Reading
+    from adapter.metrics.readings.backends import Backends
     from adapter.metrics.readings.explain.progress import Progress
-    from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.samples.object_reading import Dropped
@@ -60,12 +61,11 @@ _SHARE = 2.1
 class Sources:
     """The sources of answers."""
 
-    prometheus: Prometheus
+    backends: Backends
     objects: ObjectSource
     settings: ReadingSettings
     clock: Clock
     pace: Pace
-    uptime: PrometheusUptime
     silent_series: SilentSeries | None = None
     """The series that fell silent, as a process that serves remembers them."""
 
@@ -128,30 +128,35 @@ class AskedNow:
             text = f"{query.metric.qualified}: not queried: over the limit of {self._progress.patience.total:g} s"
             return Failure(SourceSlowError, text)
         if query.metric is self._metric:
-            self._progress.query = self._sent_query(self._text(query))
+            self._progress.query = self._sent_query(query)
         deadline = min(self._progress.patience.request, left / _SHARE)
         sources, clock = self._sources, self._sources.clock
-        refresher = Refresher(
-            prometheus=sources.prometheus,
-            objects=sources.objects,
-            settings=replace(sources.settings, query_deadline_seconds=deadline),
-            clock=clock,
-            pace=sources.pace,
-            names=SharedNames(clock.monotonic),
-            telemetry=self,
-            remarks=self,
-            uptime=_Unblaming(sources.uptime),
-            silent_series=sources.silent_series,
+        refreshers = Refreshers(
+            sources.backends,
+            lambda source: Refresher(
+                prometheus=source.prometheus,
+                objects=sources.objects,
+                settings=replace(sources.settings, query_deadline_seconds=deadline),
+                clock=clock,
+                pace=sources.pace,
+                names=SharedNames(clock.monotonic),
+                telemetry=self,
+                remarks=self,
+                uptime=_Unblaming(source.uptime),
+                silent_series=sources.silent_series,
+            ),
         )
-        return refresher.ask(query)
+        return refreshers.ask(query)
 
     def _can_narrow(self, query: Query) -> bool:
         """Return whether there is a narrower query: it asks for objects by their names, which are to be known."""
         return query.kind is not PlanKind.EXACT and not isinstance(self._sources.objects, SeenObjects)
 
-    def _sent_query(self, text: str) -> str:
+    def _sent_query(self, query: Query) -> str:
         """Return a query with the matchers that every query gets; a query that cannot have them is not sent."""
-        matchers = self._sources.settings.matchers
+        text, backend, matchers = self._text(query), query.key.backend, self._sources.settings.matchers
+        if backend is not None:
+            matchers = backend.with_matchers(matchers).matchers
         if matchers is None:
             return text
         try:
@@ -231,5 +236,5 @@ def _query(metric: Metric, request: DemandedRequest, kind: PlanKind) -> Query:
     filled_in = which if kind is PlanKind.EXACT and isinstance(which, BySelector) else None
     namespace = request.namespace if metric.namespace_label else None
     resource = metric.resource if filled_in else None
-    key = QueryKey(planned, namespace, metric.namespace_label, filled_in, resource, times)
+    key = QueryKey(planned, namespace, metric.namespace_label, filled_in, resource, times, metric.rule.backend)
     return Query(key, metric, request.selector, 0.0)

@@ -28,7 +28,6 @@ from adapter.metrics.readings.explain.asked_now import SeenObjects, Sources
 from adapter.metrics.readings.explain.explanation import Explanation, ExplanationVerdict
 from adapter.metrics.readings.explain.progress import PATIENT, Answered, Progress, count, shown
 from adapter.metrics.readings.explain.rules import RuleSearch, chosen, note_refused
-from adapter.metrics.readings.prometheus_uptime import always_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,10 +36,9 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.backends import Backends
     from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
     from adapter.metrics.readings.explain.progress import ExplainDeadlines
-    from adapter.metrics.readings.prometheus import Prometheus
-    from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.samples.silent_series import SilentSeries
     from adapter.metrics.rulebook.model import Metric, Rulebook
@@ -81,31 +79,28 @@ class Explainer:
     def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
         self,
         *,
-        prometheus: Prometheus,
+        backends: Backends,
         objects: ObjectSource | None,
         resolve: ResolveResource,
         settings: ReadingSettings,
         clock: Clock,
         pace: Pace,
         patience: ExplainDeadlines = PATIENT,
-        uptime: PrometheusUptime | None = None,
         silent_series: SilentSeries | None = None,
     ) -> None:
         """`objects` is None without a cluster: then it is not known which objects lack a sample.
 
-        `uptime` knows for how long Prometheus has been up, `silent_series` which series fell silent; None: neither
-        is known.
+        `silent_series` knows which series fell silent; None: that is not known.
         """
         self._silent_series = silent_series
-        self._prometheus = prometheus
+        self._backends = backends
         self._objects = objects
         self._resolve = resolve
         self._settings = settings
         self._clock = clock
         self._pace = pace
-        self._uptime = uptime or always_there(clock)
         self._patience = patience
-        self._search = RuleSearch(prometheus=prometheus, resolve=resolve, settings=settings, clock=clock, pace=pace)
+        self._search = RuleSearch(backends=backends, resolve=resolve, settings=settings, clock=clock, pace=pace)
 
     def explain(
         self,
@@ -144,9 +139,7 @@ class Explainer:
 
     def _sources(self) -> Sources:
         objects = self._objects or SeenObjects(self._resolve)
-        return Sources(
-            self._prometheus, objects, self._settings, self._clock, self._pace, self._uptime, self._silent_series
-        )
+        return Sources(self._backends, objects, self._settings, self._clock, self._pace, self._silent_series)
 
     def _metric(
         self, progress: Progress, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: ProcessMemory | None

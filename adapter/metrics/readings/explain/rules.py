@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
-from adapter.metrics.readings.catalogue.discovery import what_is_missing
+from adapter.metrics.readings.catalogue.discovery import look_up_key, what_is_missing
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Outcome
 from adapter.metrics.readings.explain.progress import Answered, place, shown
 from adapter.metrics.readings.notices import without_series
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
+    from adapter.metrics.readings.backends import Backends
+    from adapter.metrics.readings.catalogue.discovery import LookUpKey
     from adapter.metrics.readings.explain.explanation import Question
     from adapter.metrics.readings.explain.progress import Progress
-    from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.rulebook.model import Metric, RefusedRule, ResourceRules, Rule, Rulebook
 
@@ -44,9 +45,9 @@ class RuleSearch:
     """Finds the metric of a question; safe to call from any thread."""
 
     def __init__(
-        self, *, prometheus: Prometheus, resolve: ResolveResource, settings: ReadingSettings, clock: Clock, pace: Pace
+        self, *, backends: Backends, resolve: ResolveResource, settings: ReadingSettings, clock: Clock, pace: Pace
     ) -> None:
-        self._prometheus = prometheus
+        self._backends = backends
         self._resolve = resolve
         self._settings = settings
         self._clock = clock
@@ -58,7 +59,7 @@ class RuleSearch:
         if question.api is Api.RESOURCE:
             return _usage(progress, rulebook)
         wanted = WantedMetric(question.name, question.resource.qualified if question.resource else None)
-        looked_up: dict[str, SeriesShapes | PrometheusError] = {}
+        looked_up: dict[LookUpKey, SeriesShapes | PrometheusError] = {}
         found: list[Trace] = []
         names: set[str] = set()
         """Of other metrics that may be meant."""
@@ -106,20 +107,22 @@ class RuleSearch:
                 yield metric
 
     def _shapes(
-        self, progress: Progress, rule: Rule, known: dict[str, SeriesShapes | PrometheusError]
+        self, progress: Progress, rule: Rule, known: dict[LookUpKey, SeriesShapes | PrometheusError]
     ) -> SeriesShapes | PrometheusError:
-        if rule.series_query not in known:
+        key = look_up_key(rule)
+        if key not in known:
             try:
-                known[rule.series_query] = self._looked_up(progress, rule)
+                known[key] = self._looked_up(progress, rule)
             except PrometheusError as error:
-                known[rule.series_query] = error
-        return known[rule.series_query]
+                known[key] = error
+        return known[key]
 
     def _looked_up(self, progress: Progress, rule: Rule) -> SeriesShapes:
         """Return what Prometheus has for the rule; raises PrometheusError."""
         shapes = SeriesShapes()
         start = self._clock.wall() - self._settings.metrics_max_age_seconds
-        answer = self._prometheus.series(rule.series_query, start=start, timeout_seconds=_time_left(progress, rule))
+        prometheus = self._backends.of(rule.backend).prometheus
+        answer = prometheus.series(rule.series_query, start=start, timeout_seconds=_time_left(progress, rule))
         for batch in answer.batches(self._pace):
             shapes.add(batch)
             _time_left(progress, rule)
@@ -140,7 +143,8 @@ def chosen(progress: Progress, metrics: list[Metric]) -> Metric:
     metric = min(reversed(metrics), key=distance_from_pods)
     progress.rule = metric.rule.id
     source = f" from the series {metric.series}" if metric.series else ""
-    progress.note("rule", Outcome.OK, f"{place(metric.rule)} provides {metric.qualified}{source}")
+    asked = "" if metric.rule.backend is None else f", and asks the backend {metric.rule.backend.name}"
+    progress.note("rule", Outcome.OK, f"{place(metric.rule)} provides {metric.qualified}{source}{asked}")
     for other in {other.rule.id: other for other in metrics if other.rule is not metric.rule}.values():
         progress.note("rule", Outcome.INFO, f"{place(other.rule)} provides {_beside(other, metric)}")
     return metric

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
     from adapter.metrics.readings.readings_settings import ReadingSettings
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
-    from adapter.metrics.readings.refreshing.refresher import Refresher
+    from adapter.metrics.readings.refreshing.refreshers import Refreshers
     from adapter.metrics.readings.samples.object_reading import ObjectReading
     from adapter.metrics.rulebook.requests import Row
 
@@ -62,7 +62,7 @@ class CrossCheck:
         self,
         *,
         scheduler: QueryScheduler,
-        refresher: Refresher,
+        refresher: Refreshers,
         objects: ObjectSource,
         settings: ReadingSettings,
         clock: Clock,
@@ -192,7 +192,7 @@ class CrossCheck:
         metric, request = entry.metric, entry.request
         planned, times = planned_with_times(metric, Asked(request.namespace, names, request.selector), PlanKind.EXACT)
         namespace = request.namespace if metric.namespace_label else None
-        key = QueryKey(planned, namespace, metric.namespace_label, None, None, times)
+        key = QueryKey(planned, namespace, metric.namespace_label, None, None, times, metric.rule.backend)
         return Query(key, metric, request.selector, 0.0)
 
 

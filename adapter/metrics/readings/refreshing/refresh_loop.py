@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING
 from adapter.metrics.readings.catalogue.rule_health import look_up_troubles, unreachable
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.failure import Failure
-from adapter.metrics.readings.overview import last_answer, rules_in_force
+from adapter.metrics.readings.overview import by_backend, last_answer, rules_in_force
 from adapter.metrics.readings.refreshing.refresher import let_go
 from adapter.metrics.readings.refreshing.shared_answers import SharedAnswers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.effects import Trial
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
+    from adapter.metrics.readings.backends import Backends
     from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
+    from adapter.metrics.readings.catalogue.discovery import LookUpKey
     from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
     from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
     from adapter.metrics.readings.refreshing.cross_check import CrossCheck
-    from adapter.metrics.readings.refreshing.refresher import Refresher
+    from adapter.metrics.readings.refreshing.refreshers import Refreshers
 
 _log = logging.getLogger(__name__)
 
@@ -43,23 +43,24 @@ class RefreshLoop:
         self,
         *,
         scheduler: QueryScheduler,
-        refresher: Refresher,
+        refresher: Refreshers,
         cataloguer: Cataloguer,
         objects: ObjectCataloguer,
         cross_check: CrossCheck,
         states: RuleHealthLog,
-        submit: Callable[[Callable[[], None]], object],
+        backends: Backends,
         pace: Pace,
         clock: Clock,
     ) -> None:
-        """`submit` runs a function on a thread of the process."""
+        """Work for a Prometheus runs on the threads of `backends` for it; all other, on those for the flags'."""
         self._scheduler = scheduler
         self._refresher = refresher
         self._cataloguer = cataloguer
         self._objects = objects
         self._cross_check = cross_check
         self._states = states
-        self._submit = submit
+        self._backends = backends
+        self._submit = backends.of(None).submit
         self._pace = pace
         self._clock = clock
         self._shared = SharedAnswers(pace)
@@ -105,13 +106,13 @@ class RefreshLoop:
         self._cross_check.try_wider(trial)
 
     def _start_look_ups(self) -> None:
-        for series_query in self._cataloguer.take_due():
-            self._submit(functools.partial(self._look_up, series_query))
-        for key in self._objects.take_due():
-            self._submit(functools.partial(self._look_up_object, key))
+        for key in self._cataloguer.take_due():
+            self._backends.of(key.backend).submit(functools.partial(self._look_up, key))
+        for of_object in self._objects.take_due():
+            self._submit(functools.partial(self._look_up_object, of_object))
 
-    def _look_up(self, series_query: str) -> None:
-        self._cataloguer.look_up(series_query)
+    def _look_up(self, key: LookUpKey) -> None:
+        self._cataloguer.look_up(key)
         self._start_look_ups()
 
     def _look_up_object(self, key: tuple[str, str]) -> None:
@@ -126,10 +127,17 @@ class RefreshLoop:
 
     def _sweep(self) -> None:
         self._scheduler.sweep(self._pace)
+        self._backends.close_unused(self._scheduler.backends())
         states = self._cataloguer.states()
-        # When Prometheus is away no rule is at fault, so that is logged by itself.
-        answered_at = last_answer(states, dict(self._scheduler.last_success))
-        if not self._scheduler.source_failed:
-            self._states.report_source(unreachable(states, answered_at))
-        troubles = (*look_up_troubles(states, answered_at), *self._scheduler.troubles(self._pace))
-        self._states.report(troubles, rules_in_force(states, self._cataloguer.catalogue.resource))
+        successes, failed = dict(self._scheduler.last_success), self._scheduler.failed_sources
+        resource = self._cataloguer.catalogue.resource
+        backend_of = {rule.id: rule.backend for rule in rules_in_force(states, resource)}
+        troubles = self._scheduler.troubles(self._pace)
+        for backend, of_backend in by_backend(states).items():
+            # When Prometheus is away no rule is at fault, so that is logged by itself.
+            own = {rule: at for rule, at in successes.items() if backend_of.get(rule) == backend}
+            answered_at = last_answer(of_backend, own)
+            if backend not in failed:
+                self._states.report_source(unreachable(of_backend, answered_at), backend)
+            troubles += look_up_troubles(of_backend, answered_at)
+        self._states.report(troubles, rules_in_force(states, resource))

@@ -162,4 +162,4 @@ class SilentSeries:
 
 def _key(metric: Metric) -> tuple[object, ...]:
     """Return what makes two metrics' series the same ones, whichever rules ask for them and wherever these stand."""
-    return metric.rule.times_query, metric.series, metric.namespace_label
+    return metric.rule.backend, metric.rule.times_query, metric.series, metric.namespace_label

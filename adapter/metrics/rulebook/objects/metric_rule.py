@@ -14,6 +14,7 @@ VERSION: Final = "v1alpha1"
 PLURAL: Final = "metricrules"
 
 HAS_NO_MEANING: Final = {
+    "backend": "objects are answered by the Prometheus of --prometheus-url",
     "foreignNamespaces": "the queries of an object never return samples of another namespace",
     "holdSilent": "silent series are not remembered for objects",
 }

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Api, Rule, Rulebook, Severity
+from adapter.metrics.rulebook.parsing.declared_backends import declared_backends
 from adapter.metrics.rulebook.parsing.notes import Notes
 from adapter.metrics.rulebook.parsing.query_check import is_refused_by
 from adapter.metrics.rulebook.parsing.refused import refused_rule
 from adapter.metrics.rulebook.parsing.resource_rules import ResourceRulesReader
-from adapter.metrics.rulebook.parsing.rule_file import EXTERNAL_RULES, RESOURCE_RULES, RULE_FILE, RULES
+from adapter.metrics.rulebook.parsing.rule_file import BACKENDS, EXTERNAL_RULES, RESOURCE_RULES, RULE_FILE, RULES
 from adapter.metrics.rulebook.parsing.rule_reader import read_rule
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.load import Document, MappingNode, Node
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.metrics.rulebook.model import Finding, RefusedRule
+    from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
     from adapter.metrics.rulebook.parsing.query_check import Judge
 
 RULE_LISTS = {RULES: Api.CUSTOM, EXTERNAL_RULES: Api.EXTERNAL}
@@ -38,25 +40,27 @@ def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource, judg
 
     `judge` decides on rules whose query cannot be parsed here; without it, they are accepted.
     """
-    reading = _Reading(resolve, judge)
+    backends = declared_backends(documents)
+    reading = _Reading(resolve, judge, backends)
     for document in documents:
         reading.take(document)
     return Rulebook(
         rules=tuple(reading.rules),
         refused=(*reading.refused, *reading.resource.refused),
-        findings=(*reading.findings, *reading.resource.findings),
+        findings=(*backends.findings, *reading.findings, *reading.resource.findings),
         files=tuple(document.file for document in documents),
         resource=reading.resource.finish(),
     )
 
 
 class _Reading:
-    def __init__(self, resolve: ResolveResource, judge: Judge | None) -> None:
+    def __init__(self, resolve: ResolveResource, judge: Judge | None, backends: DeclaredBackends) -> None:
         self.rules: list[Rule] = []
         self.refused: list[RefusedRule] = []
         self.findings: list[Finding] = []
-        self.resource = ResourceRulesReader(resolve, judge)
+        self.resource = ResourceRulesReader(resolve, judge, backends)
         self._resolve = resolve
+        self._backends = backends
         self._judge = judge
         self._counted = dict.fromkeys(RULE_LISTS, 0)
 
@@ -69,7 +73,7 @@ class _Reading:
             resource_rules = top.get(RESOURCE_RULES)
             if resource_rules is not None:
                 self.resource.take(resource_rules)
-            if not rules and resource_rules is None and not notes.has_errors:
+            if not rules and not top.get(BACKENDS) and resource_rules is None and not notes.has_errors:
                 _note_empty(notes, document)
         self.findings.extend(notes.findings)
         for key, item in rules:
@@ -79,7 +83,7 @@ class _Reading:
         rule_id = f"{key}[{self._counted[key]}]"
         self._counted[key] += 1
         notes = Notes(rule_id)
-        rule = read_rule(node, rule_id, RULE_LISTS[key], self._resolve, notes)
+        rule = read_rule(node, rule_id, RULE_LISTS[key], self._resolve, self._backends, notes)
         is_refused = rule is not None and is_refused_by(self._judge, rule, node, notes)
         self.findings.extend(notes.findings)
         if rule is None or is_refused:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.load import MappingEntry, MappingNode, Node
     from adapter.foundation.objects.resources import ResolveResource, Resource
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.metrics.rulebook.model import Finding
+    from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
     from adapter.metrics.rulebook.parsing.query_check import Judge
     from adapter.metrics.rulebook.resources import ResourceMapping
     from adapter.metrics.rulebook.templates.template import QueryTemplate
@@ -43,11 +45,12 @@ _WINDOW = "window"
 class ResourceRulesReader:
     """Reads `resourceRules` of one file after the other; the first definition of a resource is used."""
 
-    def __init__(self, resolve: ResolveResource, judge: Judge | None = None) -> None:
+    def __init__(self, resolve: ResolveResource, judge: Judge | None, backends: DeclaredBackends) -> None:
         self.refused: list[RefusedRule] = []
         self.findings: list[Finding] = []
         self._resolve = resolve
         self._judge = judge
+        self._backends = backends
         self._rules: list[ResourceRule] = []
         self._defined: dict[str, Node] = {}
         self._window_seconds = ResourceRules().window_seconds
@@ -94,7 +97,7 @@ class ResourceRulesReader:
     def _take_rule(self, entry: MappingEntry) -> None:
         rule_id = f"{RESOURCE_RULES}.{entry.name}"
         notes = Notes(rule_id)
-        metrics = _metrics(entry, self._resolve, notes)
+        metrics = _metrics(entry, self._resolve, self._backends, notes)
         rule = ResourceRule(rule_id, entry.name, entry.key.file, entry.key.line, metrics)
         serves = bool(metrics) and not is_refused_by(self._judge, rule, entry.value, notes)
         self.findings.extend(notes.findings)
@@ -122,7 +125,9 @@ class _Labels:
         return None
 
 
-def _metrics(entry: MappingEntry, resolve: ResolveResource, notes: Notes) -> tuple[Metric, ...]:
+def _metrics(
+    entry: MappingEntry, resolve: ResolveResource, backends: DeclaredBackends, notes: Notes
+) -> tuple[Metric, ...]:
     """Return the metrics of one rule, or none if it has an error, and add all errors to the notes."""
     notes.bad_yaml(problems_within(entry.value))
     fields = notes.mapping(entry.value, USAGE)
@@ -131,11 +136,12 @@ def _metrics(entry: MappingEntry, resolve: ResolveResource, notes: Notes) -> tup
     mapping = read_mapping(notes.mapping(fields.get("resources"), RESOURCES), resolve, notes)
     labels = _Labels(mapping, _container_label(fields, notes))
     queries = {kind: _query(fields, kind, labels, notes) for kind in (PODS, NODES)}
+    backend = backends.named(fields, notes)
     if notes.has_errors:
         return ()
     _note_unserved(fields, entry.name, labels, queries, notes)
     return tuple(
-        _metric(entry, kind, labels, query)
+        _metric(entry, kind, labels, query, backend)
         for kind, query in queries.items()
         if query is not None and labels.missing(kind) is None
     )
@@ -179,7 +185,9 @@ def _note_unserved(
             note(Code.UNSERVED_USAGE, place, message, "write containerQuery, nodeQuery, resources and containerLabel")
 
 
-def _metric(entry: MappingEntry, kind: Resource, labels: _Labels, query: QueryTemplate) -> Metric:
+def _metric(
+    entry: MappingEntry, kind: Resource, labels: _Labels, query: QueryTemplate, backend: Backend | None
+) -> Metric:
     rule = Rule(
         id=f"{RESOURCE_RULES}.{entry.name}",
         api=Api.RESOURCE,
@@ -190,6 +198,7 @@ def _metric(entry: MappingEntry, kind: Resource, labels: _Labels, query: QueryTe
         naming=make_naming(),
         resources=labels.mapping,
         metrics_query=query,
+        backend=backend,
     )
     return Metric(
         rule=rule,

@@ -11,6 +11,7 @@ from adapter.foundation.documents.scalars import BOOLEAN, TEXTS_MAY_BE_EMPTY, du
 from adapter.foundation.documents.sections import Key, Section, mapping_of
 from adapter.foundation.documents.shapes import ListOf, OneOf, Scalar
 from adapter.foundation.documents.tree import MappingNode, ScalarNode
+from adapter.foundation.sources.prometheus.backend_settings import BACKEND
 from adapter.metrics.rulebook.model import ForeignNamespaces
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 RULES: Final = "rules"
 EXTERNAL_RULES: Final = "externalRules"
 RESOURCE_RULES: Final = "resourceRules"
+BACKENDS: Final = "prometheus"
 
 _ONLY_ZERO: Final = {"minimum": 0, "maximum": 0}
 """Of numbers: a duration is a text, and only zero needs no unit."""
@@ -65,6 +67,7 @@ NAME: Final = _section(
     Key("as", TEXTS_MAY_BE_EMPTY, "The metric's name, which may refer to groups of `matches`, such as ${1}_rate."),
 )
 NO_DATA_VALUE: Final = _section("onNoData", Key("value", _STAND_IN, "The value that is served.", "0"))
+BACKEND_NAME: Final = Key("backend", TEXTS_MAY_BE_EMPTY, "Name of the server in `prometheus` that the rule asks.")
 POLICY: Final = (
     Key(
         "onNoData",
@@ -89,6 +92,7 @@ _METRICS: Final = (
         "Template of the query for a metric's values.",
         "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})",
     ),
+    BACKEND_NAME,
     *POLICY,
 )
 RULE: Final = _section(
@@ -105,6 +109,7 @@ EXTERNAL_RULE: Final = _section(
 )
 USAGE: Final = _section(
     "a resource rule",
+    BACKEND_NAME,
     Key("containerQuery", TEXTS_MAY_BE_EMPTY, "Template of the query for what containers use."),
     Key("nodeQuery", TEXTS_MAY_BE_EMPTY, "Template of the query for what nodes use."),
     Key("resources", RESOURCES, "Which labels hold the names of namespaces, pods and nodes."),
@@ -118,6 +123,7 @@ USAGES: Final = _section(
 )
 RULE_FILE: Final = _section(
     "the file",
+    Key(BACKENDS, ListOf(BACKEND), "Prometheus servers that rules may ask instead of the one of the flags."),
     Key(RULES, ListOf(RULE), "Rules for the custom metrics API."),
     Key(EXTERNAL_RULES, ListOf(EXTERNAL_RULE), "Rules for the external metrics API."),
     Key(RESOURCE_RULES, USAGES, "Rules for the resource metrics API (metrics.k8s.io)."),

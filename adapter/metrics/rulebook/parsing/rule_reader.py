@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.load import MappingNode, Node
     from adapter.foundation.objects.resources import ResolveResource, Resource
     from adapter.metrics.rulebook.model import Policy
+    from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
     from adapter.metrics.rulebook.parsing.notes import Notes
     from adapter.metrics.rulebook.templates.template import QueryTemplate
 
@@ -35,7 +36,9 @@ _CONDITIONS = tuple(each.key for each in FILTER.keys)
 _RUN_IN = re.compile(r"\$([0-9]+)([A-Za-z_][A-Za-z0-9_]*)")
 
 
-def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, notes: Notes) -> Rule | None:
+def read_rule(
+    node: Node, rule_id: str, api: Api, resolve: ResolveResource, backends: DeclaredBackends, notes: Notes
+) -> Rule | None:
     """Return the rule, or None if it has an error, and add all errors to the notes."""
     notes.bad_yaml(problems_within(node))
     fields = notes.mapping(node, RULE)
@@ -51,6 +54,7 @@ def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, note
         _check_mapping(mapping, api, resources or fields, notes, namespaced=namespaced)
     metrics_query = read_metrics_query(fields, api, mapping, notes)
     policy = read_policy(fields, api, notes)
+    backend = backends.named(fields, notes)
     times_query = _times_query(fields, metrics_query, policy, api, notes)
     if notes.has_errors or naming is None or metrics_query is None:
         return None
@@ -68,6 +72,7 @@ def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, note
         policy=policy,
         times_query=times_query,
         ranges_seconds=0.0 if policy.no_data_value is None else ranges_of(metrics_query),
+        backend=backend,
     )
 
 

@@ -57,7 +57,7 @@ class House:
         self.configuration = RuleReloader(paths, RESOLVE, self.registry, "tidewatch_adapter")
         self.applied: list[Rulebook] = []
         self.fault: Exception | None = None
-        trials = QueryTrials(prometheus, RESOLVE) if prometheus else None
+        trials = QueryTrials(lambda _: prometheus, RESOLVE) if prometheus else None
         self.configuration.on_change(self._apply, trials)
 
     def _apply(self, rulebook: Rulebook) -> None:

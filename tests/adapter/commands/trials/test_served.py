@@ -36,7 +36,9 @@ def resolve(group: str, name: str) -> Resource:
 
 
 def served(prometheus: Prometheus) -> ServedMetrics:
-    return served_by(rulebook_of(RULES).rules, prometheus, resolve, max_age_seconds=60, timeout_seconds=5)["rules[0]"]
+    return served_by(rulebook_of(RULES).rules, lambda _: prometheus, resolve, max_age_seconds=60, timeout_seconds=5)[
+        "rules[0]"
+    ]
 
 
 def test_a_cut_answer_is_told_beside_what_it_gives() -> None:
@@ -65,7 +67,9 @@ def test_a_metric_that_the_rule_spells_out_is_told_before_its_series_exist() -> 
     seen = {"__name__": "app_rps", "namespace": "shop"}
 
     def of(prometheus: Prometheus) -> ServedMetrics:
-        return served_by(spelled_out.rules, prometheus, resolve, max_age_seconds=60, timeout_seconds=5)["rules[0]"]
+        return served_by(spelled_out.rules, lambda _: prometheus, resolve, max_age_seconds=60, timeout_seconds=5)[
+            "rules[0]"
+        ]
 
     unseen = of(Prometheus())
     assert [(metric.name, metric.series) for metric in unseen.metrics] == [
@@ -107,7 +111,7 @@ def test_a_prometheus_that_hangs_costs_a_minute_and_the_rest_is_told_not_to_have
     hanging = Hanging(series_answer=lambda selector: PrometheusTimeoutError(selector, "no answer"))
     client = Budgeted(hanging, 60, lambda: clock.now)
     rules = rulebook_of("rules:" + "".join(RULES.partition("rules:")[2].replace("app_", f"{a}_") for a in "abcde"))
-    found = served_by(rules.rules, client, resolve, max_age_seconds=60, timeout_seconds=25)
+    found = served_by(rules.rules, lambda _: client, resolve, max_age_seconds=60, timeout_seconds=25)
 
     assert timeouts == [25, 25, 10]
     messages = [finding.message for told in found.values() for finding in told.findings]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 from adapter.foundation.service.runtime.threads import DaemonThreads
 
@@ -23,7 +24,7 @@ def test_as_many_threads_are_started_as_there_is_work_at_once() -> None:
         done[number].set()
 
     for number in range(3):
-        threads.submit(lambda number=number: work(number))
+        threads.submit(partial(work, number))
     assert len(alive("lazy")) == 2
     open_gate.set()
     assert all(each.wait(SECONDS) for each in done)
@@ -31,7 +32,11 @@ def test_as_many_threads_are_started_as_there_is_work_at_once() -> None:
 
 def test_work_that_fails_ends_no_thread() -> None:
     threads, done = DaemonThreads("failing", 1), threading.Event()
-    threads.submit(lambda: 1 // 0)
+
+    def fail() -> None:
+        raise ValueError("made up")
+
+    threads.submit(fail)
     threads.submit(done.set)
     assert done.wait(SECONDS)
 
@@ -39,7 +44,12 @@ def test_work_that_fails_ends_no_thread() -> None:
 def test_closed_threads_end_after_their_work_and_later_work_still_runs() -> None:
     threads, open_gate = DaemonThreads("closed", 1), threading.Event()
     before, after = threading.Event(), threading.Event()
-    threads.submit(lambda: open_gate.wait(SECONDS) and before.set())
+
+    def work() -> None:
+        assert open_gate.wait(SECONDS)
+        before.set()
+
+    threads.submit(work)
     running = alive("closed")
     threads.close()
     threads.close()

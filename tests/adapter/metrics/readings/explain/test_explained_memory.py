@@ -17,9 +17,11 @@ from adapter.foundation.sources.prometheus.runtime import Started
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.readings.backends import only
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
 from adapter.metrics.readings.explain.progress import HASTY
+from adapter.metrics.readings.prometheus_uptime import always_there
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import Api
 from tests.adapter.metrics.readings.explain.explaining import RULES, resolve
@@ -189,7 +191,10 @@ def test_what_fails_for_a_whole_namespace_is_asked_for_the_objects_as_for_reques
 def test_what_fails_is_an_error_where_the_objects_are_not_known_either() -> None:
     question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop")
     explainer = Explainer(
-        prometheus=ScriptedPrometheus(answer=lambda query: QueryRefusedError(query, "execution", "too much")),
+        backends=only(
+            ScriptedPrometheus(answer=lambda query: QueryRefusedError(query, "execution", "too much")),
+            always_there(Clock()),
+        ),
         objects=None,
         resolve=resolve,
         settings=ReadingSettings(),

@@ -8,9 +8,10 @@ import pytest
 
 from adapter.foundation.sources.prometheus.runtime import Started
 from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.readings.backends import only
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
-from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+from adapter.metrics.readings.prometheus_uptime import PrometheusUptime, always_there
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.samples.rule_policies import STANDS_IN
 from adapter.metrics.rulebook.model import Api
@@ -47,13 +48,12 @@ def explained(
     uptime = PrometheusUptime(clock, lambda _seconds: started)
     uptime.wanted = True
     explainer = Explainer(
-        prometheus=prometheus,
+        backends=only(prometheus, always_there(clock) if steady is None else uptime),
         objects=OBJECTS,
         resolve=OBJECTS.resource,
         settings=ReadingSettings(),
         clock=clock,
         pace=UNPACED,
-        uptime=None if steady is None else uptime,
     )
     return explainer.explain(question, rulebook_of(RULES))
 

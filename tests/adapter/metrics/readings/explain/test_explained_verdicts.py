@@ -25,6 +25,7 @@ from adapter.foundation.sources.prometheus.runtime import Started
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.apis.status import code_of
 from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.readings.backends import only
 from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question, explanation_of
@@ -228,13 +229,12 @@ def explained(prometheus: ScriptedPrometheus, question: Question, started: Start
     uptime = PrometheusUptime(clock, lambda _seconds: started)
     uptime.wanted = True
     explainer = Explainer(
-        prometheus=prometheus,
+        backends=only(prometheus, uptime),
         objects=OBJECTS,
         resolve=OBJECTS.resource,
         settings=ReadingSettings(),
         clock=clock,
         pace=UNPACED,
-        uptime=uptime,
     )
     return told(house.readings.explain(question)), told(explainer.explain(question, RULEBOOK))
 

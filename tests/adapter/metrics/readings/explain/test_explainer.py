@@ -11,8 +11,10 @@ from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
+from adapter.metrics.readings.backends import only
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
+from adapter.metrics.readings.prometheus_uptime import always_there
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
@@ -51,7 +53,7 @@ def explained(
         series_warnings=warnings,
     )
     explainer = Explainer(
-        prometheus=prometheus,
+        backends=only(prometheus, always_there(Clock())),
         objects=None,
         resolve=resolve,
         settings=ReadingSettings(matchers=matchers),
@@ -127,7 +129,12 @@ def test_look_ups_that_take_long_do_not_add_up_beyond_their_common_deadline() ->
         for number in range(20)
     )
     explainer = Explainer(
-        prometheus=Slow(), objects=None, resolve=resolve, settings=ReadingSettings(), clock=time.clock, pace=UNPACED
+        backends=only(Slow(), always_there(Clock())),
+        objects=None,
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=time.clock,
+        pace=UNPACED,
     )
     found = explainer.explain(Question("x", namespace="shop"), rulebook_of(f"externalRules:\n{rules}"))
 
@@ -172,7 +179,7 @@ def test_a_pod_that_the_api_does_not_list_for_its_memory_has_no_value_of_cpu() -
 
 def usage_explained(prometheus: ScriptedPrometheus, rules: str = USAGE) -> Explanation:
     explainer = Explainer(
-        prometheus=prometheus,
+        backends=only(prometheus, always_there(Clock())),
         objects=MadeUpObjects({"shop": ["web-0", "web-1"]}),
         resolve=resolve,
         settings=ReadingSettings(),
@@ -186,7 +193,7 @@ def usage_explained(prometheus: ScriptedPrometheus, rules: str = USAGE) -> Expla
 def test_a_resource_that_no_rule_tells_is_said_with_those_that_are() -> None:
     question = Question("memory", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop")
     explainer = Explainer(
-        prometheus=ScriptedPrometheus(),
+        backends=only(ScriptedPrometheus(), always_there(Clock())),
         objects=None,
         resolve=resolve,
         settings=ReadingSettings(),
@@ -201,7 +208,7 @@ def test_a_resource_that_no_rule_tells_is_said_with_those_that_are() -> None:
 
 def test_no_objects_are_no_value_and_no_mystery() -> None:
     explainer = Explainer(
-        prometheus=ScriptedPrometheus(series_answer=lambda _selector: [ONLY_EXACT]),
+        backends=only(ScriptedPrometheus(series_answer=lambda _selector: [ONLY_EXACT]), always_there(Clock())),
         objects=MadeUpObjects({}),
         resolve=resolve,
         settings=ReadingSettings(),
@@ -222,7 +229,7 @@ def explained_by(
 ) -> Explanation:
     """Return what a command says by itself, of rules that may be refused."""
     explainer = Explainer(
-        prometheus=ScriptedPrometheus(answer=lambda _query: answer or reply()),
+        backends=only(ScriptedPrometheus(answer=lambda _query: answer or reply()), always_there(Clock())),
         objects=objects,
         resolve=resolve,
         settings=ReadingSettings(),

@@ -375,4 +375,5 @@ def test_every_code_can_be_found() -> None:
     }
     elsewhere = of_check | {Code.EMPTY_CONFIGURATION, Code.FOREIGN_DELIMITERS}
     elsewhere |= {Code.BAD_WINDOW, Code.REPEATED_RESOURCE_RULE, Code.UNREADABLE_FILE, Code.UNSERVED_USAGE}
+    elsewhere |= {Code.BAD_BACKEND, Code.REPEATED_BACKEND, Code.UNKNOWN_BACKEND}
     assert {code for *_, code, _ in (*ERRORS, *WARNINGS)} | elsewhere == set(Code)

@@ -26,7 +26,7 @@ from tests.support.readings import RealAnswers, make_house
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.metrics.readings.refreshing.refresher import Refresher
+    from adapter.metrics.readings.refreshing.refreshers import Refreshers
     from adapter.metrics.rulebook.model import Metric
     from adapter.metrics.rulebook.requests import Asked
     from tests.support.plan_samples import AskedPrometheus
@@ -48,7 +48,7 @@ def _rows(prometheus: AskedPrometheus, query: str) -> list[tuple[Mapping[str, st
     return None if rows is None else [(row.labels, str(row.value)) for row in rows]
 
 
-def _verdict(refresher: Refresher, metric: Metric, asked: Asked, kind: PlanKind) -> Verdict | Failure:
+def _verdict(refresher: Refreshers, metric: Metric, asked: Asked, kind: PlanKind) -> Verdict | Failure:
     planned, times = planned_with_times(metric, asked, kind)
     namespace = asked.namespace if kind is not PlanKind.WIDE else None
     query = Query(QueryKey(planned, namespace, metric.namespace_label, None, None, times), metric, asked.selector, 0.0)

@@ -1,0 +1,73 @@
+"""Clients of the backends that rule files declare: each has connections and threads of its own."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.service.runtime.threads import DaemonThreads
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, SettingsError
+from adapter.foundation.time.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
+    from adapter.foundation.sources.prometheus.runtime import Started
+    from adapter.foundation.time.pace import Pace
+
+QUERY_THREADS: Final = 32
+"""Threads for queries to one Prometheus: more than `ReadingSettings` and `readings/asking/lanes` let run at once."""
+
+
+class BackendClient:
+    """Asks one backend. Thread-safe.
+
+    Files of credentials that cannot be read fail the queries of this backend, until they can be read.
+    """
+
+    def __init__(
+        self, name: str, settings: PrometheusSettings, telemetry: QueryTelemetry | None = None, pace: Pace = UNPACED
+    ) -> None:
+        """Nothing is read and nobody is asked yet."""
+        self._settings = settings
+        self._telemetry = telemetry
+        self._pace = pace
+        self._threads = DaemonThreads(f"query {name}", QUERY_THREADS)
+        self._lock = threading.Lock()
+        self._client: PrometheusClient | None = None
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        """Evaluate an expression at one moment (Unix seconds). Raises PrometheusError."""
+        return self._connected(query).instant(query, timeout_seconds=timeout_seconds, at=at)
+
+    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+        """Look up the label sets of series that had samples since `start` (Unix seconds). Raises PrometheusError."""
+        return self._connected(selector).series(selector, start=start, timeout_seconds=timeout_seconds)
+
+    def started(self, seconds: float) -> Started:
+        """Ask the server when it started, within some seconds. Raises PrometheusError."""
+        return self._connected("its start").started(seconds)
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Run the work on a thread that works for this backend alone."""
+        self._threads.submit(work)
+
+    def close(self) -> None:
+        """End the threads, after the queries that run, and close the idle connections."""
+        self._threads.close()
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+
+    def _connected(self, query: str) -> PrometheusClient:
+        with self._lock:
+            if self._client is None:
+                try:
+                    self._client = PrometheusClient(self._settings, telemetry=self._telemetry, pace=self._pace)
+                except SettingsError as error:
+                    raise PrometheusUnreachableError(query, str(error)) from error
+            return self._client

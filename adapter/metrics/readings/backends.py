@@ -1,0 +1,161 @@
+"""The Prometheus servers that rules ask: that of the flags, and the backends that rules name.
+
+Each has its own connections, threads and limits, and what is known of its uptime. So one that is down, slow or refuses
+the credentials holds up its own rules alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
+from adapter.foundation.time.clock import Clock
+from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from typing import TypeAlias
+
+    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.foundation.sources.prometheus.runtime import Started
+    from adapter.metrics.readings.prometheus import Prometheus
+    from adapter.metrics.rulebook.model import Rule
+
+Submit: TypeAlias = "Callable[[Callable[[], None]], object]"
+
+
+class ConnectedBackend(Protocol):
+    """A client of one backend, with threads of its own."""
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        """Evaluate an expression at one moment (Unix seconds). Raises PrometheusError."""
+        ...
+
+    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+        """Look up the label sets of series that had samples since `start` (Unix seconds). Raises PrometheusError."""
+        ...
+
+    def started(self, seconds: float) -> Started:
+        """Ask the server when it started, within some seconds. Raises PrometheusError."""
+        ...
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Run the work on a thread that works for this backend alone."""
+        ...
+
+    def close(self) -> None:
+        """End its threads and close its connections."""
+        ...
+
+
+Connect: TypeAlias = "Callable[[Backend], ConnectedBackend]"
+"""Returns a client of a backend, which connects with the first query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One Prometheus: what it is asked with, and what is known of it."""
+
+    prometheus: Prometheus
+    uptime: PrometheusUptime
+    submit: Submit
+
+
+@dataclass(frozen=True, slots=True)
+class _Used:
+    settings: PrometheusSettings
+    connected: ConnectedBackend
+    source: Source
+
+
+class Backends:
+    """The Prometheus servers of the rules in force. `of` is for any number of threads, `use` for one at a time."""
+
+    def __init__(self, default: Source, connect: Connect | None = None, clock: Clock | None = None) -> None:
+        """`default` is that of the flags. Without `connect` there is no other, as for MetricRule objects."""
+        self._default = default
+        self._connect = connect
+        self._clock = clock or Clock()
+        self._lock = threading.Lock()
+        self._used: Mapping[Backend, _Used] = {}
+        self._wanted: Collection[Backend] = ()
+        """Those of the rules that are in force, or are to be in a moment."""
+
+    def of(self, backend: Backend | None) -> Source:
+        """Return what asks a backend; one that no rule names any more fails each query."""
+        if backend is None:
+            return self._default
+        used = self._used.get(backend)
+        if used is not None:
+            return used.source
+        gone = _Gone("no rule names it any more: name it in a rule, or ask another")
+        return Source(gone, PrometheusUptime(self._clock), self._default.submit)
+
+    def open(self, rules: Iterable[Rule]) -> None:
+        """Connect to the backends of rules that are to be in force, beside those that are used already."""
+        wanted = _backends_of(rules)
+        with self._lock:
+            self._wanted = wanted.keys()
+            used, replaced = dict(self._used), list[_Used]()
+            for backend, has_no_data_value in wanted.items():
+                known = used.get(backend)
+                if known is None or known.settings != backend.settings:
+                    replaced += () if known is None else (known,)
+                    known = self._opened(backend)
+                known.source.uptime.wanted |= has_no_data_value
+                used[backend] = known
+            self._used = used
+        _close(replaced)
+
+    def close_unused(self, asked: Collection[Backend | None]) -> None:
+        """Close the connections to the backends that no rule names any more, and that no query asks."""
+        with self._lock:
+            kept = {backend: used for backend, used in self._used.items() if backend in (*self._wanted, *asked)}
+            gone = [used for backend, used in self._used.items() if backend not in kept]
+            self._used = kept
+        _close(gone)
+
+    def _opened(self, backend: Backend) -> _Used:
+        if self._connect is None:
+            raise AssertionError("only rules of files have backends")
+        connected = self._connect(backend)
+        source = Source(connected, PrometheusUptime(self._clock, connected.started), connected.submit)
+        return _Used(backend.settings, connected, source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """Stands in for a Prometheus that is not to be asked any more."""
+
+    reason: str
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> NoReturn:  # noqa: ARG002 - of the protocol
+        raise PrometheusUnreachableError(query, self.reason)
+
+    def series(self, selector: str, *, start: float, timeout_seconds: float) -> NoReturn:  # noqa: ARG002 - likewise
+        raise PrometheusUnreachableError(selector, self.reason)
+
+
+def only(prometheus: Prometheus, uptime: PrometheusUptime) -> Backends:
+    """Return the Prometheus of the flags alone, for what asks on threads of its own."""
+    return Backends(Source(prometheus, uptime, lambda work: work()))
+
+
+def _backends_of(rules: Iterable[Rule]) -> dict[Backend, bool]:
+    """Return the backends that rules name, and whether any of those rules has a value for no data."""
+    found: dict[Backend, bool] = {}
+    for rule in rules:
+        if rule.backend is not None:
+            # Of equal backends that of the last rule counts: a rule that is retained has the credentials of before.
+            wanted = found.pop(rule.backend, False) or rule.policy.no_data_value is not None
+            found[rule.backend] = wanted
+    return found
+
+
+def _close(gone: Iterable[_Used]) -> None:
+    for used in gone:
+        used.connected.close()

@@ -1,0 +1,201 @@
+"""Rules of one adapter that ask two real Prometheus servers: what one of them does harms no metric of the other one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from demo.machine.files import replace_file
+from tests.support.prometheus import scraped_prometheus
+from tests.support.serving import Adapter, Trust, eventually, run, running_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support.prometheus import ScrapedPrometheus
+
+SECRET: Final = "hunter2-of-this-test"
+ANY_HASH: Final = "$2b$12$hNf2lSsxfm0.i4a.1kVpSOVyBCfIB51VRjgBUyv6kdnyTlgWj81Ay"
+"""Of any password: nobody here knows it."""
+REFUSING: Final = f"basic_auth_users: {{nobody: '{ANY_HASH}'}}\n"
+
+
+def exported(mine: int, other: int = 9999) -> str:
+    """Return the depth of the cluster that is asked for, and that of one whose series must not be read."""
+    lines = (f'depth{{namespace="shop",cluster="{name}"}} {value}\n' for name, value in (("a", mine), ("b", other)))
+    return "# TYPE depth gauge\n" + "".join(lines)
+
+
+def rule(name: str, backend: str = "") -> str:
+    named = f", backend: {backend}" if backend else ""
+    return (
+        f"- {{seriesQuery: 'depth{{namespace!=\"\"}}', name: {{as: {name}}}{named},"
+        " resources: {overrides: {namespace: {resource: namespace}}},"
+        " metricsQuery: 'sum(<<.Series>>{<<.LabelMatchers>>})'}\n"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """An adapter, the Prometheus of its flags, and the one that its rules name."""
+
+    home: ScrapedPrometheus
+    far: ScrapedPrometheus
+    web: Path
+    """The file that makes the far one refuse everybody."""
+    folder: Path
+    adapter: Adapter
+
+    def value(self, metric: str) -> int | None:
+        """Return the value of a metric; None if it has none."""
+        with self.adapter.caller() as caller:
+            answer = caller.external(metric)
+            return int(answer.items[0]["value"]) if answer.status == 200 and answer.items else None
+
+    def far_up(self) -> float:
+        return self.adapter.metric("tidewatch_adapter_prometheus_backend_up", backend="far")
+
+    def rules(self, text: str) -> None:
+        replace_file(self.folder / "rules.yaml", text)
+
+
+def backend(prometheus: ScrapedPrometheus, name: str = "far", more: str = "") -> str:
+    return f"prometheus: [{{name: {name}, url: '{prometheus.url}', headers: {{X-Key: {SECRET}}}{more}}}]\n"
+
+
+def rules(far: ScrapedPrometheus) -> str:
+    return backend(far) + "externalRules:\n" + rule("home") + rule("distant", "far")
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("backends")
+    web = folder / "web.yaml"
+    web.write_text("")
+    flags = ("--refresh-interval=1s", "--max-answer-age=5s", "--metrics-relist-interval=2s", "--metrics-max-age=60s")
+    matchers = '--prometheus-matchers=cluster="a"'
+    with (
+        scraped_prometheus(tmp_path_factory.mktemp("home"), exported(1)) as home,
+        scraped_prometheus(
+            tmp_path_factory.mktemp("far"), exported(2), extra_flags=[f"--web.config.file={web}"]
+        ) as far,
+    ):
+        for each in (home, far):
+            each.wait_for("depth")
+        trust = Trust.made_in(folder / "trust")
+        with running_adapter(folder, trust, *flags, matchers, prometheus_url=home.url, rules=rules(far)) as adapter:
+            eventually(lambda: adapter.plain("/readyz").status == 200)
+            yield House(home, far, web, folder, adapter)
+
+
+@contextmanager
+def refused(house: House) -> Iterator[None]:
+    house.web.write_text(REFUSING)
+    yield
+    house.web.write_text("")
+
+
+@contextmanager
+def paused(house: House) -> Iterator[None]:
+    pid = house.far.prometheus.pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def killed(house: House) -> Iterator[None]:
+    house.far.prometheus.kill()
+    yield
+    house.far.prometheus.start_again()
+
+
+def test_each_rule_has_the_values_of_its_own_backend_and_of_its_own_cluster(house: House) -> None:
+    # Both rules say the same but for the backend, and the matchers of the flags hold for both.
+    eventually(lambda: (house.value("home"), house.value("distant")) == (1, 2))
+    assert eventually(house.far_up) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("failing", "value"), [(refused, 11), (paused, 12), (killed, 13)], ids=["401", "paused", "killed"]
+)
+def test_a_backend_that_fails_harms_its_own_metrics_alone_and_recovers(
+    house: House, failing: Callable[[House], Any], value: int
+) -> None:
+    eventually(lambda: house.value("distant") == 2)
+    with failing(house):
+        # What is new at home is served while the other one fails, whose last value is served until it is too old.
+        house.home.publish(exported(value), seen=f'depth{{cluster="a"}} == {value}')
+        eventually(lambda: house.value("home") == value)
+        eventually(lambda: house.value("distant") is None)
+        assert house.value("home") == value
+        eventually(lambda: house.far_up() == 0.0)
+        with house.adapter.caller() as caller:
+            refusal = caller.external("distant")
+            assert refusal.status in {503, 504}
+            assert "backend far" in refusal.message or "Prometheus far" in refusal.message
+            assert {"home", "distant"} <= {item["name"] for item in external_metrics(caller.get(EXTERNAL).document)}
+    eventually(lambda: house.value("distant") == 2)
+
+
+EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1"
+
+
+def external_metrics(document: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = document["resources"]
+    return found
+
+
+def test_a_change_of_the_file_adds_moves_and_removes_backends(house: House) -> None:
+    eventually(lambda: house.value("distant") == 2)
+    own = backend(house.far, "far", ", matchers: 'cluster=\"b\"'")
+    house.rules(own + "externalRules:\n" + rule("home") + rule("distant", "far"))
+    # The same name with other matchers shows other data: no answer of before counts.
+    eventually(lambda: house.value("distant") == 9999)
+    home = house.value("home")
+    house.rules(backend(house.home, "near") + "externalRules:\n" + rule("home") + rule("distant", "near"))
+    eventually(lambda: house.value("distant") == home)
+    eventually(lambda: 'backend="far"' not in house.adapter.plain("/metrics").text)
+    house.rules(rules(house.far))
+    eventually(lambda: house.value("distant") == 2)
+    assert house.value("home") == home
+
+
+def test_a_backend_that_becomes_unreadable_keeps_its_rules_as_they_were(house: House) -> None:
+    eventually(lambda: house.value("distant") == 2)
+    house.rules(rules(house.far).replace("name: far,", "name: far, tokenfile: /x,"))
+    eventually(lambda: house.adapter.said("bad-backend|tokenfile"))
+    eventually(lambda: house.adapter.said("its last good version stays in force"))
+    assert house.value("distant") == 2
+    house.rules(rules(house.far))
+    eventually(lambda: house.adapter.said("changed rule files are in force"))
+
+
+def test_check_and_explain_ask_the_backend_and_name_it(house: House) -> None:
+    flags = (
+        f"--config={house.folder}/rules.yaml",
+        f"--prometheus-url={house.home.url}",
+        '--prometheus-matchers=cluster="a"',
+    )
+    checked = run("check", *flags)
+    assert (checked.code, checked.error) == (0, "")
+    assert "backend far" in checked.out
+    explained = run("explain", "distant", "--namespace=shop", "--api=external", *flags)
+    assert explained.code == 0, explained.out
+    assert "asks the backend far" in explained.out
+    assert 'cluster="a"' in explained.out
+    assert "  value: " in explained.out
+    assert " 2 " in explained.out.partition("value: ")[2]
+    assert SECRET not in checked.out + explained.out
+
+
+def test_no_secret_is_shown(house: House) -> None:
+    assert SECRET not in house.adapter.log + house.adapter.plain("/metrics").text
