@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
@@ -23,7 +23,7 @@ from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
 from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
 from adapter.commands.doctor.prometheus import look_at_apiserver, look_at_prometheus
 from adapter.commands.doctor.removal import remove_if_left_behind
-from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, judge_resource_api
+from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, judge_resource_api, rule_documents
 from adapter.commands.doctor.rights import (
     HPA_CONTROLLER,
     METRIC_RULES,
@@ -36,11 +36,12 @@ from adapter.commands.doctor.rights import (
 from adapter.commands.doctor.tls import look_at_certificate
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import apiservice_name
+from adapter.foundation.options.backend_checks import look_at_backend
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
 from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers, prometheus_settings
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
 from adapter.foundation.reports.lines import CheckStatus, as_json, as_text, count, unknown
@@ -51,9 +52,10 @@ from adapter.foundation.sources.kubernetes.access_rights import Subject
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
+from adapter.metrics.rulebook.parsing.declared_backends import declared_backends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from adapter.commands.doctor.apiservices import State
     from adapter.foundation.objects.names import ObjectName
@@ -115,8 +117,7 @@ DOCTOR = CommandFlags(
             repeat=Repeat.EACH,
             help=(
                 "Rule file, or a folder of *.yaml, as for `serve`; may be repeated. It shows whether the adapter "
-                "should "
-                f"also serve {RESOURCE_API}."
+                f"should also serve {RESOURCE_API}, and which other Prometheus servers its rules ask."
             ),
         ),
         METRIC_RULES_FLAG,
@@ -164,6 +165,8 @@ class DoctorSettings:
     """Whether MetricRule objects are to be served."""
     serves_resources: bool | None
     """Whether the rules hold `resourceRules`; None if no flag names rule files."""
+    backends: Mapping[str, PrometheusSettings] = field(default_factory=dict)
+    """The Prometheus servers in `prometheus` of the rule files, by name."""
 
 
 def doctor(arguments: Sequence[str]) -> NoReturn:
@@ -183,7 +186,8 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
 
 def doctor_settings(values: FlagValues) -> DoctorSettings:
     """Return what the flags ask for; raises UsageError."""
-    named = values.texts("apiservice")
+    named, documents = values.texts("apiservice"), rule_documents(values.paths("config"))
+    matchers, backends = prometheus_matchers(values), declared_backends(documents).by_name
     account = _object(values, "service-account")
     return DoctorSettings(
         apiservices=tuple(dict.fromkeys(map(apiservice_name, named or EXPECTED))),
@@ -195,7 +199,8 @@ def doctor_settings(values: FlagValues) -> DoctorSettings:
         prometheus=prometheus_settings(values) if "prometheus-url" in values.given else None,
         nodes=nodes_server(values),
         serves_rule_objects=values.boolean("metric-rules"),
-        serves_resources=holds_resource_rules(values.paths("config")),
+        serves_resources=holds_resource_rules(documents),
+        backends={name: each.with_matchers(matchers) for name, each in backends.items()},
     )
 
 
@@ -273,6 +278,8 @@ def _checks(client: ObjectClient, settings: DoctorSettings, registered: _Registe
         yield Check("replicas", partial(look_at_replicas, client, service))
     yield Check("front-proxy", lambda: look_at_front_proxy(client, datetime.now(tz=UTC)))
     yield Check("prometheus", partial(_look_at_prometheus, settings.prometheus))
+    for name, backend in settings.backends.items():
+        yield Check(f"prometheus/{name}", partial(look_at_backend, name, backend, "rules"))
     if settings.nodes is not None:
         yield Check("nodes", partial(look_at_nodes, client, settings.nodes))
     for need in needs_of_adapter(settings.serving_secret, list(dict.fromkeys((*settings.apiservices, *found)))):

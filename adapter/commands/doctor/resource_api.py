@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.commands.doctor.apiservices import Seen, State
+    from adapter.foundation.documents.load import Document
     from adapter.foundation.objects.names import ObjectName
 
 RESOURCE_API: Final = "v1beta1.metrics.k8s.io"
@@ -36,14 +37,18 @@ _LINE: Final = f"owner/{RESOURCE_API}"
 _LOST: Final = "`kubectl top` and HPAs on CPU and memory get no values"
 
 
-def holds_resource_rules(paths: Sequence[Path]) -> bool | None:
-    """Return whether rule files hold `resourceRules` that can be served; None without files. Raises UsageError."""
-    if not paths:
-        return None
+def rule_documents(paths: Sequence[Path]) -> Sequence[Document]:
+    """Return the rule files that flags name. Raises UsageError."""
     try:
-        documents = load_configuration(read_files(paths))
+        return load_configuration(read_files(paths)) if paths else ()
     except (FilesError, DocumentError) as e:
         raise UsageError(f"--config: {e}") from e
+
+
+def holds_resource_rules(documents: Sequence[Document]) -> bool | None:
+    """Return whether rule files hold `resourceRules` that can be served; None without files."""
+    if not documents:
+        return None
     return bool(parse_rulebook(documents, partial(find_resource, BUILT_IN)).resource.rules)
 
 

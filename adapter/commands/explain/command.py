@@ -37,7 +37,7 @@ from adapter.metrics.readings.explain.explanation import ExplanationStep, Explan
 from adapter.metrics.readings.explain.questions import APIS, QuestionError, Texts, question_of
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime, always_there
 from adapter.metrics.readings.readings_settings import ReadingSettings
-from adapter.metrics.rulebook.model import Api, all_rules
+from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _backends(values: FlagValues, prometheus: PrometheusClient, rulebook: Rulebo
     own = tuple(rule for rule in rulebook.rules if rule.backend is None)
     default = Source(prometheus, _uptime(prometheus, own), lambda work: work())
     backends = Backends(default, lambda backend: BackendClient(backend.name, backend.with_matchers(matchers)))
-    backends.open(all_rules(rulebook))
+    backends.open(rulebook)
     return backends
 
 

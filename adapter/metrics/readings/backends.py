@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
 from adapter.foundation.time.clock import Clock
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+from adapter.metrics.rulebook.model import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.sources.prometheus.runtime import Started
     from adapter.metrics.readings.prometheus import Prometheus
-    from adapter.metrics.rulebook.model import Rule
+    from adapter.metrics.rulebook.model import Rulebook
 
 Submit: TypeAlias = "Callable[[Callable[[], None]], object]"
 
@@ -95,9 +96,9 @@ class Backends:
         gone = _Gone("no rule names it any more: name it in a rule, or ask another")
         return Source(gone, PrometheusUptime(self._clock), self._default.submit)
 
-    def open(self, rules: Iterable[Rule]) -> None:
+    def open(self, rulebook: Rulebook) -> None:
         """Connect to the backends of rules that are to be in force, beside those that are used already."""
-        wanted = _backends_of(rules)
+        wanted = _backends_of(rulebook)
         with self._lock:
             self._wanted = wanted.keys()
             used, replaced = dict(self._used), list[_Used]()
@@ -145,14 +146,15 @@ def only(prometheus: Prometheus, uptime: PrometheusUptime) -> Backends:
     return Backends(Source(prometheus, uptime, lambda work: work()))
 
 
-def _backends_of(rules: Iterable[Rule]) -> dict[Backend, bool]:
+def _backends_of(rulebook: Rulebook) -> dict[Backend, bool]:
     """Return the backends that rules name, and whether any of those rules has a value for no data."""
+    # A rule that is retained has the credentials of before.
+    present = {backend: backend for backend in rulebook.backends}
     found: dict[Backend, bool] = {}
-    for rule in rules:
+    for rule in all_rules(rulebook):
         if rule.backend is not None:
-            # Of equal backends that of the last rule counts: a rule that is retained has the credentials of before.
-            wanted = found.pop(rule.backend, False) or rule.policy.no_data_value is not None
-            found[rule.backend] = wanted
+            backend = present.get(rule.backend, rule.backend)
+            found[backend] = found.get(backend, False) or rule.policy.no_data_value is not None
     return found
 
 

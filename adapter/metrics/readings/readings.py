@@ -41,7 +41,7 @@ from adapter.metrics.readings.refreshing.refresher import Refresher
 from adapter.metrics.readings.refreshing.refreshers import Refreshers
 from adapter.metrics.readings.samples.shared_names import SharedNames
 from adapter.metrics.readings.samples.silent_series import SilentSeries
-from adapter.metrics.rulebook.model import Rulebook, all_rules
+from adapter.metrics.rulebook.model import Rulebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,7 +107,7 @@ class Readings:
         self._states = RuleHealthLog(self._clock.monotonic)
         self._uptime = PrometheusUptime(self._clock, started)
         self._backends = Backends(Source(prometheus, self._uptime, submit), connect, self._clock)
-        self._backends.open(all_rules(rulebook))
+        self._backends.open(rulebook)
         self._names = SharedNames(self._clock.monotonic)
         self._silent_series = SilentSeries(self._settings.look_back_seconds)
         self._cataloguer = self._new_cataloguer(rulebook)
@@ -227,7 +227,7 @@ class Readings:
         Metrics that did not change keep their readings. What was learnt about refused plans is forgotten.
         """
         self._prepare(rulebook)
-        self._backends.open(all_rules(rulebook))
+        self._backends.open(rulebook)
         self._cataloguer.replace(rulebook)
         self._states.forget_remarks()
         self._scheduler.replan(self._current, self._pace)

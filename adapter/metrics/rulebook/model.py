@@ -225,6 +225,8 @@ class Rulebook:
     resource: ResourceRules = ResourceRules()
     retained: Mapping[str, Retained] = field(default_factory=dict)
     """The refused rules whose last good version is among `rules`, by their common id."""
+    backends: tuple[Backend, ...] = ()
+    """The backends that the files declare now, with their present credentials. That of a retained rule may be gone."""
 
 
 def all_rules(rulebook: Rulebook) -> tuple[Rule, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
+from adapter.foundation.options.backend_checks import look_at_backend, look_at_clusters
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
 from adapter.foundation.options.definitions import look_at_definition
@@ -31,7 +32,7 @@ from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.doctor.config_maps import look_at_memory, look_at_parameters
 from recommender.commands.doctor.leader import look_at_apiserver, look_at_leader
-from recommender.commands.doctor.prometheus import look_at_backend, look_at_clusters, look_at_queries
+from recommender.commands.doctor.prometheus import look_at_queries
 from recommender.commands.doctor.rights import look_at_right, recommendations_kind
 from recommender.commands.doctor.scale_targets import judge_owners, judge_tolerances, look_at_target
 from recommender.commands.doctor.series import REPLICAS, look_at_metric, look_at_series, metrics_of
@@ -186,7 +187,7 @@ class _Installation:
         yield Check("series", series)
         backends = self._configuration.backends
         for name, settings in backends.items():
-            yield Check(f"prometheus/{name}", partial(look_at_backend, name, settings))
+            yield Check(f"prometheus/{name}", partial(look_at_backend, name, settings, "entries"))
         if not backends:
             yield Check("clusters", partial(look_at_clusters, self._settings.prometheus))
 

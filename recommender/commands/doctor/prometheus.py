@@ -1,26 +1,21 @@
-"""Doctor: queries that have exactly one value, and the clusters whose series the store holds."""
+"""Doctor: queries that have exactly one value."""
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.documents.tree import shortened
-from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
-from adapter.foundation.reports.stores import CLUSTERS, judge_clusters
+from adapter.foundation.reports.lines import Line, error, ok, warning
 from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.clusters import clusters_in
-from adapter.foundation.sources.prometheus.connection import check_connection
-from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.time.pace import UNPACED
 from recommender.configuration.needs import needs_of_one
 from recommender.running.queries.query_values import QueryValues
 
 if TYPE_CHECKING:
-    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.kinds.kind import Recommendation
 
@@ -86,26 +81,3 @@ def judge_samples(name: str, value: str, samples: Samples, stale_after_seconds: 
         )
         return warning(name, message, f"set staleAfter to at least {math.ceil(2 * apart)}s, or scrape more often")
     return ok(name, value)
-
-
-def look_at_backend(name: str, settings: PrometheusSettings) -> tuple[Line, ...]:
-    """Ask one Prometheus of several whether it answers, and for the clusters whose series it holds."""
-    line = f"prometheus/{name}"
-    try:
-        version = check_connection(settings, QUERY_SECONDS)
-    except (PrometheusError, SettingsError) as e:
-        fix = f"correct the backend {name} in `prometheus`; only the entries that ask it are harmed"
-        return (error(line, f"{settings.endpoint.shown} does not answer: {e}", fix),)
-    answers = ok(line, f"{settings.endpoint.shown} answers queries (version {version})")
-    return answers, *(replace(each, name=f"{line}/clusters") for each in look_at_clusters(settings))
-
-
-def look_at_clusters(settings: PrometheusSettings | None) -> tuple[Line, ...]:
-    """Ask Prometheus for the clusters whose series it holds; no line without a Prometheus."""
-    if settings is None:
-        return ()
-    try:
-        found = clusters_in(settings, QUERY_SECONDS)
-    except (PrometheusError, SettingsError) as e:
-        return (unknown(CLUSTERS, f"it is not known whether the store holds several clusters: {e}", "try again"),)
-    return (judge_clusters(found, str(settings.matchers or ""), "prometheus.matchers"),)

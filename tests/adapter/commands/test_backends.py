@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from adapter.commands.doctor.command import DOCTOR, doctor_settings
+from adapter.foundation.options.backend_checks import look_at_backend
+from adapter.foundation.reports.lines import CheckStatus
+from adapter.foundation.service.flags.parsing import flags_or_exit
 from demo.machine.files import replace_file
 from tests.support.prometheus import scraped_prometheus
 from tests.support.serving import Adapter, Trust, eventually, run, running_adapter
@@ -199,3 +203,12 @@ def test_check_and_explain_ask_the_backend_and_name_it(house: House) -> None:
 
 def test_no_secret_is_shown(house: House) -> None:
     assert SECRET not in house.adapter.log + house.adapter.plain("/metrics").text
+
+
+def test_doctor_checks_each_backend_of_the_rule_files(house: House) -> None:
+    values = flags_or_exit(DOCTOR, [f"--config={house.folder}/rules.yaml", '--prometheus-matchers=cluster="a"'], {})
+    (name, settings), *others = doctor_settings(values).backends.items()
+    assert not others
+    lines = {line.name: line.status for line in look_at_backend(name, settings, "rules")}
+    assert lines == {"prometheus/far": CheckStatus.OK, "prometheus/far/clusters": CheckStatus.OK}
+    assert str(settings.matchers) == 'cluster="a"'

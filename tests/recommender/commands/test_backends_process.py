@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from adapter.foundation.options.backend_checks import look_at_backend
 from adapter.foundation.reports.lines import CheckStatus
-from recommender.commands.doctor.prometheus import look_at_backend, look_at_queries
+from recommender.commands.doctor.prometheus import look_at_queries
 from recommender.commands.main import main
 from recommender.configuration.reading import read_configuration
 from tests.recommender.configuration.files import entry, whole
@@ -199,7 +200,7 @@ def test_a_backtest_replays_the_load_of_the_entrys_backend(world: World, capsys:
 def doctor_lines(world: World) -> dict[str, CheckStatus]:
     """Return the status of each line that the doctor has of the backends, and of the queries of the entries."""
     read = read_configuration(world.configuration(), "r.yaml")
-    lines = [line for name, each in read.backends.items() for line in look_at_backend(name, each)]
+    lines = [line for name, each in read.backends.items() for line in look_at_backend(name, each, "entries")]
     lines += [line for each in read.recommendations for line in look_at_queries(read, each)]
     assert not [line for line in lines if SECRET in line.message + line.fix]
     return {line.name: line.status for line in lines}

@@ -50,6 +50,7 @@ def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource, judg
         findings=(*backends.findings, *reading.findings, *reading.resource.findings),
         files=tuple(document.file for document in documents),
         resource=reading.resource.finish(),
+        backends=tuple(backends.by_name.values()),
     )
 
 

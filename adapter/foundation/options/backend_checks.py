@@ -1,0 +1,43 @@
+"""Doctor: whether one Prometheus of several answers, and the clusters whose series it holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.reports.lines import Line, error, ok, unknown
+from adapter.foundation.reports.stores import CLUSTERS, judge_clusters
+from adapter.foundation.sources.prometheus.clusters import clusters_in
+from adapter.foundation.sources.prometheus.connection import check_connection
+from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+
+if TYPE_CHECKING:
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+
+BACKEND_SECONDS: Final = 5.0
+
+
+def look_at_backend(name: str, settings: PrometheusSettings, whom: str) -> tuple[Line, ...]:
+    """Ask one Prometheus of several whether it answers, and for the clusters whose series it holds.
+
+    `whom` says what chooses it: `entries` or `rules`.
+    """
+    line = f"prometheus/{name}"
+    try:
+        version = check_connection(settings, BACKEND_SECONDS)
+    except (PrometheusError, SettingsError) as e:
+        fix = f"correct the backend {name} in `prometheus`; only the {whom} that ask it are harmed"
+        return (error(line, f"{settings.endpoint.shown} does not answer: {e}", fix),)
+    answers = ok(line, f"{settings.endpoint.shown} answers queries (version {version})")
+    return answers, *look_at_clusters(settings, f"{line}/clusters")
+
+
+def look_at_clusters(settings: PrometheusSettings | None, name: str = CLUSTERS) -> tuple[Line, ...]:
+    """Ask Prometheus for the clusters whose series it holds; no line without a Prometheus."""
+    if settings is None:
+        return ()
+    try:
+        found = clusters_in(settings, BACKEND_SECONDS)
+    except (PrometheusError, SettingsError) as e:
+        return (unknown(name, f"it is not known whether the store holds several clusters: {e}", "try again"),)
+    return (replace(judge_clusters(found, str(settings.matchers or ""), "prometheus.matchers"), name=name),)

@@ -1,0 +1,108 @@
+"""The connections to the backends of the rules in force, and what each of them may hold up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from adapter.foundation.sources.prometheus.backend import Backend
+from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.metrics.readings.asking.queries import Query, QueryKey
+from adapter.metrics.readings.asking.run_queue import BackendLanes
+from adapter.metrics.readings.backends import Backends, Source
+from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+from adapter.metrics.readings.readings_settings import ReadingSettings
+from adapter.metrics.rulebook.model import PlanKind, Rulebook
+from adapter.metrics.rulebook.requests import PlannedQuery
+from tests.support.readings import FakeClock, ScriptedPrometheus, rulebook_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.sources.prometheus.runtime import Started
+
+RULES = rulebook_of().rules
+
+
+def backend(password: str = "one", port: int = 9090) -> Backend:
+    return Backend.of("eu", PrometheusSettings(f"http://eu:{port}", username="me", password=password))
+
+
+@dataclass
+class Client(ScriptedPrometheus):
+    backend: Backend | None = None
+    closed: list[Backend | None] = field(default_factory=list)
+
+    def started(self, seconds: float) -> Started:
+        raise PrometheusUnreachableError("its start", f"not within {seconds} s")
+
+    def submit(self, work: Callable[[], None]) -> None:
+        work()
+
+    def close(self) -> None:
+        self.closed.append(self.backend)
+
+
+class House:
+    """Connections, with all that was opened and closed."""
+
+    def __init__(self) -> None:
+        self.opened: list[str | None] = []
+        self.closed: list[Backend | None] = []
+        clock = FakeClock().clock
+        default = Source(ScriptedPrometheus(), PrometheusUptime(clock), lambda work: work())
+        self.backends = Backends(default, self._connect, clock)
+
+    def _connect(self, asked: Backend) -> Client:
+        self.opened.append(asked.settings.password)
+        return Client(backend=asked, closed=self.closed)
+
+    def open(self, *named: Backend | None, declared: tuple[Backend, ...] = ()) -> None:
+        rules = tuple(replace(RULES[0], id=f"rules[{number}]", backend=each) for number, each in enumerate(named))
+        self.backends.open(Rulebook(rules, backends=declared))
+
+
+def test_a_new_password_takes_effect_also_while_a_retained_rule_has_the_old_one() -> None:
+    house = House()
+    house.open(backend("one"))
+    house.open(backend("two"), backend("one"), declared=(backend("two"),))
+    assert house.opened == ["one", "two"]
+    assert len(house.closed) == 1
+    house.open(backend("two"), backend("one"), declared=(backend("two"),))
+    assert house.opened == ["one", "two"]
+
+
+def test_what_asked_another_address_is_never_given_for_the_name() -> None:
+    house = House()
+    house.open(backend())
+    house.open(backend(port=9091))
+    former, present = house.backends.of(backend()), house.backends.of(backend(port=9091))
+    assert former.prometheus is not present.prometheus
+    # Queries of the former one may still be under way.
+    house.backends.close_unused({backend()})
+    assert house.closed == []
+    house.backends.close_unused(set())
+    assert house.closed == [backend()]
+
+
+def query(named: Backend | None, number: int) -> Query:
+    planned = PlannedQuery(f"up == {number}", PlanKind.WIDE, None, None)
+    made = Query(QueryKey(planned, None, None, None, None, None, named), None, None, 10.0)  # type: ignore[arg-type]
+    made.payers.add("shop")
+    return made
+
+
+def test_queries_to_one_backend_take_no_place_from_those_to_another() -> None:
+    settings = ReadingSettings()
+    lanes = BackendLanes(settings)
+    for number in range(100):
+        hanging = query(backend(), number)
+        lanes.of(hanging).set(hanging, 0.0)
+    assert 0 < len(lanes.begin(1.0)) < 100
+    others = [query(None, number) for number in range(settings.max_concurrent_first_queries)]
+    for each in others:
+        lanes.of(each).set(each, 0.0)
+    assert lanes.begin(2.0) == others
+    lanes.keep({None})
+    assert lanes.running > len(others)
