@@ -141,6 +141,9 @@ class CrossCheck:
         group, wider = entry.scope.group, entry.scope.query
         if group.retired or group.kind is PlanKind.EXACT or wider.kind is PlanKind.EXACT:
             return
+        if wider.failure is not None:
+            # A Prometheus that hangs must not hold up the checks of rules that ask another.
+            return
         rule = entry.metric.rule.label_value
         second = float(math.floor(self._clock.wall() - self._settings.cross_check_delay_seconds))
         found = self._both(entry, wider, second, wider_first=False)
