@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from adapter.foundation.service.runtime.health import Health
-    from adapter.foundation.service.server.paced_text import PacedText
+    from adapter.foundation.service.server.plain_port.paced_text import PacedText
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.web.http import Request
     from adapter.foundation.web.routes import Handle

@@ -17,7 +17,7 @@ from adapter.foundation.options.prometheus import prometheus_settings
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.service.server.addresses import Address
-from adapter.foundation.service.server.outgoing import OutgoingLimits
+from adapter.foundation.service.server.connections.outgoing import OutgoingLimits
 from adapter.foundation.service.server.server_settings import ServerOptions
 from adapter.foundation.service.server.tls import VERSIONS, TlsSettings
 from adapter.foundation.sources.kubernetes.credentials.access import SERVICE_ACCOUNT

@@ -27,9 +27,9 @@ from adapter.foundation.options.clients import prometheus_client
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.heap import return_free_memory
 from adapter.foundation.service.runtime.process_telemetry import exposition
-from adapter.foundation.service.server.bodies import BodyPlan
-from adapter.foundation.service.server.paced_text import PacedText
-from adapter.foundation.service.server.plain import PlainAnswer
+from adapter.foundation.service.server.connections.bodies import BodyPlan
+from adapter.foundation.service.server.plain_port.paced_text import PacedText
+from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from adapter.commands.nodes.cluster import NodeSource
     from adapter.commands.nodes.nodes_settings import NodesSettings
     from adapter.foundation.service.runtime.tasks import Stop
-    from adapter.foundation.service.server.bodies import Head, PlanBody
+    from adapter.foundation.service.server.connections.bodies import Head, PlanBody
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
     from adapter.foundation.web.routes import Route

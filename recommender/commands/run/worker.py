@@ -12,7 +12,7 @@ from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import fields
 from adapter.foundation.service.runtime.threads import DaemonThreads
-from adapter.foundation.service.server.plain import PlainAnswer
+from adapter.foundation.service.server.plain_port.plain_server import PlainAnswer
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics, WatchMetrics
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import Pace

@@ -23,8 +23,8 @@ from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
 from adapter.foundation.service.runtime.logs import fields
+from adapter.foundation.service.server.connections.outgoing import SMALL, HeldAnswers, OutgoingTooLargeError
 from adapter.foundation.service.server.ending import Phase
-from adapter.foundation.service.server.outgoing import SMALL, HeldAnswers, OutgoingTooLargeError
 from adapter.foundation.service.server.request_threads import RequestThreads
 from adapter.foundation.web.body import RECEIVED
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from concurrent.futures import Future
 
-    from adapter.foundation.service.server.connections import Connection
-    from adapter.foundation.service.server.heads import HeadRequest
-    from adapter.foundation.service.server.outgoing import Outbox
+    from adapter.foundation.service.server.connections.connection import Connection
+    from adapter.foundation.service.server.connections.heads import HeadRequest
+    from adapter.foundation.service.server.connections.outgoing import Outbox
     from adapter.foundation.service.server.process import ServerApplication
 
 _log = logging.getLogger(__name__)

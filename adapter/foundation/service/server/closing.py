@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.arbiter import Arbiter
 
 from adapter.foundation.service.server.answering import AnsweringWorker, final_answer
-from adapter.foundation.service.server.connections import Stage
+from adapter.foundation.service.server.connections.connection import Stage
+from adapter.foundation.service.server.connections.waiting_room import held_bodies
 from adapter.foundation.service.server.ending import Ending, Phase
 from adapter.foundation.service.server.sockets import reset_on_close, unacknowledged
-from adapter.foundation.service.server.waiting_room import held_bodies
 
 if TYPE_CHECKING:
-    from adapter.foundation.service.server.connections import Connection
-    from adapter.foundation.service.server.waiting_room import WaitingRoom
+    from adapter.foundation.service.server.connections.connection import Connection
+    from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 
 _log = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from adapter.foundation.service.runtime.process_telemetry import (
 )
 from adapter.foundation.service.runtime.tasks import Tasks
 from adapter.foundation.service.server.addresses import address_of
-from adapter.foundation.service.server.paced_text import PacedText
-from adapter.foundation.service.server.plain import HEALTH_AND_METRICS, PlainAnswer, PlainServer
+from adapter.foundation.service.server.plain_port.paced_text import PacedText
+from adapter.foundation.service.server.plain_port.plain_server import HEALTH_AND_METRICS, PlainAnswer, PlainServer
 
 if TYPE_CHECKING:
     import socket
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.service.runtime.process_telemetry import ConnectionCounts
     from adapter.foundation.service.server.addresses import Address
-    from adapter.foundation.service.server.bodies import PlanBody
+    from adapter.foundation.service.server.connections.bodies import PlanBody
     from adapter.foundation.service.server.server_settings import ServerOptions
 
 _log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import ThreadPoolExecutor
 
-    from adapter.foundation.service.server.connections import Connection
+    from adapter.foundation.service.server.connections.connection import Connection
 
 AHEAD_SECONDS = 0.25
 """By which each request that was sent ahead counts as later, compared with the one before it."""

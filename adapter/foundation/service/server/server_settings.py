@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.foundation.service.server.bodies import BodyLimits
-from adapter.foundation.service.server.connections import Deadlines
-from adapter.foundation.service.server.outgoing import OutgoingLimits
+from adapter.foundation.service.server.connections.bodies import BodyLimits
+from adapter.foundation.service.server.connections.connection import Deadlines
+from adapter.foundation.service.server.connections.outgoing import OutgoingLimits
 
 if TYPE_CHECKING:
     from adapter.foundation.service.server.addresses import Address

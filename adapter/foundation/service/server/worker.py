@@ -23,9 +23,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.service.server.accepting import HANDSHAKES_PER_TURN, TURN_SECONDS, AcceptingWorker
-from adapter.foundation.service.server.connections import Connection, Stage
+from adapter.foundation.service.server.connections.connection import Connection, Stage
+from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 from adapter.foundation.service.server.ending import Phase
-from adapter.foundation.service.server.waiting_room import WaitingRoom
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -8,7 +8,7 @@ import pytest
 
 from adapter.commands.nodes.protection import LARGEST_STRANGERS_BODY_BYTES, SCHEDULER
 from adapter.commands.nodes.worker import plan_by_routes
-from adapter.foundation.service.server.bodies import Head
+from adapter.foundation.service.server.connections.bodies import Head
 from adapter.foundation.web.routes import Route
 
 if TYPE_CHECKING:

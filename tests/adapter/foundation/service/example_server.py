@@ -24,9 +24,9 @@ from urllib.parse import parse_qs
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import configure_logs
 from adapter.foundation.service.server.addresses import parse_address
-from adapter.foundation.service.server.bodies import BodyLimits, BodyPlan
-from adapter.foundation.service.server.connections import Deadlines
-from adapter.foundation.service.server.outgoing import OutgoingLimits
+from adapter.foundation.service.server.connections.bodies import BodyLimits, BodyPlan
+from adapter.foundation.service.server.connections.connection import Deadlines
+from adapter.foundation.service.server.connections.outgoing import OutgoingLimits
 from adapter.foundation.service.server.process import WsgiApp, serve_forever
 from adapter.foundation.service.server.server_settings import ConnectionLimits, ServerOptions
 from adapter.foundation.service.server.tls import TlsSettings
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from adapter.foundation.service.runtime.tasks import Stop
-    from adapter.foundation.service.server.bodies import Head
+    from adapter.foundation.service.server.connections.bodies import Head
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.web.http import Request
 

@@ -14,7 +14,7 @@ from adapter.foundation.service.server.request_threads import RequestThreads
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.foundation.service.server.connections import Connection
+    from adapter.foundation.service.server.connections.connection import Connection
 
 
 class Client:

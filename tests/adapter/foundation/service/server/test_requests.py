@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography import x509
 
-from adapter.foundation.service.server.heads import LARGEST_HEAD
+from adapter.foundation.service.server.connections.heads import LARGEST_HEAD
 from tests.adapter.foundation.service.example_server import LARGEST_BODY_BYTES
 from tests.adapter.foundation.service.servers import (
     Certificates,

@@ -11,10 +11,10 @@ import pytest
 
 from adapter.foundation.service.server import accepting, worker
 from adapter.foundation.service.server.accepting import TURN_SECONDS
-from adapter.foundation.service.server.bodies import ArrivingBody, BodyPlan
-from adapter.foundation.service.server.connections import Connection, Deadlines, Stage
-from adapter.foundation.service.server.newcomers import Newcomers
-from adapter.foundation.service.server.waiting_room import WaitingRoom
+from adapter.foundation.service.server.connections.bodies import ArrivingBody, BodyPlan
+from adapter.foundation.service.server.connections.connection import Connection, Deadlines, Stage
+from adapter.foundation.service.server.connections.newcomers import Newcomers
+from adapter.foundation.service.server.connections.waiting_room import WaitingRoom
 from adapter.foundation.service.server.worker import MOST_PER_TURN, TidewatchWorker
 
 if TYPE_CHECKING:

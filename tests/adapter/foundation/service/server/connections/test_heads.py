@@ -12,7 +12,7 @@ from gunicorn.http.errors import ParseException
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.foundation.service.server.connections import Connection, Deadlines, Stage
+from adapter.foundation.service.server.connections.connection import Connection, Deadlines, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,16 +21,22 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from adapter.foundation.service.server.bodies import planned_body
-from adapter.foundation.service.server.client_addresses import address_key
-from adapter.foundation.service.server.heads import LARGEST_HEAD, RECORD, STRANGERS_HEAD, BoundedUnreader, HeadParser
-from adapter.foundation.service.server.outgoing import MOST_BYTES_EACH, Outbox
+from adapter.foundation.service.server.connections.bodies import planned_body
+from adapter.foundation.service.server.connections.client_addresses import address_key
+from adapter.foundation.service.server.connections.heads import (
+    LARGEST_HEAD,
+    RECORD,
+    STRANGERS_HEAD,
+    BoundedUnreader,
+    HeadParser,
+)
+from adapter.foundation.service.server.connections.outgoing import MOST_BYTES_EACH, Outbox
 from adapter.foundation.service.server.tls import verified_chain
 
 if TYPE_CHECKING:
     from gunicorn.config import Config
 
-    from adapter.foundation.service.server.bodies import ArrivingBody, PlanBody
+    from adapter.foundation.service.server.connections.bodies import ArrivingBody, PlanBody
 
 _PROBES = tuple(f"{method} /{check}".encode() for method in ("GET", "HEAD") for check in ("livez", "readyz", "healthz"))
 _JUDGED = re.compile(rb"\r\n\r\n|(?<!\r)\n")

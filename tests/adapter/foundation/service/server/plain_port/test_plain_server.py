@@ -13,16 +13,16 @@ import pytest
 
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.context import WorkerContext
-from adapter.foundation.service.server.paced_text import LONGEST_PAUSE_SECONDS, PacedText
-from adapter.foundation.service.server.plain import (
+from adapter.foundation.service.server.plain_port.paced_text import LONGEST_PAUSE_SECONDS, PacedText
+from adapter.foundation.service.server.plain_port.plain_server import (
     _ACCEPT_PAUSE,
     MOST_CONNECTIONS,
     MOST_READERS,
     PlainAnswer,
     PlainServer,
 )
+from adapter.foundation.service.server.plain_port.visitors import LARGEST_HEAD
 from adapter.foundation.service.server.server_settings import ServerOptions
-from adapter.foundation.service.server.visitors import LARGEST_HEAD
 from tests.adapter.foundation.service.servers import is_closed
 from tests.support.waiting import until
 

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.foundation.service.server.outgoing import FULL, PORTION, SMALL, HeldAnswers, Outbox, OutgoingTooLargeError
+from adapter.foundation.service.server.connections.outgoing import (
+    FULL,
+    PORTION,
+    SMALL,
+    HeldAnswers,
+    Outbox,
+    OutgoingTooLargeError,
+)
 from adapter.foundation.service.server.sockets import unacknowledged
 
 if TYPE_CHECKING:

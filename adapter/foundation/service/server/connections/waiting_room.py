@@ -12,14 +12,14 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from adapter.foundation.service.server.address_turns import FAMILIAR_WEIGHT, AddressTurns
-from adapter.foundation.service.server.client_addresses import FamiliarAddresses
-from adapter.foundation.service.server.connections import Connection, Stage
+from adapter.foundation.service.server.connections.address_turns import FAMILIAR_WEIGHT, AddressTurns
+from adapter.foundation.service.server.connections.client_addresses import FamiliarAddresses
+from adapter.foundation.service.server.connections.connection import Connection, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from adapter.foundation.service.server.connections import Deadlines
+    from adapter.foundation.service.server.connections.connection import Deadlines
 
 MOST_STRANGERS_BYTES = 16 * 1024 * 1024
 """Bytes of incomplete heads in all connections without a verified client certificate."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.foundation.service.server.newcomers import Newcomers
+from adapter.foundation.service.server.connections.newcomers import Newcomers
 
 SHARE = 0.25
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
 
-    from adapter.foundation.service.server.paced_text import Pieces
+    from adapter.foundation.service.server.plain_port.paced_text import Pieces
 
 LARGEST_HEAD = 16 * 1024
 _JUDGED_AFTER = 0.75

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.foundation.service.server.client_addresses import FamiliarAddresses, address_key
+from adapter.foundation.service.server.connections.client_addresses import FamiliarAddresses, address_key
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,14 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.service.server.addresses import NO_ROOM
+from adapter.foundation.service.server.plain_port.visitors import Visitor, held_bytes, is_of_one_text, taken_slowest
 from adapter.foundation.service.server.sockets import prepare_accepted, reset_on_close, unacknowledged
-from adapter.foundation.service.server.visitors import Visitor, held_bytes, is_of_one_text, taken_slowest
 from adapter.foundation.web.metric_text import METRICS_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adapter.foundation.service.server.paced_text import PacedText, Pieces
+    from adapter.foundation.service.server.plain_port.paced_text import PacedText, Pieces
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.service.server.connections import Connection
+    from adapter.foundation.service.server.connections.connection import Connection
 
 FAMILIAR_WEIGHT = 8.0
 """How many times a stranger's share an address gets from which somebody has authenticated recently."""

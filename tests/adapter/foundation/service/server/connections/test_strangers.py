@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.foundation.service.server.connections import Connection
-from adapter.foundation.service.server.heads import STRANGERS_HEAD
-from adapter.foundation.service.server.waiting_room import MOST_STRANGERS_BYTES, HeadBytes
+from adapter.foundation.service.server.connections.connection import Connection
+from adapter.foundation.service.server.connections.heads import STRANGERS_HEAD
+from adapter.foundation.service.server.connections.waiting_room import MOST_STRANGERS_BYTES, HeadBytes
 from tests.adapter.foundation.service.servers import (
     NEVER,
     Certificates,
