@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from recommender.backtest.report import FitCounts
-from recommender.child_processes.parent import ChildError, ChildLimits
+from recommender.child_processes.child_errors import ChildError
+from recommender.child_processes.parent import ChildLimits
 from recommender.kinds.predictive.rolling import RollingOptions, refit_steps
 
 if TYPE_CHECKING:

@@ -22,12 +22,20 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from prometheus_client import Counter, Gauge
 
 from adapter.foundation.time.thread_limit import ThreadLimit
 from recommender.child_processes import child as child_process
+from recommender.child_processes.child_errors import (
+    CHILD_ERRORS,
+    ChildClosedError,
+    ChildCrashError,
+    ChildDeadlineError,
+    ChildError,
+    ChildResultError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,65 +55,6 @@ _ONE_THREAD = (
 _PIECE_BYTES = 1 << 16
 _LAST_WORDS_BYTES = 2000
 _REAP_SECONDS = 5.0
-
-
-class ChildError(Exception):
-    """A child returned no result."""
-
-    outcome: ClassVar[str] = "error"
-    """Label of the error in counters."""
-
-
-class ChildDeadlineError(ChildError):
-    """The child exceeded its deadline, at work or in the queue."""
-
-    outcome = "deadline"
-
-
-class ChildMemoryError(ChildError):
-    """The child needed more memory than its limit."""
-
-    outcome = "memory"
-
-
-class ChildCrashError(ChildError):
-    """The child exited by itself without an outcome.
-
-    Attributes:
-        status: the exit status, or the negative number of a signal.
-    """
-
-    outcome = "crash"
-
-    def __init__(self, message: str, status: int) -> None:
-        """Keep the status; `message` is the text of the error."""
-        super().__init__(message)
-        self.status = status
-
-
-class ChildRaisedError(ChildError):
-    """The function raised; the message is the exception's class and text."""
-
-    outcome = "raised"
-
-
-class ChildResultError(ChildError):
-    """The function returned a value that cannot be pickled or is too large."""
-
-    outcome = "result"
-
-
-class ChildClosedError(ChildError):
-    """The child was killed or not started, because this process is shutting down."""
-
-    outcome = "closed"
-
-
-_ERRORS: dict[str, type[ChildError]] = {
-    child_process.RAISED: ChildRaisedError,
-    child_process.OUT_OF_MEMORY: ChildMemoryError,
-    child_process.NO_RESULT: ChildResultError,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,7 +260,7 @@ def _value(name: str, answer: bytearray) -> Any:  # noqa: ANN401 - any result
         # Unpickling can raise anything, because classes define it.
         raise ChildResultError(f"{name}: the result cannot be read: {type(error).__name__}: {error}") from error
     if kind != child_process.RETURNED:
-        raise _ERRORS[kind](f"{name}: {kind}{': ' if value else ''}{value}")
+        raise CHILD_ERRORS[kind](f"{name}: {kind}{': ' if value else ''}{value}")
     return value
 
 

@@ -8,7 +8,7 @@
     …
     context.on_stopping(lambda: elector.release(2.0))
 
-All decisions are in `lease_rules`. This module has the effects: requests with deadlines, a clock, and a loop.
+All decisions are in `rules`. This module has the effects: requests with deadlines, a clock, and a loop.
 
 A process that loses the Lease continues to try to get it back; code that depends on the leadership checks it each time.
 `may_write`, as the permit of a write, is called when the connection of the write is open. A process that is suspended
@@ -21,15 +21,15 @@ import logging
 import random
 import threading
 import time
-import uuid
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import Fence
-from recommender.leader_election.rules import Create, LeaseTiming, Read, Standing, Wait, Write
+from recommender.leader_election.lease_settings import LeaseEvents, LeaseSettings, NoEvents
+from recommender.leader_election.rules import Create, Read, Standing, Wait, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,66 +56,6 @@ class LeaseClient(Protocol):
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
         """Replace the version of an object that the document names; sent at most once."""
         ...
-
-
-class LeaseEvents(Protocol):
-    """Gets the events of an election, in the elector's own thread."""
-
-    def acquired(self) -> None:
-        """Handle that this process leads from now on."""
-        ...
-
-    def renewed(self, until: float) -> None:
-        """Handle that this process leads until this time of the elector's clock, unless it releases the Lease first."""
-        ...
-
-    def lost(self) -> None:
-        """Handle that this process no longer leads."""
-        ...
-
-    def failed(self, error: str) -> None:
-        """Handle the failure of a request; `error` is the name of the error's class."""
-        ...
-
-
-class NoEvents:
-    """Ignores all events."""
-
-    def acquired(self) -> None:
-        """Do nothing."""
-
-    def renewed(self, until: float) -> None:
-        """Do nothing."""
-
-    def lost(self) -> None:
-        """Do nothing."""
-
-    def failed(self, error: str) -> None:
-        """Do nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseSettings:
-    """The Lease, and the identity of this candidate."""
-
-    namespace: str
-    name: str
-    identity: str
-    """Identity that no other process ever has; see `unique_identity`."""
-    timing: LeaseTiming = field(default_factory=LeaseTiming)
-
-    @property
-    def collection(self) -> str:
-        return f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
-
-    @property
-    def path(self) -> str:
-        return f"{self.collection}/{self.name}"
-
-
-def unique_identity(pod: str) -> str:
-    """Return an identity that contains the pod's name, and that no other process has, not even a restart."""
-    return f"{pod}_{uuid.uuid4()}"
 
 
 def since_boot() -> float:

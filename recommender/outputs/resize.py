@@ -29,7 +29,7 @@ from recommender.outputs.resize_documents import (
     resized_pods,
 )
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.scale_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.target_paths import target_path
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, Reply
-    from recommender.outputs.scale import ScaleClient, SendingTerms
+    from recommender.outputs.scale_attempt import ScaleClient, SendingTerms
     from recommender.outputs.wishes import Resizing, Wish
 
 MOST_PODS: Final = 50

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from adapter.foundation.promql.tree import SelectorNode, operands_of, parse_query
+from adapter.foundation.promql.tree import SelectorNode, operands_of
+from adapter.foundation.promql.tree_parser import parse_query
 from adapter.nodes.extender.scores_page import scores_routes
 from adapter.nodes.hotspots.page import hotspots_routes
 from adapter.nodes.watcher.handlers import watcher_routes

@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from recommender.child_processes.parent import (
+from recommender.child_processes.child_errors import (
     ChildClosedError,
     ChildCrashError,
     ChildDeadlineError,
     ChildError,
-    ChildLimits,
     ChildMemoryError,
     ChildRaisedError,
-    Children,
     ChildResultError,
 )
+from recommender.child_processes.parent import ChildLimits, Children
 from tests.recommender import heavy
 from tests.support.waiting import until
 

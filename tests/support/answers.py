@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.sources.prometheus.decoding import SeriesAnswer
 
 if TYPE_CHECKING:
-    from adapter.foundation.sources.prometheus.decoding import AnswerLimits
+    from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
 
 
 def read_series(selector: str, body: bytes | bytearray, *, limits: AnswerLimits) -> SeriesAnswer:

@@ -15,7 +15,8 @@ from adapter.foundation.documents.load import load_documents
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.objects import ObjectsNotSyncedError
-from adapter.foundation.sources.prometheus.decoding import AnswerLimits, InstantAnswer, SeriesAnswer, read_instant
+from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
+from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer, read_instant
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.foundation.sources.prometheus.runtime import Started
 from adapter.foundation.time.clock import Clock

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from adapter.commands.doctor.apiservices import (
     Seen,
-    judge_apiservice,
-    look_at_apiservice,
     look_at_request,
 )
 from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
 from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
 from adapter.commands.doctor.prometheus import look_at_apiserver, look_at_prometheus
+from adapter.commands.doctor.registered import DoctorSettings, RegisteredApis
 from adapter.commands.doctor.removal import remove_if_left_behind
-from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, judge_resource_api, rule_documents
+from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, rule_documents
 from adapter.commands.doctor.rights import (
     HPA_CONTROLLER,
     METRIC_RULES,
@@ -55,9 +53,8 @@ from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from adapter.metrics.rulebook.parsing.declared_backends import declared_backends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from adapter.commands.doctor.apiservices import State
     from adapter.foundation.objects.names import ObjectName
     from adapter.foundation.reports.lines import Line
     from adapter.foundation.service.flags.table import FlagValues
@@ -146,29 +143,6 @@ DOCTOR = CommandFlags(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorSettings:
-    """The objects and settings that a run of doctor checks."""
-
-    apiservices: tuple[str, ...]
-    named: bool
-    """Whether flags name the APIServices, so that each of them must exist."""
-    service: ObjectName | None
-    serving_secret: ObjectName | None
-    subject: Subject
-    endpoint: Address | None
-    prometheus: PrometheusSettings | None
-    """How to reach Prometheus; None if no flag says where it is."""
-    nodes: PrometheusSettings | None = None
-    """How to reach `tidewatch-adapter nodes`; None if it is not to be checked."""
-    serves_rule_objects: bool = False
-    """Whether MetricRule objects are to be served."""
-    serves_resources: bool | None
-    """Whether the rules hold `resourceRules`; None if no flag names rule files."""
-    backends: Mapping[str, PrometheusSettings] = field(default_factory=dict)
-    """The Prometheus servers in `prometheus` of the rule files, by name."""
-
-
 def doctor(arguments: Sequence[str]) -> NoReturn:
     """Run the command; leaves by SystemExit."""
     values = flags_or_exit(DOCTOR, arguments, os.environ)
@@ -217,7 +191,7 @@ def removed(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
 
 def examined(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
     """Run all checks; return the lines in order, each after those that it depends on."""
-    registered = _Registered(client, settings)
+    registered = RegisteredApis(client, settings)
     lines = run_checks([Check("kube-apiserver", partial(look_at_apiserver, client))])
     lines += run_checks([Check(f"apiservice/{name}", partial(registered.look, name)) for name in registered.names])
     # The other APIServices show which Service is the adapter's, and so whether this one is its own.
@@ -225,49 +199,7 @@ def examined(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
     return [*lines, *run_checks([*_checks(client, settings, registered)])]
 
 
-class _Registered:
-    """The APIServices that were found."""
-
-    def __init__(self, client: ObjectClient, settings: DoctorSettings) -> None:
-        self.names = tuple(name for name in settings.apiservices if name != RESOURCE_API)
-        """APIServices that only the adapter should serve."""
-        self._client = client
-        self._settings = settings
-        self._found: dict[str, State] = {}
-
-    def look(self, name: str) -> tuple[Line]:
-        """Check one that the adapter should serve."""
-        self._found[name] = state = look_at_apiservice(self._client, name)
-        return (judge_apiservice(name, state, self._settings.service, required=self._settings.named),)
-
-    def look_at_resource_api(self) -> tuple[Line]:
-        """Check the one that either metrics-server or the adapter serves."""
-        self._found[RESOURCE_API] = state = look_at_apiservice(self._client, RESOURCE_API)
-        named = RESOURCE_API in self._settings.apiservices
-        return (judge_resource_api(state, self.service, served=self._settings.serves_resources, named=named),)
-
-    @property
-    def service(self) -> ObjectName | None:
-        """The adapter's Service, as far as is known."""
-        named = (RESOURCE_API,) if RESOURCE_API in self._settings.apiservices else ()
-        found = (_service_of(self._found.get(name)) for name in (*self.names, *named))
-        return self._settings.service or next((service for service in found if service), None)
-
-    @property
-    def to_answer(self) -> dict[str, Seen]:
-        """The APIServices that the adapter should serve and that exist; metrics.k8s.io only if it points here."""
-        service, resource = self.service, self._found.get(RESOURCE_API)
-        found = {name: state for name in self.names if isinstance(state := self._found.get(name), Seen)}
-        if isinstance(resource, Seen) and service is not None and resource.registered.service == service:
-            found[RESOURCE_API] = resource
-        return found
-
-
-def _service_of(state: State | None) -> ObjectName | None:
-    return state.registered.service if isinstance(state, Seen) else None
-
-
-def _checks(client: ObjectClient, settings: DoctorSettings, registered: _Registered) -> Iterator[Check]:
+def _checks(client: ObjectClient, settings: DoctorSettings, registered: RegisteredApis) -> Iterator[Check]:
     """Yield the checks that need the APIServices to be known."""
     service, found = registered.service, registered.to_answer
     for name, state in found.items():

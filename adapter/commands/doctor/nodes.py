@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
-    from adapter.foundation.sources.prometheus.transport import HttpAnswer
+    from adapter.foundation.sources.prometheus.http_answers import HttpAnswer
 
 _SECONDS: Final = 5.0
 _SHOWN_JOBS: Final = 3

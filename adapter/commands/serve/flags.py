@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import CERTIFICATE_FLAGS
-from adapter.commands.serve.identity import IDENTITY_FLAGS
+from adapter.commands.serve.identity_flags import IDENTITY_FLAGS
 from adapter.commands.serve.rule_objects import METRIC_RULE_FLAGS
 from adapter.foundation.options.asking_limit import client_limit_flags
 from adapter.foundation.options.cluster import CLUSTER_FLAGS

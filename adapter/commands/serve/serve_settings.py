@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_each
 from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
-from adapter.commands.serve.identity import ServeIdentity, identity_of_flags
+from adapter.commands.serve.identity_flags import ServeIdentity, identity_of_flags
 from adapter.commands.serve.lister_cluster import lister_cluster
 from adapter.commands.serve.rule_objects import RuleObjectSettings, rule_object_settings
 from adapter.foundation.documents.load import DocumentError

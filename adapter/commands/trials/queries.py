@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.commands.trials.served import asked_of_nobody
-from adapter.foundation.promql.tree import UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.foundation.sources.prometheus.budget import Budgeted
 from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
 from adapter.metrics.rulebook.lint.examples import example_of

@@ -23,10 +23,9 @@ from adapter.foundation.promql.tree import (
     SelectorNode,
     TextNode,
     TreeMatcher,
-    UnreadableQueryError,
     Wrapper,
-    parse_query,
 )
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 
 if TYPE_CHECKING:
     from adapter.foundation.promql.tree import Node

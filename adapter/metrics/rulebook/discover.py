@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from adapter.foundation.promql.quoting import is_label_name, is_metric_name
-from adapter.foundation.promql.tree import UnreadableQueryError
+from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.model import Api, Metric
 from adapter.metrics.rulebook.own_series import serves
 from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query

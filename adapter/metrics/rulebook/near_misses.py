@@ -11,7 +11,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
-from adapter.foundation.promql.tree import SelectorNode, TreeMatcher, UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree import SelectorNode, TreeMatcher
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.derivation import naming_obstacle
 from adapter.metrics.rulebook.discover import api_name
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.promql.tree import SelectorNode, UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree import SelectorNode
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 
 if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Rule

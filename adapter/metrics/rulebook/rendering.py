@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.names import is_namespace_name, is_object_name
-from adapter.foundation.promql.tree import UnreadableQueryError
+from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.templates.matchers import (
     Matcher,
     RenderError,

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
-from adapter.foundation.promql.tree import SelectorNode, parse_query
+from adapter.foundation.promql.tree import SelectorNode
+from adapter.foundation.promql.tree_parser import parse_query
 
 if TYPE_CHECKING:
     from adapter.foundation.promql.tree import TreeMatcher

@@ -18,7 +18,7 @@ import numpy as np
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.prometheus.envelopes import decode_part
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
-from adapter.foundation.sources.prometheus.ranges import open_matrix
+from adapter.foundation.sources.prometheus.matrices import open_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import LeaseMetrics
 from adapter.foundation.sources.kubernetes.writing import Fence
 from recommender.commands.program import METRICS_PREFIX
-from recommender.leader_election.elector import LeaseElector, LeaseSettings, unique_identity
-from recommender.outputs.scale import longest_fenced_write_seconds
+from recommender.leader_election.elector import LeaseElector
+from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
+from recommender.outputs.scale_attempt import longest_fenced_write_seconds
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import ObjectClient

@@ -9,7 +9,7 @@ from adapter.foundation.documents.plain_content import TooDeepError
 from adapter.foundation.documents.tree import MappingNode, SequenceNode, shortened
 from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.promql.quoting import go_quoted
-from adapter.foundation.promql.tree import UnreadableQueryError
+from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from recommender.configuration.entry import read_entry
 from recommender.configuration.needs import needs_of_one
 from recommender.configuration.objects.object_settings import KIND, TargetKind

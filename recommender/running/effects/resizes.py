@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import TargetReference
-    from recommender.outputs.scale import ScaleOutcome, ScaleWriter
+    from recommender.outputs.scale import ScaleWriter
+    from recommender.outputs.scale_attempt import ScaleOutcome
     from recommender.outputs.wishes import Resizing
 
     _Place: TypeAlias = "tuple[str, TargetReference]"

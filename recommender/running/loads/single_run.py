@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.time.clock import Clock
-from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
+from recommender.child_processes.child_errors import ChildClosedError, ChildError
+from recommender.child_processes.parent import ChildLimits
 from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, tried_and_judged
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS
 from recommender.running.loads.histories.downloads import Downloads

@@ -25,10 +25,10 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
+from recommender.running.memory.config_map_documents import LABELS, MANAGED_BY, content_of, decode_shard_text, place_of
 from recommender.running.memory.document import (
     MemoryDocumentError,
     decode_memory,
-    decode_shard,
     encode_memory,
     encode_shard,
 )
@@ -50,13 +50,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-
-DATA_KEY = "memory.json"
-SHARD_DATA_KEY = "memory.json.gz"
 MOST_SHARD_BYTES = 512 * 1024
 """Of base64 text in one ConfigMap, whose limit is 1 MiB."""
-MANAGED_BY = "tidewatch-recommender"
-LABELS = {"app.kubernetes.io/managed-by": MANAGED_BY, "app.kubernetes.io/component": "recommender"}
 _READ_SECONDS = 5.0
 _EACH_SECONDS = 10.0
 """Between two writes of one ConfigMap that are not urgent."""
@@ -139,7 +134,7 @@ class ConfigMapMemoryStore:
     def load(self, name: str) -> StoredMemory | None:
         """Return what the ConfigMap holds; content that cannot be used is written to the log and then replaced."""
         key = MemoryKey(name)
-        content = self._content(key)
+        content = self._read_content(key)
         return None if content is None else self._decode_value(key, content, decode_memory)
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
@@ -153,8 +148,8 @@ class ConfigMapMemoryStore:
     def load_shard(self, name: str, number: int) -> StoredShard | None:
         """Return what the ConfigMap of a shard holds, as `load`."""
         key = MemoryKey(name, number)
-        content = self._content(key)
-        return None if content is None else self._decode_value(key, content, _decode_shard)
+        content = self._read_content(key)
+        return None if content is None else self._decode_value(key, content, decode_shard_text)
 
     def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
         """Store a shard, as `save`; raises ShardTooLargeError."""
@@ -188,7 +183,7 @@ class ConfigMapMemoryStore:
         while not stop.wait(_LOOP_SECONDS):
             self.flush()
 
-    def _content(self, key: MemoryKey) -> str | None:
+    def _read_content(self, key: MemoryKey) -> str | None:
         """Read the ConfigMap, from which this process goes on."""
         stored = self._of(key)
         if not stored.lock.acquire(timeout=_READ_SECONDS):
@@ -196,7 +191,7 @@ class ConfigMapMemoryStore:
         try:
             self._read(key, stored)
             self._note_success(key)
-            stored.ours, stored.sent, stored.wanted = _content(key, stored.document), None, None
+            stored.ours, stored.sent, stored.wanted = content_of(key, stored.document), None, None
             stored.needs_load = False
         except _ForeignError:
             stored.needs_load = False
@@ -270,7 +265,7 @@ class ConfigMapMemoryStore:
 
     def _is_ours(self, key: MemoryKey, stored: _Stored) -> bool:
         """Whether the content that was read is what this process goes on from; otherwise it must be loaded."""
-        found = _content(key, stored.document)
+        found = content_of(key, stored.document)
         if found is None or found in {stored.ours, stored.sent}:
             # What was deleted is written again: nobody else's memory is lost by that.
             stored.ours, stored.sent = found, None
@@ -284,7 +279,7 @@ class ConfigMapMemoryStore:
 
     def _put(self, key: MemoryKey, stored: _Stored, text: str) -> None:
         stored.sent = text
-        part, data_key = _place(key)
+        part, data_key = place_of(key)
         if stored.document is None:
             if not self._fence.permit(self._fence.seconds):
                 raise FencedError(f"POST {self._collection}: not sent: this process may not write")
@@ -354,22 +349,3 @@ class ConfigMapMemoryStore:
 
     def _where(self, key: MemoryKey) -> str:
         return f"{self._namespace}/{key.object_name}"
-
-
-def _place(key: MemoryKey) -> tuple[str, str]:
-    """Return the part of the ConfigMap and the key in it: compressed data is not text."""
-    return ("data", DATA_KEY) if key.shard is None else ("binaryData", SHARD_DATA_KEY)
-
-
-def _content(key: MemoryKey, document: Mapping[str, Any] | None) -> str | None:
-    part, data_key = _place(key)
-    content = ((document or {}).get(part) or {}).get(data_key)
-    return content if isinstance(content, str) else None
-
-
-def _decode_shard(recommendation: str, content: str) -> StoredShard:
-    try:
-        compressed = base64.b64decode(content, validate=True)
-    except ValueError as error:
-        raise MemoryDocumentError(f"it is not base64: {error}") from error
-    return decode_shard(recommendation, compressed)

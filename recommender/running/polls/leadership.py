@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import threading
 
-    from recommender.leader_election.elector import LeaseEvents
+    from recommender.leader_election.lease_settings import LeaseEvents
 
 
 class Leadership(Protocol):

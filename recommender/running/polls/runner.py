@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.service.runtime.logs import fields
 from recommender.decisions.failures import refused_record
@@ -22,10 +22,11 @@ from recommender.decisions.texts.notes import note_of
 from recommender.decisions.texts.record_texts import log_fields
 from recommender.kinds.table import kind_named
 from recommender.running.inputs.due_targets import MOST_OBJECT_LOOK_UPS, DueTargets
+from recommender.running.polls.poll_times import next_decision_at, seconds_to_next_poll
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
@@ -36,29 +37,7 @@ if TYPE_CHECKING:
     from recommender.running.inputs.plans import PollPlan
     from recommender.running.memory.memories import Memories
     from recommender.running.polls.leadership import Leadership
-    from recommender.running.polls.poll_results import Decided, Decisions
-
-
-LEAST_SECONDS_APART: Final = 1.0
-"""From one poll's decisions to the next poll, whatever the decisions ask for."""
-LATER_SECONDS: Final = 0.01
-"""Clocks differ by some milliseconds, and a decision a moment too soon would have to be made again."""
-
-
-def next_decision_at(decided: Iterable[Decided]) -> float:
-    """Return when a decision is to be made again, in seconds since the Unix epoch; infinite if none asks for it."""
-    asked = (decision.decide_again for each in decided for decision in each.decisions)
-    return min((time for time in asked if time is not None), default=math.inf)
-
-
-def seconds_to_next_poll(interval_left: float, asked_left: float, since_decided: float) -> float:
-    """Return the seconds to the end of the interval, or to the time that is asked for if that is earlier.
-
-    `since_decided` are the seconds since the last decisions, which keep their distance. A time that is asked for can be
-    in the past, or infinite; it can only bring a poll forward.
-    """
-    return max(min(interval_left, asked_left + LATER_SECONDS), LEAST_SECONDS_APART - since_decided, 0.0)
-
+    from recommender.running.polls.poll_results import Decisions
 
 _log = logging.getLogger(__name__)
 

@@ -13,13 +13,13 @@ from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from recommender.kinds.cluster_size.node_groups.fields import section, texts, whole
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.scale_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 from recommender.outputs.scale_documents import uid_of
 from recommender.outputs.target_paths import target_path
 
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import ResolveResource
-    from recommender.outputs.scale import ScaleClient, SendingTerms
+    from recommender.outputs.scale_attempt import ScaleClient, SendingTerms
     from recommender.outputs.wishes import Wish
 
 FORMER_REPLICAS: Final = "tidewatch.io/replicas-before"

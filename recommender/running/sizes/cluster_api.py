@@ -21,7 +21,7 @@ from recommender.kinds.cluster_size.node_groups.cluster_api.scalables import (
 )
 from recommender.kinds.cluster_size.node_groups.fields import text, whole
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
+from recommender.outputs.scale_attempt import READ_SECONDS, ScaleOutcome, failed, sent, stored_first
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
 from recommender.outputs.target_paths import target_path
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence
-    from recommender.outputs.scale import ScaleClient, SendingTerms
+    from recommender.outputs.scale_attempt import ScaleClient, SendingTerms
     from recommender.outputs.wishes import MachineRemoval, Wish
 
 _MARK_VALUE: Final = "tidewatch"

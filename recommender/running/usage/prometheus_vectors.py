@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from adapter.foundation.sources.prometheus.decoding import AnswerLimits
+from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
 from adapter.foundation.sources.prometheus.ranges import RangeLimits
 from adapter.foundation.time.pace import UNPACED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.commands.serve.flags import SERVE
-from adapter.commands.serve.identity import ReviewServer, identity_of_flags
+from adapter.commands.serve.identity_flags import ReviewServer, identity_of_flags
 from adapter.foundation.service.flags.parsing import parse_flags
 from adapter.metrics.identity.attributes import Attributes
 from adapter.metrics.identity.callers import IdentitySettingsError
@@ -20,7 +20,7 @@ from tests.support.validity import of_yesterday
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.commands.serve.identity import ServeIdentity
+    from adapter.commands.serve.identity_flags import ServeIdentity
     from demo.machine.certificates import KeyPair
     from tests.support.serving import Trust
 

@@ -26,7 +26,7 @@ from recommender.decisions.record import TargetReference
 from recommender.decisions.targets.vertical_autoscalers import autoscaler_objects, known_autoscalers
 from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import SendingTerms
+from recommender.outputs.scale_attempt import SendingTerms
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
 from recommender.running.memory.store import stored_name
 from tests.e2e.support.recommenders import Pool, rule, service_account
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.kinds.role_rules import RoleRule
-    from recommender.outputs.scale import ScaleOutcome
+    from recommender.outputs.scale_attempt import ScaleOutcome
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
 

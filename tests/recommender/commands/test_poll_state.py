@@ -14,7 +14,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.policy_settings import Owners
 from recommender.decisions.record import TargetReference
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import ScaleOutcome
+from recommender.outputs.scale_attempt import ScaleOutcome
 from recommender.outputs.wishes import Wish
 from tests.recommender.decisions.world import DNS, NOW, asks_for, fails_with, inputs, policy, remembers
 

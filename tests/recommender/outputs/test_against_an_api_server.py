@@ -18,7 +18,7 @@ from recommender.decisions.record import Record, Status, TargetAction, TargetOut
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import ScaleHooks, ScaleOutcome, ScaleWriter
+from recommender.outputs.scale import ScaleHooks, ScaleWriter
 from recommender.running.inputs.lookups import TargetLookups
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from tests.support.apiserver_objects import DEPLOYMENTS, EVENTS
@@ -29,6 +29,8 @@ from tests.support.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from recommender.outputs.scale_attempt import ScaleOutcome
 
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 MEMORY = Memory(last=LastValue(5, 1.0, 2.0))

@@ -12,7 +12,7 @@ from recommender.decisions.record import Record, Status, TargetAction, TargetOut
 from recommender.outputs.event_rules import TargetEvent, event_document, event_of_scale_call, events_of_record
 from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import ScaleOutcome
+from recommender.outputs.scale_attempt import ScaleOutcome
 from recommender.outputs.wishes import Wish
 from tests.recommender.decisions.world import sized
 from tests.support.apiserver_objects import EVENTS, Direct, ObjectStore

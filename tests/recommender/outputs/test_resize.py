@@ -20,7 +20,7 @@ from adapter.foundation.sources.kubernetes.writing import Fence, Reply
 from recommender.decisions.record import TargetReference
 from recommender.outputs.resize import ResizeAttempt
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import ScaleOutcome, SendingTerms
+from recommender.outputs.scale_attempt import ScaleOutcome, SendingTerms
 from recommender.outputs.wishes import RequestedSize, Resizing, Wish
 
 if TYPE_CHECKING:

@@ -13,13 +13,8 @@ from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import Record, TargetAction, TargetReference
 from recommender.leader_election.rules import LeaseTiming
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import (
-    ScaleEffects,
-    ScaleHooks,
-    ScaleLimits,
-    ScaleWriter,
-    longest_fenced_write_seconds,
-)
+from recommender.outputs.scale import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
+from recommender.outputs.scale_attempt import longest_fenced_write_seconds
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
 from recommender.outputs.target_paths import scale_path
 from tests.recommender.outputs.scale_world import DB, POOL, WEB, World, decision, fails_once, resolve

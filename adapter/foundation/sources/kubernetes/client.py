@@ -21,20 +21,17 @@ from typing import TYPE_CHECKING
 import urllib3.exceptions
 
 from adapter.foundation.sources.deadlines import Deadline
+from adapter.foundation.sources.kubernetes.answers import Answer, CertificateError, WholeAnswer, transport_errors
 from adapter.foundation.sources.kubernetes.errors import (
-    ConfigurationError,
     KubernetesError,
     ServerError,
-    SilentError,
     UnauthorizedError,
     UnexpectedResponseError,
     UnknownOutcomeError,
     UnreachableError,
     error_of_answer,
-    trimmed,
 )
 from adapter.foundation.sources.kubernetes.sending import Sending, keep_to_deadlines
-from adapter.foundation.sources.kubernetes.transport import TlsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,7 +43,6 @@ METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 
 _RENEW_SECONDS = 10.0
-_READ_BYTES = 1 << 16
 _ERROR_BYTES = 1 << 14
 _LARGEST_BYTES = 64 << 20
 """Largest answer that is read as a whole: discovery of a cluster with thousands of kinds has a few MiB."""
@@ -62,55 +58,6 @@ class RequestDeadlines:
     """Longest time before the first piece of an answer, and between two pieces."""
     total: float = 60.0
     """Time for the whole answer; watches state their own."""
-
-
-class Answer:
-    """The body of a 2xx answer, read piece by piece."""
-
-    def __init__(self, what: str, response: urllib3.HTTPResponse, clock: Callable[[], float]) -> None:
-        """`response` is one whose body has not been read; `what` names the call in errors."""
-        self.what = what
-        self._response = response
-        self._clock = clock
-        self._cancelled = False
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers of the answer, with case-insensitive names."""
-        return self._response.headers
-
-    def pieces(self, total_seconds: float) -> Iterator[bytes]:
-        """Yield the bytes as they arrive, until the answer ends or is cancelled.
-
-        Raises UnreachableError if the connection fails, or if the answer has not ended after `total_seconds`.
-        """
-        end = self._clock() + total_seconds
-        while not self._cancelled:
-            with _transport_errors(self.what):
-                piece = self._response.read1(_READ_BYTES)
-            if not piece:
-                return
-            yield piece
-            if self._clock() >= end:
-                raise UnreachableError(f"{self.what}: the answer did not end within {total_seconds:g} s")
-
-    def whole(self, total_seconds: float, most_bytes: int) -> bytes:
-        """Return the whole body. Raises UnreachableError like `pieces`, and UnexpectedResponseError if it is larger."""
-        body = bytearray()
-        for piece in self.pieces(total_seconds):
-            body += piece
-            if len(body) > most_bytes:
-                raise UnexpectedResponseError(f"{self.what}: the answer is larger than {most_bytes >> 20} MiB")
-        return bytes(body)
-
-    def cancel(self) -> None:
-        """End the read that another thread is waiting in, and all later ones."""
-        self._cancelled = True
-        try:
-            self._response.shutdown()
-        except (OSError, ValueError, RuntimeError):
-            # The answer has ended, or the connection was closed.
-            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +94,6 @@ class KubernetesRequest:
     def what(self) -> str:
         """Name of the call in errors, without its body, which may contain a credential."""
         return f"{self.method} {self.path}"
-
-
-@dataclass(frozen=True, slots=True)
-class WholeAnswer:
-    """A 2xx answer that was read to its end."""
-
-    headers: Mapping[str, str]
-    """Headers, with case-insensitive names."""
-    body: bytes
 
 
 class KubernetesClient:
@@ -258,7 +196,7 @@ class KubernetesClient:
         transport = self._transport
         try:
             return self._send(transport, call)
-        except (UnauthorizedError, _CertificateError):
+        except (UnauthorizedError, CertificateError):
             renewed = self._renew(transport)
             if not renewed or (sending is not None and not sending.may_repeat):
                 raise
@@ -284,7 +222,7 @@ class KubernetesClient:
     def _send(self, transport: KubernetesTransport, call: _Call) -> urllib3.HTTPResponse:
         url, headers = self._request(transport, call)
         timeout = call.timeout if call.sending is None else call.sending.left()
-        with _transport_errors(call.what):
+        with transport_errors(call.what):
             response = transport.send(call.method, url, headers, call.body, timeout)
         if 200 <= response.status <= 299:
             return response
@@ -304,29 +242,3 @@ class KubernetesClient:
             # A token file may end with a line feed, which is not allowed in a header.
             headers["authorization"] = headers["authorization"].strip()
         return url, headers
-
-
-class _CertificateError(UnreachableError):
-    """The server's certificate was not verified: the CA bundle may have been replaced."""
-
-
-@contextmanager
-def _transport_errors(what: str) -> Iterator[None]:
-    try:
-        yield
-    except KubernetesError:
-        raise
-    except TlsError as error:
-        raise _CertificateError(f"{what}: TLS: {trimmed(str(error))}") from None
-    except urllib3.exceptions.NewConnectionError as error:
-        # Its text begins with the connection object. Its class is a time-out, but mostly the connection was refused.
-        raise UnreachableError(f"{what}: cannot connect: {trimmed(str(error).rsplit(': ', 1)[-1])}") from error
-    except urllib3.exceptions.ReadTimeoutError as error:
-        raise SilentError(f"{what}: no answer in time") from error
-    except urllib3.exceptions.TimeoutError as error:
-        raise UnreachableError(f"{what}: no connection in time") from error
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise UnreachableError(f"{what}: {trimmed(str(error))}") from error
-    except ValueError:
-        # The value of a header cannot be sent, and the exception quotes it.
-        raise ConfigurationError(f"{what}: the credentials contain characters that cannot be sent") from None

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.sources.deadlines import Deadline
-from adapter.foundation.sources.kubernetes.client import JSON, KubernetesRequest, WholeAnswer
+from adapter.foundation.sources.kubernetes.client import JSON, KubernetesRequest
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, UnexpectedResponseError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.sending import Sending
 from adapter.foundation.time.thread_limit import ThreadLimit
@@ -26,6 +26,7 @@ from adapter.foundation.time.thread_limit import ThreadLimit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from adapter.foundation.sources.kubernetes.answers import WholeAnswer
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
 
 MERGE_PATCH = "application/merge-patch+json"

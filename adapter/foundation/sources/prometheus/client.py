@@ -15,19 +15,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
-from adapter.foundation.sources.prometheus.clocks import refuse_other_time
-from adapter.foundation.sources.prometheus.decoding import (
+from adapter.foundation.sources.prometheus.answer_elements import (
     INSTANT_LIMITS,
     SERIES_LIMITS,
     AnswerLimits,
     ElementGuard,
-    InstantAnswer,
-    SeriesAnswer,
-    read_instant,
 )
+from adapter.foundation.sources.prometheus.clocks import refuse_other_time
+from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer, read_instant
 from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.matrices import MATRIX
 from adapter.foundation.sources.prometheus.ranges import (
-    MATRIX,
     RANGE_LIMITS,
     RangeAnswer,
     RangeJoiner,
@@ -45,9 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from adapter.foundation.sources.prometheus.http_answers import HttpAnswer, OpenAnswer
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings, Verb
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
-    from adapter.foundation.sources.prometheus.transport import HttpAnswer, OpenAnswer
 
 SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
 """Evaluated at the start of a server: empty if it scraped nothing in the hour before."""

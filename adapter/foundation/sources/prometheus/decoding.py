@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits, Elements, too_many_elements
 from adapter.foundation.sources.prometheus.envelopes import (
-    Envelope,
     QueryEnvelope,
     SeriesEnvelope,
     decode_part,
@@ -29,29 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from adapter.foundation.sources.prometheus.slicing import Cut, Shape, Span
     from adapter.foundation.time.pace import Pace
 
-_GUARD_BYTES = 256 * 1024
 _WORTH_SLICES_BYTES = 256 * 1024
 """Decoding this many bytes of label sets takes about a millisecond, so it is done in slices by time."""
 _SHARED_NAME_BYTES = 32
 """msgspec keeps one copy of each key up to this length; longer ones are interned here."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerLimits:
-    """How much of an answer is accepted before it is AnswerTooLargeError."""
-
-    max_bytes: int = 32 * 1024 * 1024
-    """Size of the body after decompression."""
-    max_samples: int = 100_000
-    """Number of samples, or of series in an answer of series."""
-
-
-INSTANT_LIMITS = AnswerLimits()
-SERIES_LIMITS = AnswerLimits(max_bytes=512 * 1024 * 1024, max_samples=1_000_000)
-"""Series are not kept, so their bytes cost time but no memory."""
 
 
 # A Struct and not a dataclass: it is created five times as fast, and the garbage collector does not visit it.
@@ -79,7 +61,7 @@ class InstantAnswer:
         "warnings",
     )
 
-    def __init__(self, kind: Literal["vector", "scalar"], evaluated_at: float, answer: _Elements) -> None:
+    def __init__(self, kind: Literal["vector", "scalar"], evaluated_at: float, answer: Elements) -> None:
         self.kind: Literal["vector", "scalar"] = kind
         self.evaluated_at = evaluated_at
         """Unix seconds of the query's evaluation time."""
@@ -138,7 +120,7 @@ class SeriesAnswer:
             for label_sets in self._decode_series(pieces, pace):
                 count += len(label_sets)
                 if count > self._limits.max_samples:
-                    raise _too_many(self._selector, self._limits)
+                    raise too_many_elements(self._selector, self._limits)
                 yield label_sets
         if count == self._limits.max_samples:
             self.warnings += (f"there may be more series than the {count:,} that were requested",)
@@ -152,7 +134,7 @@ class SeriesAnswer:
                     yield from decoded
         rest = cutter.rest()
         cut, envelope = open_answer(self._selector, rest, SERIES, SeriesEnvelope, pace)
-        elements = _Elements(self._selector, rest, cut, bytes(envelope.data), envelope, self._limits)
+        elements = Elements(self._selector, rest, cut, bytes(envelope.data), envelope, self._limits)
         self.warnings, self.infos = elements.warnings, elements.infos
         yield from elements.batches(_read_label_sets, pace)
 
@@ -176,36 +158,8 @@ def read_instant(
         raise UnexpectedAnswerError(
             query, f"the answer is a {shortened(kind)}: only expressions that give a vector or a scalar have values"
         )
-    elements = _Elements(query, body, cut, bytes(envelope.data.result), envelope, limits)
+    elements = Elements(query, body, cut, bytes(envelope.data.result), envelope, limits)
     return InstantAnswer("scalar" if kind == "scalar" else "vector", evaluated_at, elements)
-
-
-class ElementGuard:
-    """Counts the elements of an answer while its body arrives, so that an answer above the limit is dropped early.
-
-    The count is exact for the compact form except for the last bytes; decoding counts all elements. The body is
-    searched in slices, whose pauses also let other threads run.
-    """
-
-    def __init__(self, query: str, shape: Shape, limits: AnswerLimits, pace: Pace) -> None:
-        self._query = query
-        self._boundary = shape.boundary
-        self._limits = limits
-        self._pace = pace
-        self._count = 1
-        self._counted_to = 0
-
-    def __call__(self, body: bytearray) -> None:
-        """Count the elements in the added bytes; raises AnswerTooLargeError."""
-        if len(body) - self._counted_to < _GUARD_BYTES:
-            return
-        # A boundary may begin before the new bytes; one that ends before them has been counted.
-        begin = max(0, self._counted_to - len(self._boundary) + 1)
-        with self._pace.slice():
-            self._count += body.count(self._boundary, begin)
-        self._counted_to = len(body)
-        if self._count > self._limits.max_samples:
-            raise _too_many(self._query, self._limits)
 
 
 class _WireSample(msgspec.Struct, gc=False):
@@ -230,51 +184,6 @@ _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
     re.IGNORECASE | re.ASCII,
 )
-
-T = TypeVar("T")
-L = TypeVar("L")
-
-
-@dataclass(frozen=True, slots=True)
-class _Elements:
-    """The body of an answer and the places of its elements."""
-
-    query: str
-    body: bytearray
-    cut: Cut
-    envelope_elements: bytes
-    envelope: Envelope
-    limits: AnswerLimits
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        return self.envelope.all_warnings
-
-    @property
-    def infos(self) -> tuple[str, ...]:
-        return tuple(self.envelope.infos or ())
-
-    def batches(self, read: Callable[[bytes], list[T]], pace: Pace) -> Iterator[list[T]]:
-        count = 0
-        for span in (*self.cut.spans, None):
-            with pace.slice():
-                elements = self.decode(self._piece(span), read)
-            count += len(elements)
-            if count > self.limits.max_samples:
-                raise _too_many(self.query, self.limits)
-            if elements:
-                yield elements
-
-    def decode(self, piece: bytes, read: Callable[[bytes], L]) -> L:
-        return decode_part(self.query, piece, read)
-
-    def _piece(self, span: Span | None) -> bytes:
-        """Return a run of elements as a JSON array; None means the elements that remain in the envelope."""
-        if span is None:
-            # Go writes a nil slice as `null`.
-            return b"[]" if self.envelope_elements in {b"", b"null"} else self.envelope_elements
-        start, end = span
-        return b"".join((b"[", self.body[start:end], b"]"))
 
 
 def _read_samples(piece: bytes) -> list[_WireSample]:
@@ -323,7 +232,3 @@ def _has_long_name(labels: dict[str, str]) -> bool:
 
 def _with_shared_names(labels: dict[str, str]) -> dict[str, str]:
     return {sys.intern(name): value for name, value in labels.items()}
-
-
-def _too_many(query: str, limits: AnswerLimits) -> AnswerTooLargeError:
-    return AnswerTooLargeError(query, f"the answer has more than {limits.max_samples:,} samples or series")

@@ -21,12 +21,8 @@ from adapter.foundation.sources.prometheus.errors import (
     UnexpectedAnswerError,
     shortened,
 )
-from adapter.foundation.sources.prometheus.transport import (
-    BodyTooLargeError,
-    BodyUnreadableError,
-    ConnectFailedError,
-    HttpAnswer,
-)
+from adapter.foundation.sources.prometheus.http_answers import BodyTooLargeError, BodyUnreadableError, HttpAnswer
+from adapter.foundation.sources.prometheus.transport import ConnectFailedError
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.deadlines import Deadline

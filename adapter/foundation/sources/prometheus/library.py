@@ -19,14 +19,14 @@ from requests.structures import CaseInsensitiveDict
 
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.sources.deadlines import Deadline
-from adapter.foundation.sources.prometheus.decoding import INSTANT_LIMITS
+from adapter.foundation.sources.prometheus.answer_elements import INSTANT_LIMITS
 from adapter.foundation.sources.prometheus.envelopes import Envelope, refuse_failure
 from adapter.foundation.sources.prometheus.requests import ApiRequest
 from adapter.foundation.sources.prometheus.server import Server
 
 if TYPE_CHECKING:
+    from adapter.foundation.sources.prometheus.http_answers import HttpAnswer
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-    from adapter.foundation.sources.prometheus.transport import HttpAnswer
 
 
 class Library(PrometheusConnect):

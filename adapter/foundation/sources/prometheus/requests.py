@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from adapter.foundation.promql.tree import UnreadableQueryError
+from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.foundation.sources.prometheus.errors import UnreadableForMatchersError
-from adapter.foundation.sources.prometheus.transport import HttpRequest, watch_nothing
+from adapter.foundation.sources.prometheus.http_answers import HttpRequest, watch_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.credentials import Credentials
 from adapter.foundation.sources.prometheus.failures import TRANSPORT_ERRORS, answer_failure, transport_failure
-from adapter.foundation.sources.prometheus.transport import HttpAnswer, OpenAnswer, Transport
+from adapter.foundation.sources.prometheus.transport import Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adapter.foundation.sources.deadlines import Deadline
+    from adapter.foundation.sources.prometheus.http_answers import HttpAnswer, OpenAnswer
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.sources.prometheus.requests import ApiRequest
 

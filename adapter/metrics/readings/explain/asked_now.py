@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from adapter.foundation.promql.tree import UnreadableQueryError
+from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.asking.demand import DemandEntry

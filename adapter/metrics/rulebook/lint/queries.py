@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.promql.tree import (
-    Aggregation,
-    Call,
-    SelectorNode,
-    UnreadableQueryError,
-    operands_of,
-    parse_query,
-)
+from adapter.foundation.promql.tree import Aggregation, Call, SelectorNode, operands_of
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.lint.labels import keeps_label
 from adapter.metrics.rulebook.lint.rule_checks import value_for_several

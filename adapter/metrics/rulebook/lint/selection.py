@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.load import MappingNode, ScalarNode, shortened
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
-from adapter.foundation.promql.tree import SelectorNode, UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree import SelectorNode
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from adapter.foundation.promql.tree import TreeMatcher
     from adapter.metrics.rulebook.lint.rule_positions import Place
     from adapter.metrics.rulebook.model import Finding, Rule
-
 
 _WORD = re.compile(r"[A-Za-z0-9_:]+")
 _ENDINGS = ("_total", "_seconds", "_bytes", "_bucket", "_count", "_sum", "_ratio", "_info", "_celsius")

@@ -10,14 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.regex import BadPatternError, compile_pattern
-from adapter.foundation.promql.tree import (
-    Node,
-    SelectorNode,
-    TreeMatcher,
-    UnreadableQueryError,
-    operands_of,
-    parse_query,
-)
+from adapter.foundation.promql.tree import Node, SelectorNode, TreeMatcher, operands_of
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.lint.queries import example_query
 from adapter.metrics.rulebook.own_series import PREFIX, has_filter_of_ours

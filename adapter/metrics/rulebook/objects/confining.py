@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.promql.narrowing import Matchers
-from adapter.foundation.promql.tree import TreeMatcher, UnreadableQueryError
+from adapter.foundation.promql.tree import TreeMatcher
+from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.lint import example_of
 from adapter.metrics.rulebook.model import Api, Confinement

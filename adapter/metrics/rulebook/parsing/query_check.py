@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
-from adapter.foundation.promql.tree import UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.malformed import flaw_of, has_branches, is_written_out

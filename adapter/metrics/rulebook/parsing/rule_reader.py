@@ -9,7 +9,7 @@ from adapter.foundation.documents.load import ScalarNode, problems_within, short
 from adapter.foundation.objects.regex import BadPatternError, Pattern, compile_pattern
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.promql.quoting import is_label_name
-from adapter.foundation.promql.tree import UnreadableQueryError
+from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.gotemplate import TemplateError
 from adapter.metrics.rulebook.model import Api, Repair, Rule

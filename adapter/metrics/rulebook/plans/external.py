@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.quoting import is_label_name
 from adapter.foundation.promql.tokens import TokenKind, closing, tokens_of
-from adapter.foundation.promql.tree import Aggregation, Binary, Call, Number, Wrapper, parse_query, unwrapped
+from adapter.foundation.promql.tree import Aggregation, Binary, Call, Number, Wrapper, unwrapped
+from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.plans.widening import NotProvenError
 from adapter.metrics.rulebook.requests import Fold
 

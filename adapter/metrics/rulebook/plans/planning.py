@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
 from adapter.foundation.promql.quoting import is_label_name
-from adapter.foundation.promql.tree import TreeMatcher, UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree import TreeMatcher
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.model import Api, Plan, PlanKind
 from adapter.metrics.rulebook.plans.external import foldable, with_keys
 from adapter.metrics.rulebook.plans.proof import prove_filterable

@@ -12,18 +12,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.promql.tree import (
-    Aggregation,
-    Binary,
-    Call,
-    Number,
-    SelectorNode,
-    TextNode,
-    UnreadableQueryError,
-    Wrapper,
-    parse_query,
-    unwrapped,
-)
+from adapter.foundation.promql.tree import Aggregation, Binary, Call, Number, SelectorNode, TextNode, Wrapper, unwrapped
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.plans.functions import (
     ACROSS_BUCKETS,
     GROUP_BY_GROUP,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from adapter.foundation.promql.reach import longest_range
-from adapter.foundation.promql.tree import UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.templates.matchers import value_matcher
 from adapter.metrics.rulebook.templates.template import PlacingError, QueryTemplate, TemplateError, template_arguments
 

@@ -18,14 +18,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from adapter.foundation.promql.tree import UnreadableQueryError
+from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from adapter.metrics.rulebook.model import RefusedRule, Rule
-
 
 _Key: TypeAlias = "str | tuple[str, str]"
 

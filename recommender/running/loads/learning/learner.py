@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
-from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
+from recommender.child_processes.child_errors import ChildClosedError, ChildError
+from recommender.child_processes.parent import ChildLimits
 from recommender.kinds.predictive.learning import LEAST_HISTORY_SECONDS, caught_up, continued, tried
 from recommender.kinds.predictive.many_series import newest_fits
 from recommender.kinds.predictive.predictive_settings import MOST_FITTED_TARGETS

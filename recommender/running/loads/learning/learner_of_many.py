@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.foundation.service.runtime.logs import StateLog
-from recommender.child_processes.parent import ChildClosedError, ChildError, ChildLimits
+from recommender.child_processes.child_errors import ChildClosedError, ChildError
+from recommender.child_processes.parent import ChildLimits
 from recommender.kinds.predictive.many_series import judged, shared_fits
 from recommender.kinds.predictive.rolling import REFIT_SECONDS
 from recommender.running.loads.histories.grid import index_at

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.promql.narrowing import Matchers, MatchersError
-from adapter.foundation.promql.tree import UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from tests.adapter.foundation.promql.queries import QUERIES, SELECTORS, MadeQuery
 
 EU = Matchers.read('cluster="eu-1"')

@@ -6,15 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.promql.tree import (
-    Aggregation,
-    Binary,
-    Call,
-    SelectorNode,
-    UnreadableQueryError,
-    is_scalar,
-    parse_query,
-)
+from adapter.foundation.promql.tree import Aggregation, Binary, Call, SelectorNode, is_scalar
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 
 
 @pytest.mark.parametrize(

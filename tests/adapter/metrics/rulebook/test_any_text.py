@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapter.foundation.objects.regex import BadPatternError
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.promql.tree import UnreadableQueryError
+from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.gotemplate import TemplateError
 from adapter.metrics.rulebook.gotemplate.literals import LiteralError, read_character, read_number, read_string

@@ -10,7 +10,7 @@ from adapter.foundation.objects.regex import compile_pattern
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector, parse_selector
 from adapter.foundation.promql.tokens import TokenKind, tokens_of
-from adapter.foundation.promql.tree import parse_query
+from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.model import Api, Metric, Rule
 from adapter.metrics.rulebook.naming import make_naming
 from adapter.metrics.rulebook.rendering import RenderError, exact_query, namespace_query, wide_query

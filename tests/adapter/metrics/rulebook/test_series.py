@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.foundation.promql.tree import UnreadableQueryError
+from adapter.foundation.promql.tree_parser import UnreadableQueryError
 from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query
 
 

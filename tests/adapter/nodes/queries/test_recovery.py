@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from adapter.foundation.cluster.values.state import NodeAddress
-from adapter.foundation.sources.prometheus.decoding import INSTANT_LIMITS, read_instant
+from adapter.foundation.sources.prometheus.answer_elements import INSTANT_LIMITS
+from adapter.foundation.sources.prometheus.decoding import read_instant
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from adapter.foundation.sources.prometheus.ranges import range_parts
 from adapter.foundation.time.pace import UNPACED

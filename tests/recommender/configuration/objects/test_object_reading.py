@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.promql.tree import parse_query
+from adapter.foundation.promql.tree_parser import parse_query
 from recommender.configuration.objects.object_reading import ObjectRefusal, object_of
 from recommender.configuration.objects.object_settings import RecommendationObjectSettings, TargetKind
 from recommender.decisions.policy_settings import Output

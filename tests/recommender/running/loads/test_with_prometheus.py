@@ -14,7 +14,7 @@ from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.data_sources import source_of
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-from recommender.child_processes.parent import ChildDeadlineError
+from recommender.child_processes.child_errors import ChildDeadlineError
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.record import TargetReference
 from recommender.running.loads.single_run import load_inputs_once

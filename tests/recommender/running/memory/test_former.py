@@ -17,7 +17,8 @@ from recommender.decisions.record import TargetReference
 from recommender.kinds.cluster_size.model.memory import Absence, AskedSize, BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory, SessionMemory
 from recommender.kinds.proportional.memory import LastParameters, ProportionalMemory
-from recommender.running.memory.config_maps import LABELS, ConfigMapMemoryStore
+from recommender.running.memory.config_map_documents import LABELS
+from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.folder import FolderMemoryStore
 from recommender.running.memory.memories import Memories
 from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore

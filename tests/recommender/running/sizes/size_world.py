@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.outputs.results import ScaleResult
-    from recommender.outputs.scale import ScaleOutcome
+    from recommender.outputs.scale_attempt import ScaleOutcome
 
 CAPI = "cluster.x-k8s.io"
 GROUP = TargetReference(f"{CAPI}/v1beta2", "MachineDeployment", "capi", "workers")

@@ -17,7 +17,7 @@ from recommender.kinds.cluster_size.model.memory import remembered
 from recommender.kinds.cluster_size.scale_up.pending import SETTLING_SECONDS
 from recommender.kinds.kind import Recommendation
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale import ScaleOutcome
+from recommender.outputs.scale_attempt import ScaleOutcome
 from recommender.outputs.wishes import Wish
 from recommender.running.sizes.background import SizesInBackground, SizingServices
 from recommender.running.sizes.write_results import WriteResults

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from threading import Event
 
-    from adapter.foundation.sources.kubernetes.client import Answer, KubernetesClient
+    from adapter.foundation.sources.kubernetes.answers import Answer
+    from adapter.foundation.sources.kubernetes.client import KubernetesClient
     from adapter.foundation.sources.kubernetes.lists.list_watch import ListWatch, WatchSettings
     from adapter.foundation.time.backoff import Backoff
 

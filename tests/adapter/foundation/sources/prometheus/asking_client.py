@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adapter.foundation.sources.prometheus.decoding import AnswerLimits
+from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:

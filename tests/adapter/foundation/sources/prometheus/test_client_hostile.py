@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.sources.prometheus.decoding import AnswerLimits
+from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     AuthenticationRefusedError,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.decoding import AnswerLimits, InstantAnswer, Sample
+from adapter.foundation.sources.prometheus.decoding import InstantAnswer, Sample
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     PrometheusTimeoutError,

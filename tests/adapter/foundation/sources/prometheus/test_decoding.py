@@ -12,15 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter.foundation.sources.prometheus import slicing
-from adapter.foundation.sources.prometheus.decoding import (
-    INSTANT_LIMITS,
-    SERIES_LIMITS,
-    AnswerLimits,
-    InstantAnswer,
-    Sample,
-    SeriesAnswer,
-    read_instant,
-)
+from adapter.foundation.sources.prometheus.answer_elements import INSTANT_LIMITS, SERIES_LIMITS, AnswerLimits
+from adapter.foundation.sources.prometheus.decoding import InstantAnswer, Sample, SeriesAnswer, read_instant
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
 from adapter.foundation.sources.prometheus.slicing import SERIES, VECTOR, Cut, Shape, cut_compact, cut_walked
 from adapter.foundation.time.pace import UNPACED

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.sources.prometheus.answer_elements import INSTANT_LIMITS
 from adapter.foundation.sources.prometheus.clocks import refuse_other_time
-from adapter.foundation.sources.prometheus.decoding import INSTANT_LIMITS, read_instant
+from adapter.foundation.sources.prometheus.decoding import read_instant
 from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError
 from adapter.foundation.sources.prometheus.slicing import VECTOR, cut_walked
 from adapter.foundation.time.pace import UNPACED, Pace, Slice

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.decoding import AnswerLimits
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     AuthenticationRefusedError,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.foundation.sources.prometheus.answer_elements import SERIES_LIMITS, AnswerLimits
 from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.decoding import SERIES_LIMITS, AnswerLimits
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     PrometheusError,

@@ -13,7 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.sources.prometheus.decoding import AnswerLimits, InstantAnswer, read_instant
+from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
+from adapter.foundation.sources.prometheus.decoding import InstantAnswer, read_instant
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     PrometheusError,

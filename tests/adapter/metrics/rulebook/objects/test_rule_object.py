@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
-from adapter.foundation.promql.tree import SelectorNode, TreeMatcher, operands_of, parse_query
+from adapter.foundation.promql.tree import SelectorNode, TreeMatcher, operands_of
+from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.discover import static_metrics
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import plan_of, planned_query

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from adapter.foundation.promql.tree import UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.parsing.malformed import flaw_of, is_written_out
 from tests.support.promql_generator import POD_WORDS, TemplateGenerator
 

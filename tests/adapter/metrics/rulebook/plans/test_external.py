@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
-from adapter.foundation.promql.tree import parse_query
+from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import plan_of, planned_query
 from adapter.metrics.rulebook.plans.external import foldable, with_keys

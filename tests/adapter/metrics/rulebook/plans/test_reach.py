@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapter.foundation.promql.reach import oldest_sample
-from adapter.foundation.promql.tree import parse_query
+from adapter.foundation.promql.tree_parser import parse_query
 from adapter.metrics.rulebook.plans.reach import ranges_of
 from adapter.metrics.rulebook.templates.template import parse_query_template
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from adapter.foundation.objects.selectors import EVERYTHING, Operator, Requirement, Selector
 from adapter.foundation.promql.tree import SelectorNode as SeriesSelector
-from adapter.foundation.promql.tree import TreeMatcher, UnreadableQueryError, parse_query
+from adapter.foundation.promql.tree import TreeMatcher
+from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
 from adapter.metrics.rulebook.rendering import exact_query
 from adapter.metrics.rulebook.requests import Asked
 from adapter.metrics.rulebook.templates.matchers import RenderError, selector_matchers, value_matcher

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
-from recommender.child_processes.parent import ChildDeadlineError, ChildLimits, Children
+from recommender.child_processes.child_errors import ChildDeadlineError
+from recommender.child_processes.parent import ChildLimits, Children
 from recommender.kinds.predictive.choice.blend import Blend, Part
 from recommender.kinds.predictive.history import LoadHistory
 from recommender.kinds.predictive.learning import ModelTrial, SeriesVerdict

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from adapter.foundation.sources.kubernetes.client import Answer, KubernetesClient
+from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access, from_kubeconfig, in_cluster
 from adapter.foundation.sources.kubernetes.errors import (
     ConfigurationError,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from adapter.foundation.sources.kubernetes.answers import Answer
 
 CONTEXT = "current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}]"
 USER = "{name: u, user: {token: s3cret}}"

@@ -1,0 +1,89 @@
+"""The APIServices of an installation, as doctor has found them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.commands.doctor.apiservices import (
+    Seen,
+    judge_apiservice,
+    look_at_apiservice,
+)
+from adapter.commands.doctor.resource_api import RESOURCE_API, judge_resource_api
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.commands.doctor.apiservices import State
+    from adapter.foundation.objects.names import ObjectName
+    from adapter.foundation.reports.lines import Line
+    from adapter.foundation.service.server.addresses import Address
+    from adapter.foundation.sources.kubernetes.access_rights import Subject
+    from adapter.foundation.sources.kubernetes.writing import ObjectClient
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorSettings:
+    """The objects and settings that a run of doctor checks."""
+
+    apiservices: tuple[str, ...]
+    named: bool
+    """Whether flags name the APIServices, so that each of them must exist."""
+    service: ObjectName | None
+    serving_secret: ObjectName | None
+    subject: Subject
+    endpoint: Address | None
+    prometheus: PrometheusSettings | None
+    """How to reach Prometheus; None if no flag says where it is."""
+    nodes: PrometheusSettings | None = None
+    """How to reach `tidewatch-adapter nodes`; None if it is not to be checked."""
+    serves_rule_objects: bool = False
+    """Whether MetricRule objects are to be served."""
+    serves_resources: bool | None
+    """Whether the rules hold `resourceRules`; None if no flag names rule files."""
+    backends: Mapping[str, PrometheusSettings] = field(default_factory=dict)
+    """The Prometheus servers in `prometheus` of the rule files, by name."""
+
+
+class RegisteredApis:
+    """The APIServices that were found."""
+
+    def __init__(self, client: ObjectClient, settings: DoctorSettings) -> None:
+        self.names = tuple(name for name in settings.apiservices if name != RESOURCE_API)
+        """APIServices that only the adapter should serve."""
+        self._client = client
+        self._settings = settings
+        self._found: dict[str, State] = {}
+
+    def look(self, name: str) -> tuple[Line]:
+        """Check one that the adapter should serve."""
+        self._found[name] = state = look_at_apiservice(self._client, name)
+        return (judge_apiservice(name, state, self._settings.service, required=self._settings.named),)
+
+    def look_at_resource_api(self) -> tuple[Line]:
+        """Check the one that either metrics-server or the adapter serves."""
+        self._found[RESOURCE_API] = state = look_at_apiservice(self._client, RESOURCE_API)
+        named = RESOURCE_API in self._settings.apiservices
+        return (judge_resource_api(state, self.service, served=self._settings.serves_resources, named=named),)
+
+    @property
+    def service(self) -> ObjectName | None:
+        """The adapter's Service, as far as is known."""
+        named = (RESOURCE_API,) if RESOURCE_API in self._settings.apiservices else ()
+        found = (_service_of(self._found.get(name)) for name in (*self.names, *named))
+        return self._settings.service or next((service for service in found if service), None)
+
+    @property
+    def to_answer(self) -> dict[str, Seen]:
+        """The APIServices that the adapter should serve and that exist; metrics.k8s.io only if it points here."""
+        service, resource = self.service, self._found.get(RESOURCE_API)
+        found = {name: state for name in self.names if isinstance(state := self._found.get(name), Seen)}
+        if isinstance(resource, Seen) and service is not None and resource.registered.service == service:
+            found[RESOURCE_API] = resource
+        return found
+
+
+def _service_of(state: State | None) -> ObjectName | None:
+    return state.registered.service if isinstance(state, Seen) else None

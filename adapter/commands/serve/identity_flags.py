@@ -1,0 +1,243 @@
+"""The flags of `serve` that say how callers are authenticated and authorized.
+
+In a pod, the process asks the API server of the pod's cluster, as other servers behind kube-apiserver do. Elsewhere it
+asks only a server that a kubeconfig names, and with `--objects` no cluster is assumed at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.foundation.service.flags.parsing import UsageError
+from adapter.foundation.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, Flag, Repeat
+from adapter.metrics.identity.authorization import AuthorizationSettings
+from adapter.metrics.identity.front_proxy import HeaderNames
+from adapter.metrics.identity.gate import OpenPaths
+from adapter.metrics.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
+from adapter.metrics.identity.tokens import TokenSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from adapter.foundation.service.flags.table import FlagValues
+
+_GROUP = "Callers"
+_HEADERS = ("username-headers", "group-headers", "extra-headers-prefix", "uid-headers")
+
+IDENTITY_FLAGS: tuple[Flag, ...] = (
+    Flag(
+        name="requestheader-client-ca-file",
+        kind=PATH,
+        help=(
+            "CA of the front proxy (kube-apiserver's aggregator). With it, the other --requestheader flags apply; "
+            "without it, all of these settings are read from the cluster."
+        ),
+        group=_GROUP,
+    ),
+    Flag(
+        name="requestheader-allowed-names",
+        kind=TEXT,
+        repeat=Repeat.COMMAS,
+        help="Common names of client certificates that may act for users (default: every name of that CA).",
+        group=_GROUP,
+    ),
+    *(
+        Flag(
+            name=f"requestheader-{name}",
+            kind=TEXT,
+            repeat=Repeat.COMMAS,
+            default=default,
+            help=text,
+            group=_GROUP,
+        )
+        for name, default, text in zip(
+            _HEADERS,
+            (HeaderNames().users, HeaderNames().groups, HeaderNames().extra_prefixes, HeaderNames().uids),
+            (
+                "Headers with the user's name; the first one with a value is used.",
+                "Headers with the user's groups.",
+                "Prefixes of headers with extra attributes of the user.",
+                "Headers with the user's UID.",
+            ),
+            strict=True,
+        )
+    ),
+    Flag(
+        name="client-ca-file",
+        kind=PATH,
+        help="CA of client certificates: CN is the user, O the groups (default: read from the cluster).",
+        group=_GROUP,
+    ),
+    Flag(
+        name="authentication-kubeconfig",
+        kind=PATH,
+        help="Cluster to read CAs from and to review tokens in (default: in a pod, the pod's cluster).",
+        group=_GROUP,
+    ),
+    Flag(
+        name="authentication-skip-lookup",
+        kind=BOOLEAN,
+        default=False,
+        help="Do not read CAs from the cluster: use only those that flags name.",
+        group=_GROUP,
+    ),
+    Flag(
+        name="authentication-tolerate-lookup-failure",
+        kind=BOOLEAN,
+        default=False,
+        help="Become ready even if no CA of a front proxy has been found.",
+        group=_GROUP,
+    ),
+    Flag(
+        name="authentication-token-webhook-cache-ttl",
+        kind=DURATION,
+        default=10.0,
+        help="How long the result of a token review is cached.",
+        group=_GROUP,
+    ),
+    Flag(
+        name="api-audiences",
+        kind=TEXT,
+        repeat=Repeat.COMMAS,
+        help="Audiences; a token must be for at least one of them (default: the API server's).",
+        group=_GROUP,
+    ),
+    Flag(
+        name="authorization-kubeconfig",
+        kind=PATH,
+        help=(
+            "Cluster to review access in (default: in a pod, the pod's cluster). Without one, only the front proxy "
+            "is served."
+        ),
+        group=_GROUP,
+    ),
+    Flag(
+        name="authorization-always-allow-paths",
+        kind=TEXT,
+        repeat=Repeat.COMMAS,
+        default=("/healthz", "/readyz", "/livez"),
+        help=(
+            "Paths outside API resources that need no authorization; a path may end in *. Health checks never need it."
+        ),
+        group=_GROUP,
+    ),
+    Flag(
+        name="authorization-webhook-cache-authorized-ttl",
+        kind=DURATION,
+        default=10.0,
+        help="How long an allowed review is cached, for direct callers.",
+        group=_GROUP,
+    ),
+    Flag(
+        name="authorization-webhook-cache-unauthorized-ttl",
+        kind=DURATION,
+        default=10.0,
+        help="How long a denied review is cached.",
+        group=_GROUP,
+    ),
+    Flag(
+        name="front-proxy-authorized-ttl",
+        kind=DURATION,
+        default=300.0,
+        help=(
+            "How long an allowed review is cached for callers through kube-apiserver, which has authorized each "
+            "request itself. While reviews fail, it is used for at most twice as long."
+        ),
+        group=_GROUP,
+    ),
+)
+
+_OF_AUTHENTICATION = ("authentication-token-webhook-cache-ttl", "api-audiences")
+_OF_LOOKUP = ("authentication-tolerate-lookup-failure",)
+_OF_AUTHORIZATION = (
+    "authorization-webhook-cache-authorized-ttl",
+    "authorization-webhook-cache-unauthorized-ttl",
+    "front-proxy-authorized-ttl",
+)
+_OF_FRONT_PROXY = ("requestheader-allowed-names", *(f"requestheader-{name}" for name in _HEADERS))
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewServer:
+    """An API server that reviews callers."""
+
+    kubeconfig: str | None
+    """Path of a kubeconfig; None for the pod's own cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeIdentity:
+    """How callers are authenticated, and which server authorizes them."""
+
+    materials: CallerCAs
+    authentication: ReviewServer | None
+    authorization: ReviewServer | None
+    tokens: TokenSettings
+    rights: AuthorizationSettings
+    open_paths: OpenPaths
+    ready_without_front_proxy: bool
+    warnings: tuple[str, ...]
+    """One warning for each flag that has no effect beside the others."""
+
+
+def identity_of_flags(values: FlagValues, environment: Mapping[str, str]) -> ServeIdentity:
+    """Return what the flags ask for; raises UsageError or IdentitySettingsError."""
+    at_home = "KUBERNETES_SERVICE_HOST" in environment and values.path("objects") is None
+    authentication = _server(values.path("authentication-kubeconfig"), at_home=at_home)
+    authorization = _server(values.path("authorization-kubeconfig"), at_home=at_home)
+    looks_up = authentication is not None and not values.boolean("authentication-skip-lookup")
+    front_proxy, client_ca_file = _front_proxy(values), values.path("client-ca-file")
+    # What no flag sets is read from the cluster, and nothing is if the flags set everything.
+    looks_up = looks_up and (front_proxy is None or client_ca_file is None)
+    return ServeIdentity(
+        materials=CallerCAs(MaterialSettings(front_proxy, client_ca_file, looks_up)),
+        authentication=authentication,
+        authorization=authorization,
+        tokens=TokenSettings(
+            values.texts("api-audiences"), _not_negative(values, "authentication-token-webhook-cache-ttl")
+        ),
+        rights=AuthorizationSettings(
+            _not_negative(values, "authorization-webhook-cache-authorized-ttl"),
+            _not_negative(values, "authorization-webhook-cache-unauthorized-ttl"),
+            _not_negative(values, "front-proxy-authorized-ttl"),
+            required=authorization is not None and authorization.kubeconfig is not None,
+        ),
+        open_paths=OpenPaths(values.texts("authorization-always-allow-paths")),
+        ready_without_front_proxy=values.boolean("authentication-tolerate-lookup-failure"),
+        warnings=(
+            *_idle(values, _OF_FRONT_PROXY, front_proxy, "it needs --requestheader-client-ca-file"),
+            *_idle(values, _OF_AUTHENTICATION, authentication, "no tokens are reviewed (--authentication-kubeconfig)"),
+            *_idle(values, _OF_LOOKUP, looks_up or None, "nothing is read from the cluster"),
+            *_idle(values, _OF_AUTHORIZATION, authorization, "no access is reviewed (--authorization-kubeconfig)"),
+        ),
+    )
+
+
+def _server(kubeconfig: Path | None, *, at_home: bool) -> ReviewServer | None:
+    if kubeconfig is not None:
+        return ReviewServer(str(kubeconfig))
+    return ReviewServer(None) if at_home else None
+
+
+def _front_proxy(values: FlagValues) -> FrontProxySettings | None:
+    ca_file = values.path("requestheader-client-ca-file")
+    if ca_file is None:
+        return None
+    names = HeaderNames(*(values.texts(f"requestheader-{name}") for name in _HEADERS))
+    return FrontProxySettings(ca_file, values.texts("requestheader-allowed-names"), names)
+
+
+def _not_negative(values: FlagValues, name: str) -> float:
+    seconds = values.seconds(name)
+    if seconds < 0:
+        raise UsageError(f"--{name} is {seconds:g} s: it must not be negative; 0 turns the cache off")
+    return seconds
+
+
+def _idle(values: FlagValues, flags: tuple[str, ...], needed: object, reason: str) -> list[str]:
+    """Return a warning for each of the flags that was set without the flag that it needs."""
+    if needed is not None:
+        return []
+    return [f"--{name} has no effect: {reason}" for name in flags if name in values.given]

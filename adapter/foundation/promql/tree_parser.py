@@ -1,0 +1,182 @@
+"""Parses a query into its tree, with the parser of the package `promql-parser`, which no other module uses.
+
+The tree is for analysis only: the parser removes the quotes of label names, so Prometheus gets the author's text, never
+a printed tree.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import promql_parser as library
+
+from adapter.foundation.promql.tokens import nests_deeper_than
+from adapter.foundation.promql.tree import (
+    Aggregation,
+    Binary,
+    Call,
+    Cardinality,
+    Matching,
+    Node,
+    Number,
+    SelectorNode,
+    TextNode,
+    TreeMatcher,
+    Wrapper,
+    is_scalar,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import timedelta
+
+
+# The name of `holt_winters` in Prometheus 3. Registering it again does no harm.
+library.register_extra_functions(
+    [
+        library.Function(
+            "holt_winters",
+            [library.ValueType.Matrix, library.ValueType.Scalar, library.ValueType.Scalar],
+            library.ValueType.Vector,
+        )
+    ]
+)
+
+_LONGEST_CHARACTERS = 8192
+"""Longest query: the parser's time is quadratic in the length, and with this limit it is always below a second."""
+_DEEPEST_NESTING = 200
+"""Deepest query: the parser recurses without a limit, and a few thousand levels crash the whole process."""
+
+
+class UnreadableQueryError(ValueError):
+    """The parser cannot read the query, although Prometheus may be able to. The message says why."""
+
+
+def parse_query(query: str) -> Node:
+    """Return the query's tree. Raises UnreadableQueryError."""
+    if len(query) > _LONGEST_CHARACTERS:
+        raise UnreadableQueryError(f"it has {len(query)} characters, more than {_LONGEST_CHARACTERS}")
+    if nests_deeper_than(_DEEPEST_NESTING, query):
+        raise UnreadableQueryError(f"it has more than {_DEEPEST_NESTING} brackets and operators")
+    try:
+        return _node(library.parse(query))
+    except (ValueError, OverflowError) as e:
+        raise UnreadableQueryError(str(e).strip()) from e
+    except BaseException as e:
+        # A panic of the Rust code, as for `@ -5`: derived from BaseException, of a class that cannot be imported.
+        if type(e).__name__ != "PanicException":
+            raise
+        raise UnreadableQueryError(f"the parser gave up: {e}") from e
+
+
+def _node(expression: library.Expr) -> Node:
+    for kind, convert in _CONVERSIONS:
+        if isinstance(expression, kind):
+            return convert(expression)
+    raise UnreadableQueryError(f"the parser returned a {type(expression).__name__}, which is not supported")
+
+
+def _selector(selector: library.VectorSelector, range_text: str) -> SelectorNode:
+    matchers = _matchers(selector.matchers.matchers)
+    if selector.name:
+        matchers = tuple(sorted((*matchers, TreeMatcher("__name__", "=", selector.name))))
+    alternatives = tuple(_matchers(group) for group in selector.matchers.or_matchers)
+    return SelectorNode(matchers, alternatives, f"{range_text}{_timing(selector)}")
+
+
+def _matchers(matchers: Iterable[library.Matcher]) -> tuple[TreeMatcher, ...]:
+    return tuple(sorted(TreeMatcher(matcher.name, _operator(matcher), matcher.value) for matcher in matchers))
+
+
+def _operator(matcher: library.Matcher) -> str:
+    if matcher.op == library.MatchOp.Equal:
+        return "="
+    if matcher.op == library.MatchOp.NotEqual:
+        return "!="
+    return "=~" if matcher.op == library.MatchOp.Re else "!~"
+
+
+def _subquery(subquery: library.SubqueryExpr) -> Wrapper:
+    step = _seconds(subquery.step) if subquery.step else ""
+    return Wrapper(f"[{_seconds(subquery.range)}:{step}]{_timing(subquery)}", _node(subquery.expr))
+
+
+def _timing(node: library.VectorSelector | library.SubqueryExpr) -> str:
+    offset = f" offset {_seconds(node.offset)}" if node.offset is not None else ""
+    at = f" @ {node.at.type} {node.at.at}" if node.at is not None else ""
+    return offset + at
+
+
+def _seconds(duration: timedelta | None) -> str:
+    return "" if duration is None else repr(duration.total_seconds())
+
+
+def _call(call: library.Call) -> Call:
+    scalar = call.func.return_type == library.ValueType.Scalar
+    return Call(call.func.name, tuple(map(_node, call.args)), scalar)
+
+
+def _aggregation(aggregation: library.AggregateExpr) -> Aggregation:
+    modifier = aggregation.modifier
+    return Aggregation(
+        operator=str(aggregation.op),
+        without=modifier is not None and modifier.type == library.AggModifierType.Without,
+        labels=frozenset(modifier.labels if modifier else ()),
+        parameter=None if aggregation.param is None else _node(aggregation.param),
+        expression=_node(aggregation.expr),
+    )
+
+
+def _binary(binary: library.BinaryExpr) -> Binary:
+    left, right = _node(binary.lhs), _node(binary.rhs)
+    modifier = binary.modifier
+    return Binary(
+        operator=str(binary.op),
+        left=left,
+        right=right,
+        returns_bool=modifier is not None and modifier.return_bool,
+        matching=None if is_scalar(left) or is_scalar(right) else _matching(modifier),
+    )
+
+
+def _matching(modifier: library.BinModifier | None) -> Matching:
+    if modifier is None:
+        return Matching()
+    labels = modifier.matching
+    return Matching(
+        cardinality=_cardinality(modifier.card),
+        on=labels is not None and labels.type == library.LabelModifierType.Include,
+        labels=frozenset(labels.labels if labels else ()),
+        include=frozenset(modifier.group_labels or ()),
+        fill=_fill(modifier.fill_values),
+    )
+
+
+def _cardinality(cardinality: library.VectorMatchCardinality) -> Cardinality:
+    if cardinality == library.VectorMatchCardinality.ManyToOne:
+        return Cardinality.MANY_TO_ONE
+    if cardinality == library.VectorMatchCardinality.OneToMany:
+        return Cardinality.ONE_TO_MANY
+    if cardinality == library.VectorMatchCardinality.OneToOne:
+        return Cardinality.ONE_TO_ONE
+    return Cardinality.MANY_TO_MANY
+
+
+def _fill(values: library.VectorMatchFillValues | None) -> str:
+    if values is None or (values.lhs is None and values.rhs is None):
+        return ""
+    return f"{values.lhs!r} {values.rhs!r}"
+
+
+_CONVERSIONS: Final[tuple[tuple[type[library.Expr], Callable[[Any], Node]], ...]] = (
+    (library.VectorSelector, lambda selector: _selector(selector, "")),
+    (library.MatrixSelector, lambda matrix: _selector(matrix.vector_selector, f"[{_seconds(matrix.range)}]")),
+    (library.Call, _call),
+    (library.AggregateExpr, _aggregation),
+    (library.BinaryExpr, _binary),
+    (library.ParenExpr, lambda paren: Wrapper("()", _node(paren.expr))),
+    (library.UnaryExpr, lambda unary: Wrapper("-", _node(unary.expr))),
+    (library.SubqueryExpr, _subquery),
+    (library.NumberLiteral, lambda number: Number(repr(number.val))),
+    (library.StringLiteral, lambda text: TextNode(text.val)),
+)

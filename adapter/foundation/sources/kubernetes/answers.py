@@ -1,0 +1,109 @@
+"""Answers of kube-apiserver, read piece by piece, and the failures of a connection as classes of errors."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import urllib3.exceptions
+
+from adapter.foundation.sources.kubernetes.errors import (
+    ConfigurationError,
+    KubernetesError,
+    SilentError,
+    UnexpectedResponseError,
+    UnreachableError,
+    trimmed,
+)
+from adapter.foundation.sources.kubernetes.transport import TlsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_READ_BYTES = 1 << 16
+
+
+class Answer:
+    """The body of a 2xx answer, read piece by piece."""
+
+    def __init__(self, what: str, response: urllib3.HTTPResponse, clock: Callable[[], float]) -> None:
+        """`response` is one whose body has not been read; `what` names the call in errors."""
+        self.what = what
+        self._response = response
+        self._clock = clock
+        self._cancelled = False
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the answer, with case-insensitive names."""
+        return self._response.headers
+
+    def pieces(self, total_seconds: float) -> Iterator[bytes]:
+        """Yield the bytes as they arrive, until the answer ends or is cancelled.
+
+        Raises UnreachableError if the connection fails, or if the answer has not ended after `total_seconds`.
+        """
+        end = self._clock() + total_seconds
+        while not self._cancelled:
+            with transport_errors(self.what):
+                piece = self._response.read1(_READ_BYTES)
+            if not piece:
+                return
+            yield piece
+            if self._clock() >= end:
+                raise UnreachableError(f"{self.what}: the answer did not end within {total_seconds:g} s")
+
+    def whole(self, total_seconds: float, most_bytes: int) -> bytes:
+        """Return the whole body. Raises UnreachableError like `pieces`, and UnexpectedResponseError if it is larger."""
+        body = bytearray()
+        for piece in self.pieces(total_seconds):
+            body += piece
+            if len(body) > most_bytes:
+                raise UnexpectedResponseError(f"{self.what}: the answer is larger than {most_bytes >> 20} MiB")
+        return bytes(body)
+
+    def cancel(self) -> None:
+        """End the read that another thread is waiting in, and all later ones."""
+        self._cancelled = True
+        try:
+            self._response.shutdown()
+        except (OSError, ValueError, RuntimeError):
+            # The answer has ended, or the connection was closed.
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAnswer:
+    """A 2xx answer that was read to its end."""
+
+    headers: Mapping[str, str]
+    """Headers, with case-insensitive names."""
+    body: bytes
+
+
+class CertificateError(UnreachableError):
+    """The server's certificate was not verified: the CA bundle may have been replaced."""
+
+
+@contextmanager
+def transport_errors(what: str) -> Iterator[None]:
+    """Raise the failures of a connection as KubernetesError; `what` names the call in their messages."""
+    try:
+        yield
+    except KubernetesError:
+        raise
+    except TlsError as error:
+        raise CertificateError(f"{what}: TLS: {trimmed(str(error))}") from None
+    except urllib3.exceptions.NewConnectionError as error:
+        # Its text begins with the connection object. Its class is a time-out, but mostly the connection was refused.
+        raise UnreachableError(f"{what}: cannot connect: {trimmed(str(error).rsplit(': ', 1)[-1])}") from error
+    except urllib3.exceptions.ReadTimeoutError as error:
+        raise SilentError(f"{what}: no answer in time") from error
+    except urllib3.exceptions.TimeoutError as error:
+        raise UnreachableError(f"{what}: no connection in time") from error
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise UnreachableError(f"{what}: {trimmed(str(error))}") from error
+    except ValueError:
+        # The value of a header cannot be sent, and the exception quotes it.
+        raise ConfigurationError(f"{what}: the credentials contain characters that cannot be sent") from None

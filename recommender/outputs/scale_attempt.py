@@ -1,0 +1,166 @@
+"""One attempt of a scale call: the version that was read is replaced, unless it has the size already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from adapter.foundation.objects.resources import UnknownResourceError
+from adapter.foundation.sources.kubernetes.errors import (
+    ConflictError,
+    FencedError,
+    KubernetesError,
+    StatusError,
+    is_of_the_server,
+)
+from adapter.foundation.sources.kubernetes.writing import Fence
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
+from recommender.outputs.target_paths import scale_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.foundation.objects.resources import ResolveResource
+    from adapter.foundation.sources.kubernetes.writing import Reply
+    from recommender.leader_election.rules import LeaseTiming
+    from recommender.outputs.wishes import Wish
+
+READ_SECONDS = 5.0
+"""How long a read before a write may take."""
+NOT_STORED = (
+    "the cool-down that the call starts could not be stored, so the call was not sent: see the log about the memory"
+)
+"""The message of an attempt that failed because of the memory, not because of its target."""
+MOST_OF_A_WRITE = 1.5
+"""A write can have an effect for this many times the seconds of its fence (`writing.Fence`)."""
+
+
+class ScaleClient(Protocol):
+    """The requests to the API server (`writing.ObjectClient`)."""
+
+    def get(self, path: str, *, seconds: float) -> Reply:
+        """Return the scale."""
+        ...
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        """Put the scale over the version that it names; sent at most once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOutcome:
+    """The outcome of one attempt."""
+
+    wish: Wish
+    result: ScaleResult
+    before: int | None = None
+    """The size that was found; None if it could not be read."""
+    uid: str = ""
+    """Of the target; empty if it is not known."""
+    message: str = ""
+    """The error, and what to do; empty if there is none."""
+    retry_after_seconds: float = 0.0
+    """How long the server asks to be left alone."""
+    is_of_the_server: bool = False
+    """Whether the API server was not reached, or failed: that says nothing about the target."""
+    owner: str | None = None
+    """Who owns what was to be written, where that is why it was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendingTerms:
+    """Under which conditions an attempt may write."""
+
+    refusal: Callable[[], ScaleResult | None]
+    """Why nothing may be sent for the wish any more; None if it may."""
+    store: Callable[[], bool]
+    """Stores what a write starts; nothing is sent unless it returns True."""
+    fence: Fence
+    """That of each write."""
+
+
+class Attempt(Protocol):
+    """One attempt to carry a wish out. Each write of it is sent at most once."""
+
+    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+        """Return what became of it."""
+        ...
+
+
+def longest_fenced_write_seconds(timing: LeaseTiming) -> float:
+    """Return the longest fence of a write with which a leader may always write.
+
+    A leader may be at the end of its renew deadline; the rest of the Lease must then suffice for the longest
+    write and for the slack between two clocks.
+    """
+    left = timing.lease_seconds - timing.renew_deadline_seconds - timing.slack_seconds
+    return left / MOST_OF_A_WRITE
+
+
+class ScaleAttempt:
+    """Writes the size of a target to its scale subresource."""
+
+    def __init__(self, objects: ScaleClient, resolve: ResolveResource) -> None:
+        self._objects = objects
+        self._resolve = resolve
+
+    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+        """Read the scale, and replace the version that was read unless it has the size already."""
+        try:
+            path = scale_path(wish.target, self._resolve)
+            scale = self._objects.get(path, seconds=READ_SECONDS).document
+            before = replicas_of(scale)
+        except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
+            return failed(ScaleOutcome(wish, ScaleResult.ERROR), error)
+        found = ScaleOutcome(wish, ScaleResult.UNCHANGED, before, uid_of(scale))
+        if before == wish.replicas:
+            return found
+        stored = stored_first(found, terms)
+        if stored.result is not ScaleResult.OK:
+            return stored
+        document = rescaled(scale, wish.replicas)
+        return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
+
+
+def stored_first(found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
+    """Store what a write starts; the result is OK if the write may follow."""
+    refusal = terms.refusal()
+    if refusal is not None:
+        return replace(found, result=refusal)
+    if not terms.store():
+        return replace(found, result=ScaleResult.ERROR, message=NOT_STORED)
+    return replace(found, result=ScaleResult.OK)
+
+
+def sent(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence], object]) -> ScaleOutcome:
+    """Send a write within the terms, and return what became of it."""
+    refusals: list[ScaleResult] = []
+
+    def permit(seconds: float) -> bool:
+        # Reading and storing may have taken longer than the decision holds.
+        refusal = terms.refusal()
+        if refusal is not None:
+            refusals.append(refusal)
+        return refusal is None and terms.fence.permit(seconds)
+
+    try:
+        write(Fence(terms.fence.seconds, permit))
+    except FencedError as error:
+        return replace(found, result=(*refusals, ScaleResult.FENCED)[0], message=str(error))
+    except ConflictError as error:
+        return failed(replace(found, result=ScaleResult.CONFLICT), error)
+    except KubernetesError as error:
+        return failed(replace(found, result=ScaleResult.ERROR), error)
+    return replace(found, result=ScaleResult.OK)
+
+
+def failed(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:
+    """Return the outcome with the error's message, and the wait that the server asks for."""
+    retry_after = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
+    return replace(
+        outcome,
+        message=str(error),
+        retry_after_seconds=retry_after,
+        is_of_the_server=is_of_the_server(error),
+    )

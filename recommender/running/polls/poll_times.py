@@ -1,0 +1,31 @@
+"""When the next poll is."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from recommender.running.polls.poll_results import Decided
+
+LEAST_SECONDS_APART: Final = 1.0
+"""From one poll's decisions to the next poll, whatever the decisions ask for."""
+LATER_SECONDS: Final = 0.01
+"""Clocks differ by some milliseconds, and a decision a moment too soon would have to be made again."""
+
+
+def next_decision_at(decided: Iterable[Decided]) -> float:
+    """Return when a decision is to be made again, in seconds since the Unix epoch; infinite if none asks for it."""
+    asked = (decision.decide_again for each in decided for decision in each.decisions)
+    return min((time for time in asked if time is not None), default=math.inf)
+
+
+def seconds_to_next_poll(interval_left: float, asked_left: float, since_decided: float) -> float:
+    """Return the seconds to the end of the interval, or to the time that is asked for if that is earlier.
+
+    `since_decided` are the seconds since the last decisions, which keep their distance. A time that is asked for can be
+    in the past, or infinite; it can only bring a poll forward.
+    """
+    return max(min(interval_left, asked_left + LATER_SECONDS), LEAST_SECONDS_APART - since_decided, 0.0)
