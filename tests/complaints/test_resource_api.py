@@ -10,7 +10,7 @@ import pytest
 from tests.adapter.metrics.identity.certificates.keeping_world import SERVICE, apiservice
 from tests.complaints.world import COMPLAINTS
 from tests.helm.chart import default_values
-from tests.support.apiserver_objects import APISERVICES
+from tests.support.apiserver_kinds import APISERVICES
 from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.worlds import queries_of

@@ -14,7 +14,7 @@ from demo.machine.files import replace_file
 from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, apiservice
 from tests.complaints.world import CONNECTIONS_RULE, OBJECTS
 from tests.helm.chart import CHART
-from tests.support.apiserver_objects import APISERVICES
+from tests.support.apiserver_kinds import APISERVICES
 from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.raw_server import RawServer, answering, raw_server

@@ -9,17 +9,14 @@ from __future__ import annotations
 import ast
 import json
 import re
-import subprocess
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, Final
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from adapter.commands.main import COMMANDS as ADAPTER
 from adapter.commands.readiness import READINESS
 from adapter.foundation.documents.load import MappingNode, SequenceNode, load_documents, problems_within
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
@@ -28,18 +25,16 @@ from adapter.metrics.rulebook.model import METRIC_RULE
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.metrics.rulebook.report import rulebook_report
 from adapter.nodes.configuration.reading import read_scheduling
-from adapter.nodes.extender.protocol import decode_args
 from adapter.nodes.hotspots.query import parse_query
-from recommender.commands.main import COMMANDS as RECOMMENDER
 from recommender.configuration.entry import Shared
 from recommender.configuration.objects.object_reading import object_of, read_object
 from recommender.configuration.objects.object_settings import RecommendationObjectSettings
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.policy_settings import Output, Owners
 from recommender.kinds.kind import Recommendation
-from recommender.kubectl.main import COMMANDS as PLUGIN
 from recommender.shapes.catalogue import read_catalogue
 from tests.docs.blocks import Block, commands_of
+from tests.docs.documented_commands import NEEDS_MORE, PROGRAMS, take_command
 from tests.docs.metric_rule_schema import VALIDATOR as METRIC_RULES
 from tests.support.checkout import CHECKOUT
 from tests.support.rule_objects import rule_object
@@ -48,37 +43,7 @@ from tests.support.trimaran_client import decoded_document
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PROGRAMS: Final = {"tidewatch-adapter": ADAPTER, "tidewatch-recommender": RECOMMENDER, "kubectl-tidewatch": PLUGIN}
 RULES: Final = CHECKOUT / "rules" / "adapter"
-
-NOT_RUN: Final = {
-    "serve": "serves until it is ended, with an API server and Prometheus; tests/adapter/commands/serve runs it",
-    "explain": "asks Prometheus or a server; tests/adapter/commands/test_explain.py runs it",
-    "init": "asks Prometheus; tests/adapter/commands/init and tests/recommender/commands/init run it",
-    "why": "asks an API server; tests/recommender/kubectl and tests/e2e/hpa run it",
-    "what-if": "asks an API server; tests/recommender/kubectl runs it",
-    "doctor": "asks an API server and Prometheus; tests/adapter/commands/doctor and test_doctor.py run it",
-    "nodes": "serves until it is ended, with Prometheus; tests/adapter/commands/nodes runs it",
-    "readiness": "serves until it is ended; tests/adapter/commands/test_readiness.py runs it",
-    "run": "decides until it is ended; test_run.py runs it",
-    "proportional": "asks an API server; test_proportional_process.py runs it",
-    "cpva": "asks an API server; tests/recommender/commands/vertical runs it",
-    "pod-nanny": "asks an API server; tests/recommender/commands/vertical runs it",
-    "expander": "serves until it is ended; tests/recommender/commands/expander runs it",
-    "sizes": "asks Prometheus; tests/recommender/commands/test_sizes.py runs it",
-    "replay": "needs a recorded past; tests/recommender/replay runs it",
-    "backtest": "needs recorded load, and fits models; tests/recommender/commands/test_backtest.py runs it",
-}
-"""Commands of ours that are only parsed here, by name."""
-NEEDS_MORE: Final = {
-    "kubectl": "asks an API server; tests/e2e uses the same resources",
-    "pip": "installs from a package index; .ci/python-environment installs the same project",
-    "make": "runs for minutes; whether the target exists is tested",
-    "python": "runs for minutes; whether the module exists is tested",
-    "curl": "asks a running server; what it sends is read by the server's own parser",
-    "helm": "is built for the end-to-end tests; its values are compared with the schema",
-}
-"""Commands that are not ours."""
 PICTURES: Final = {
     "docs/architecture.md": r"adapter/ +everything|Prometheus ─>|sources, cluster ─>",
     "docs/explain.md": "the server could not find the metric",
@@ -323,63 +288,6 @@ def is_commands(block: Block) -> bool:
 def take_commands(block: Block) -> None:
     for words in commands_of(block):
         take_command(words)
-
-
-def take_command(words: list[str]) -> None:
-    program, *rest = [word for word in words if word != "&"]
-    if program in PROGRAMS:
-        name, *arguments = rest[: rest.index(">")] if ">" in rest else rest
-        assert parse_flags(PROGRAMS[program].load(name).flags, arguments, {}).warnings == ()
-        assert name in {"check", "recommend", *NOT_RUN}
-    elif program == "make":
-        assert re.search(rf"^{rest[0]}:.*## ", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE)
-    elif program == "python":
-        assert rest[0] == "-m"
-        assert find_spec(rest[1]) is not None
-    elif program == "helm":
-        take_helm(rest)
-    elif program == "curl":
-        take_curl(rest)
-    elif program == "sed":
-        take_sed(rest)
-    else:
-        assert program in NEEDS_MORE
-
-
-def take_helm(words: list[str]) -> None:
-    """The chart of what is installed exists, and each value that is set is in its schema, with a text of its type."""
-    verb, _, chart, *_ = words
-    if verb == "uninstall":
-        return
-    assert verb in {"install", "upgrade"}
-    assert (CHECKOUT / chart / "Chart.yaml").is_file()
-    schema = json.loads((CHECKOUT / chart / "values.schema.json").read_text())
-    given = [words[index + 1] for index, word in enumerate(words) if word == "--set"]
-    assert given
-    for path, _, value in (one.partition("=") for one in chain.from_iterable(text.split(",") for text in given)):
-        found: dict[str, Any] = schema
-        for key in path.split("."):
-            found = found["properties"][key]
-            found = schema["definitions"][found["$ref"].rpartition("/")[2]] if "$ref" in found else found
-        assert (found["type"] == "boolean") is (value in {"true", "false"}), path
-        assert re.search(found.get("pattern", ""), value), path
-
-
-def take_curl(words: list[str]) -> None:
-    for flag, value in pairwise(words):
-        if flag == "-d":
-            assert decode_args(value.encode()).names
-        elif flag == "--data-urlencode":
-            parse_query(value.removeprefix("query="))
-
-
-def take_sed(words: list[str]) -> None:
-    """It is run on the file that the chart brings, and changes it."""
-    script, name, *_ = words
-    file = next((CHECKOUT / "helm").rglob(name))
-    ran = subprocess.run(["sed", script, str(file)], capture_output=True, text=True, check=True)
-    assert ran.stdout != file.read_text()
-    assert yaml.safe_load(ran.stdout)
 
 
 @dataclass(frozen=True, slots=True)

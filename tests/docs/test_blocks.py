@@ -11,19 +11,9 @@ import yaml
 
 from adapter.commands.main import main as run_adapter
 from recommender.commands.main import main as run_recommender
-from tests.docs.block_classes import (
-    CLASSES,
-    NEEDS_MORE,
-    NOT_RUN,
-    PICTURES,
-    PROGRAMS,
-    is_commands,
-    is_output,
-    is_picture,
-    kind_of,
-    take_commands,
-)
+from tests.docs.block_classes import CLASSES, PICTURES, is_commands, is_output, is_picture, kind_of, take_commands
 from tests.docs.blocks import PAGES, Block, blocks_of, commands_of
+from tests.docs.documented_commands import NEEDS_MORE, NOT_RUN, PROGRAMS
 from tests.support.checkout import CHECKOUT
 
 if TYPE_CHECKING:

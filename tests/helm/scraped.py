@@ -31,7 +31,7 @@ from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, SE
 from tests.helm import loading
 from tests.helm.nodes_sized import sized_record
 from tests.helm.predicting import PredictionsAtWork
-from tests.support.apiserver_objects import APISERVICES
+from tests.support.apiserver_kinds import APISERVICES
 from tests.support.backfill import backfill
 from tests.support.caller import Caller
 from tests.support.checkout import CHECKOUT

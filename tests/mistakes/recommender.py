@@ -4,140 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from tests.mistakes.recommender_file import HEAD, LINEAR, TARGET
 from tests.mistakes.table import Mistake
 
-HEAD: Final = "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\n"
-TARGET: Final = "  targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]\n"
-LINEAR: Final = "recommendations:\n- name: web\n  proportional: {linear: {nodesPerReplica: 16}}\n"
-SCALES: Final = "  outputs: [scale]\n"
 CLUSTER: Final = '{"apiVersion": "v1", "kind": "List", "items": []}'
-PREDICTIVE: Final = (
-    "prometheus: {url: http://127.0.0.1:9}\nrecommendations:\n- name: web\n"
-    "  predictive: {load: sum(load), loadPerReplica: 10, horizon: 2m}\n"
-)
-SCHEDULE: Final = PREDICTIVE.replace(
-    "horizon: 2m", 'horizon: 2m, schedule: [{cron: "0 8 * * *", timezone: UTC, duration: 1h, minReplicas: 2}]'
-)
-
-
-def _in_file(name: str, text: str, place: str, cause: str, repair: str, status: int = 2) -> Mistake:
-    """Return a mistake in the configuration; one in an entry refuses the entry, and ends with 1."""
-    command = "run --config r.yaml --validate"
-    return Mistake(name, command, place, cause, repair, {"r.yaml": HEAD + text}, status)
-
 
 RECOMMENDER: Final = (
-    _in_file(
-        "unknown key at the top",
-        "polInterval: 1s\n" + LINEAR + TARGET,
-        "r.yaml:3",
-        "the key 'polInterval' is not known",
-        "did you mean 'pollInterval'?",
-    ),
-    _in_file(
-        "unknown key in an entry",
-        LINEAR.replace("nodesPerReplica", "nodePerReplica") + TARGET,
-        "r.yaml:5",
-        "the key 'nodePerReplica' is not known",
-        "did you mean 'nodesPerReplica'?",
-        1,
-    ),
-    _in_file(
-        "a negative number",
-        LINEAR.replace("16", "-16") + TARGET,
-        "r.yaml:5",
-        "`nodesPerReplica` is -16, which is negative",
-        "write a number larger than 0",
-        1,
-    ),
-    _in_file(
-        "a text instead of a number",
-        LINEAR.replace("16", "many") + TARGET,
-        "r.yaml:5",
-        "'many' is not a number",
-        "write a number, such as 16 or 2.5",
-        1,
-    ),
-    _in_file(
-        "a name twice",
-        LINEAR + TARGET + LINEAR.partition("\n")[2] + TARGET.replace("name: web", "name: api"),
-        "r.yaml:7",
-        "the name 'web' is already used in line 4",
-        "give each recommendation a name of its own",
-        1,
-    ),
-    _in_file(
-        "no policy",
-        "recommendations:\n- name: web\n" + TARGET,
-        "r.yaml:4",
-        "the recommendation does not state what it calculates",
-        "write one of proportional, predictive, clusterSize",
-        1,
-    ),
-    _in_file(
-        "an unknown output",
-        LINEAR + TARGET + "  outputs: [metrics]\n",
-        "r.yaml:7",
-        "'metrics' is not an output",
-        "did you mean metric?",
-        1,
-    ),
-    _in_file(
-        "an unknown model",
-        PREDICTIVE.replace("horizon: 2m", "horizon: 2m, model: lstm") + TARGET,
-        "r.yaml:6",
-        "'lstm' is not a model",
-        "write one of auto, reactive, headroom, linear, polynomial, seasonal,",
-        1,
-    ),
-    _in_file(
-        "a horizon without a unit",
-        PREDICTIVE.replace("2m", "2") + TARGET,
-        "r.yaml:6",
-        "'2' is not a duration",
-        "write numbers with units",
-        1,
-    ),
-    _in_file(
-        "predictive without Prometheus",
-        PREDICTIVE.partition("\n")[2] + TARGET,
-        "r.yaml:4",
-        "a query needs Prometheus",
-        "write prometheus: {url: …} at the top of the file",
-        1,
-    ),
-    _in_file(
-        "an unknown time zone",
-        SCHEDULE.replace("UTC", "Europe/Belrin") + TARGET,
-        "r.yaml:6",
-        "'Europe/Belrin' is not a time zone",
-        "write its IANA name, such as Europe/Berlin or UTC",
-        1,
-    ),
-    _in_file(
-        "a wrong cron",
-        SCHEDULE.replace("0 8", "61 8") + TARGET,
-        "r.yaml:6",
-        "61 is not the minute of a cron expression",
-        "write 0 to 59",
-        1,
-    ),
-    _in_file(
-        "a target twice",
-        LINEAR + TARGET.replace("}]\n", "}, {") + TARGET.partition("[{")[2],
-        "r.yaml:6",
-        "is listed twice",
-        "remove one of them",
-        1,
-    ),
-    _in_file(
-        "a target that two entries scale",
-        LINEAR + TARGET + SCALES + LINEAR.partition("\n")[2].replace("web", "api") + TARGET + SCALES,
-        "r.yaml:10",
-        "'api' scales Deployment shop/web, which 'web' in line 6 also scales",
-        "remove it, or the output scale, from one of them",
-        1,
-    ),
     Mistake(
         "another kind",
         "run --config r.yaml --validate",
@@ -156,20 +28,6 @@ RECOMMENDER: Final = (
             "r.yaml": "apiVersion: v1\nkind: ConfigMap\ndata:\n  recommender.yaml: |\n    "
             + LINEAR.replace("\n", "\n    ")
         },
-    ),
-    _in_file(
-        "a tab",
-        "recommendations:\n- name: web\n\tproportional: {}\n",
-        "r.yaml:5",
-        "this line is indented with a tab",
-        "indent it with spaces",
-    ),
-    _in_file(
-        "a URL without a scheme",
-        PREDICTIVE.replace("http://", "") + TARGET,
-        "r.yaml:3",
-        "Prometheus URL has no http:// or https:// or no host",
-        "write http(s)://HOST[:PORT][/PREFIX]",
     ),
     Mistake(
         "no configuration",
@@ -311,80 +169,6 @@ RECOMMENDER: Final = (
         "--workload",
         "'shop' is not NAMESPACE/NAME",
         "write one such as shop/web",
-    ),
-    _in_file(
-        "a hysteresis of more than all",
-        LINEAR.replace("}}", "}, hysteresis: 150%}") + TARGET,
-        "r.yaml:5",
-        "`hysteresis` is 150%",
-        "write a percentage of at least 0% and below 100%",
-        1,
-    ),
-    _in_file(
-        "a rung without replicas",
-        LINEAR.replace("linear: {nodesPerReplica: 16}", "ladder: {nodesToReplicas: [[1, 1], [64]]}") + TARGET,
-        "r.yaml:5",
-        "a rung needs 2 values and has 1",
-        "write [threshold, replicas]",
-        1,
-    ),
-    _in_file(
-        "a group whose bounds are swapped",
-        "recommendations:\n- name: workers\n"
-        "  clusterSize: {nodeGroups: {static: [{name: a, min: 5, max: 2, selector: {pool: a}}]}}\n",
-        "r.yaml:5",
-        "`max` is 2, less than `min`, which is 5",
-        "raise it",
-        1,
-    ),
-    _in_file(
-        "a word for a quantity",
-        "recommendations:\n- name: workers\n  clusterSize: {nodeGroups: {static: [{name: a, min: 1, max: 2,"
-        " selector: {pool: a}, template: {cpu: four, memory: 16Gi}}]}}\n",
-        "r.yaml:5",
-        "'four' is not a quantity",
-        "write a quantity, such as 100m or 64Mi",
-        1,
-    ),
-    _in_file(
-        "a pause of another kind",
-        LINEAR + "  paused: maybe\n" + TARGET,
-        "r.yaml:6",
-        "'maybe' is not a pause",
-        "write true, false, up, down, or a time such as",
-        1,
-    ),
-    _in_file(
-        "a target without a namespace",
-        LINEAR + TARGET.replace("namespace: shop, ", ""),
-        "r.yaml:6",
-        "`targets.namespace` is missing",
-        "write namespace: NAMESPACE",
-        1,
-    ),
-    _in_file(
-        "two kinds in one entry",
-        LINEAR + "  predictive: {load: x, loadPerReplica: 1, horizon: 1m}\n" + TARGET,
-        "r.yaml:4",
-        "proportional and predictive are both in one recommendation",
-        "write an entry with a name of its own for each",
-        1,
-    ),
-    _in_file(
-        "an output with a letter too many",
-        LINEAR + TARGET + SCALES.replace("scale", "scales"),
-        "r.yaml:7",
-        "'scales' is not an output",
-        "did you mean scale?",
-        1,
-    ),
-    _in_file(
-        "an override without an end",
-        PREDICTIVE.replace("horizon: 2m", "horizon: 2m, override: {replicas: 5, until: tomorrow}") + TARGET,
-        "r.yaml:6",
-        "'tomorrow' is not a time with a zone (RFC 3339)",
-        "write it as 2026-11-21T06:00:00Z",
-        1,
     ),
     Mistake(
         "proportional: a target by its short name",

@@ -12,6 +12,7 @@ from demo.machine.certificates import Authority
 from tests.mistakes.adapter import ADAPTER
 from tests.mistakes.check import CHECK
 from tests.mistakes.recommender import RECOMMENDER
+from tests.mistakes.recommender_file import RECOMMENDER_FILE
 from tests.support.forked import ADAPTER as ADAPTER_PROGRAM
 from tests.support.forked import RECOMMENDER as RECOMMENDER_PROGRAM
 from tests.support.forked import run
@@ -32,7 +33,12 @@ NO_SERIES = b'{"status": "success", "data": []}'
 NO_SAMPLES = b'{"status": "success", "data": {"resultType": "vector", "result": []}}'
 ROWS = [
     pytest.param(program, mistake, id=f"{program.removeprefix('tidewatch-')} {mistake.name}")
-    for program, table in ((ADAPTER_PROGRAM, CHECK), (ADAPTER_PROGRAM, ADAPTER), (RECOMMENDER_PROGRAM, RECOMMENDER))
+    for program, table in (
+        (ADAPTER_PROGRAM, CHECK),
+        (ADAPTER_PROGRAM, ADAPTER),
+        (RECOMMENDER_PROGRAM, RECOMMENDER),
+        (RECOMMENDER_PROGRAM, RECOMMENDER_FILE),
+    )
     for mistake in table
 ]
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-import sys
-import threading
 import time
 import urllib.parse
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.resources import Resource
 from tests.support.apiserver_discovery import aggregated, legacy_root, legacy_version
+from tests.support.apiserver_faults import HANG_SECONDS, Asked, Fault
 from tests.support.apiserver_reviews import PATHS
 from tests.support.apiserver_store import (
     Change,
@@ -30,10 +28,9 @@ from tests.support.apiserver_store import (
 )
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Iterator, Mapping
 
-    from tests.support.fake_apiserver import FakeApiServer
+    from tests.support.apiserver_listener import Listener
 
 _PARAMETERS: dict[str, set[str]] = {
     "list": {"limit", "continue", "resourceVersion", "labelSelector", "fieldSelector"},
@@ -43,85 +40,7 @@ _PARAMETERS: dict[str, set[str]] = {
 _PARAMETERS["stream"] = _PARAMETERS["watch"] | {"sendInitialEvents", "resourceVersionMatch"}
 _PARTIAL = {"list": "PartialObjectMetadataList", "watch": "PartialObjectMetadata"}
 _DISCOVERY_V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_HANG_SECONDS = 60.0
 _DRIP_SECONDS = 0.05
-
-
-Mishap: TypeAlias = Literal["status", "cut", "hang", "silence", "garbage", "lost", "drip"]
-
-
-@dataclass
-class Fault:
-    """Something that goes wrong with the next requests of a verb.
-
-    Attributes:
-        verb: `list`, `watch`, `stream` (a watch that begins with the present objects), `discover`, the plural of a kind
-            of review; of single objects `get`, `create`, `update`, `patch`, `delete`.
-        what: `status`: an error answer; `cut`: the connection is lost in the middle of the answer; `hang`: no answer at
-            all, and nothing is done; `silence`: headers, then nothing, as on a connection that died; `garbage`: `body`
-            as the answer; of single objects also `lost`: done, and the connection is lost before the answer; `drip`:
-            done, and the answer comes slowly, byte by byte, its head included.
-        code, headers: of the answer, for `status`.
-        times: how many requests it hits.
-        skip: how many requests it lets pass before.
-    """
-
-    verb: str
-    what: Mishap
-    code: int = 500
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b"<html>no server is available to handle this request</html>"
-    times: int = 1
-    skip: int = 0
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request as it came."""
-
-    verb: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-
-
-class Listener(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64
-
-    def __init__(self, fake: FakeApiServer, port: int, context: ssl.SSLContext | None) -> None:
-        self.fake = fake
-        self.ended = threading.Event()
-        self._context = context
-        self._connections: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", port), Handler)
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        connection, address = super().get_request()
-        if self._context is not None:
-            # The handshake is made by the first read, in the connection's own thread.
-            connection = self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
-        self._connections.add(connection)
-        self.fake.connections += 1
-        return connection, address
-
-    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401 - as socketserver declares it
-        self._connections.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002 - likewise
-        error = sys.exc_info()[1]
-        if error is not None and not isinstance(error, OSError):
-            self.fake.errors.append(error)
-
-    def end(self) -> None:
-        self.ended.set()
-        self.shutdown()
-        self.server_close()
-        for connection in list(self._connections):
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -255,7 +174,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         if fault is not None and fault.what == "silence":
-            self.server.ended.wait(_HANG_SECONDS)
+            self.server.ended.wait(HANG_SECONDS)
         if fault is not None:
             self.wfile.write(b'40\r\n{"type":"ADDED","obj')
             self._cut()
@@ -332,7 +251,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _fail(self, fault: Fault) -> None:
         if fault.what == "hang":
-            self.server.ended.wait(_HANG_SECONDS)
+            self.server.ended.wait(HANG_SECONDS)
             self._cut()
         elif fault.what == "garbage":
             self._send_text(200, fault.body.decode("latin-1"))
@@ -365,7 +284,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
             return
         if fault.what == "silence":
-            self.server.ended.wait(_HANG_SECONDS)
+            self.server.ended.wait(HANG_SECONDS)
         else:
             self.wfile.write(body[: len(body) // 2])
         self._cut()

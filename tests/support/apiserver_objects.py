@@ -14,53 +14,20 @@ for what validation refuses (the rules of Secrets, APIServices and Leases; a PUT
 
 from __future__ import annotations
 
-import base64
-import binascii
 import copy
-import re
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.sources.kubernetes.errors import ErrorStatus, FencedError, error_of_status
 from adapter.foundation.sources.kubernetes.writing import Fence, Reply
+from tests.support.apiserver_kinds import KINDS, LEASES, Kind
 from tests.support.apiserver_store import Json, RefusedError
+from tests.support.apiserver_validation import invalid, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-Kind: TypeAlias = "tuple[str, str]"
-"""Group and plural."""
-
-SECRETS: Kind = ("", "secrets")
-APISERVICES: Kind = ("apiregistration.k8s.io", "apiservices")
-LEASES: Kind = ("coordination.k8s.io", "leases")
-DEPLOYMENTS: Kind = ("apps", "deployments")
-STATEFUL_SETS: Kind = ("apps", "statefulsets")
-MACHINE_DEPLOYMENTS: Kind = ("cluster.x-k8s.io", "machinedeployments")
-MACHINE_POOLS: Kind = ("cluster.x-k8s.io", "machinepools")
-MACHINES: Kind = ("cluster.x-k8s.io", "machines")
-CLUSTERS: Kind = ("cluster.x-k8s.io", "clusters")
-CAPACITY_BUFFERS: Kind = ("autoscaling.x-k8s.io", "capacitybuffers")
-CONFIG_MAPS: Kind = ("", "configmaps")
-EVENTS: Kind = ("", "events")
-KINDS: dict[Kind, str] = {
-    SECRETS: "Secret",
-    APISERVICES: "APIService",
-    LEASES: "Lease",
-    DEPLOYMENTS: "Deployment",
-    STATEFUL_SETS: "StatefulSet",
-    MACHINE_DEPLOYMENTS: "MachineDeployment",
-    MACHINE_POOLS: "MachinePool",
-    MACHINES: "Machine",
-    CLUSTERS: "Cluster",
-    CAPACITY_BUFFERS: "CapacityBuffer",
-    CONFIG_MAPS: "ConfigMap",
-    EVENTS: "Event",
-}
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 SYSTEM_USER = "system:serviceaccount:monitoring:tidewatch"
 
 
@@ -141,11 +108,11 @@ class ObjectStore:
         if metadata.get("resourceVersion"):
             raise RefusedError(400, "BadRequest", "resourceVersion should not be set on objects to be created")
         if not name:
-            raise _invalid(kind, name, "metadata.name: Required value: name or generateName is required")
+            raise invalid(kind, name, "metadata.name: Required value: name or generateName is required")
         with self.lock:
             if (kind, namespace, name) in self._objects:
                 raise RefusedError(409, "AlreadyExists", f'{_resource(kind)} "{name}" already exists')
-            _validate(kind, name, {**document, "metadata": {**metadata, "namespace": namespace}}, None)
+            validate(kind, name, {**document, "metadata": {**metadata, "namespace": namespace}}, None)
             self.put(kind, namespace, name, document)
             return self.get_without_rights(kind, namespace, name)
 
@@ -159,7 +126,7 @@ class ObjectStore:
             after = merged(before, _with_whole_lists(before, patch) if strategic else patch)
             if after["metadata"].get("name") != name:
                 raise RefusedError(400, "BadRequest", "the name of the object does not match the name on the URL")
-            _validate(kind, name, after, before)
+            validate(kind, name, after, before)
             if after != before:
                 self.put(kind, namespace, name, after)
             return self.get_without_rights(kind, namespace, name)
@@ -179,12 +146,12 @@ class ObjectStore:
             if before is None:
                 raise RefusedError(404, "NotFound", f'{_resource(kind)} "{name}" not found')
             if kind == LEASES and not metadata.get("resourceVersion"):
-                raise _invalid(kind, name, "metadata.resourceVersion: Invalid value: must be specified for an update")
+                raise invalid(kind, name, "metadata.resourceVersion: Invalid value: must be specified for an update")
             _check_version(kind, name, before, metadata.get("resourceVersion"))
             if metadata.get("uid", before["metadata"]["uid"]) != before["metadata"]["uid"]:
                 raise RefusedError(409, "Conflict", f"Precondition failed: UID in precondition: {metadata['uid']}")
             after = {**document, "metadata": {**metadata, "uid": before["metadata"]["uid"]}}
-            _validate(kind, name, after, before)
+            validate(kind, name, after, before)
             if after != before:
                 self.put(kind, namespace, name, after)
             return self.get_without_rights(kind, namespace, name)
@@ -231,14 +198,14 @@ class ObjectStore:
         if metadata.get("name") != name or metadata.get("namespace", namespace) != namespace:
             raise RefusedError(400, "BadRequest", "the name of the object does not match the name on the URL")
         if type(replicas) is not int or not 0 <= replicas < 2**31:
-            raise _invalid(kind, name, f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0")
+            raise invalid(kind, name, f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0")
         with self.lock:
             before = self.find(kind, namespace, name)
             if before is None:
                 raise RefusedError(404, "NotFound", f'{_resource(kind)} "{name}" not found')
             if not metadata.get("resourceVersion"):
                 # Deployments allow it, custom resources do not: the stand-in is as strict as the strictest.
-                raise _invalid(kind, name, "metadata.resourceVersion: Invalid value: must be specified for an update")
+                raise invalid(kind, name, "metadata.resourceVersion: Invalid value: must be specified for an update")
             _check_version(kind, name, before, metadata["resourceVersion"])
             if metadata.get("uid", before["metadata"]["uid"]) != before["metadata"]["uid"]:
                 raise RefusedError(409, "Conflict", f"Precondition failed: UID in precondition: {metadata['uid']}")
@@ -343,93 +310,6 @@ def _check_version(kind: Kind, name: str, before: Json, version: str | None) -> 
     if version is not None and version != before["metadata"]["resourceVersion"]:
         message = f'Operation cannot be fulfilled on {_resource(kind)} "{name}": the object has been modified'
         raise RefusedError(409, "Conflict", message)
-
-
-def _validate_lease(name: str, after: Json) -> None:
-    spec = after.get("spec") or {}
-    if spec.get("leaseDurationSeconds", 1) <= 0:
-        raise _invalid(LEASES, name, "spec.leaseDurationSeconds: Invalid value: must be greater than 0")
-    if spec.get("leaseTransitions", 0) < 0:
-        raise _invalid(LEASES, name, "spec.leaseTransitions: Invalid value: must be greater than or equal to 0")
-    for key in ("acquireTime", "renewTime"):
-        if spec.get(key) is not None and not _MICRO_TIME.fullmatch(spec[key]):
-            raise RefusedError(400, "BadRequest", f"spec.{key}: {spec[key]!r} is no MicroTime")
-
-
-def _validate(kind: Kind, name: str, after: Json, before: Json | None) -> None:
-    if kind == SECRETS:
-        _validate_secret(name, after, before)
-    elif kind == APISERVICES:
-        _validate_apiservice(name, after)
-    elif kind == LEASES:
-        _validate_lease(name, after)
-    elif kind == CONFIG_MAPS:
-        _validate_config_map(name, after)
-    elif kind == EVENTS:
-        _validate_event(name, after)
-
-
-def _validate_config_map(name: str, after: Json) -> None:
-    if len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
-        raise _invalid(CONFIG_MAPS, name, "metadata.name: Invalid value: must be a lowercase RFC 1123 subdomain")
-    data = after.get("data") or {}
-    if not all(isinstance(value, str) for value in data.values()):
-        raise RefusedError(400, "BadRequest", "ConfigMap in version v1 cannot be handled: data: expected a string")
-    if sum(len(value.encode()) for value in data.values()) > 1024 * 1024:
-        raise _invalid(CONFIG_MAPS, name, "[]: Too long: may not be more than 1048576 bytes")
-
-
-def _validate_event(name: str, after: Json) -> None:
-    """Check what `legacyValidateEvent` of Kubernetes checks, and the limits of its newer API."""
-    about = after.get("involvedObject") or {}
-    where = after["metadata"].get("namespace")
-    if (about.get("namespace") or "default") != where:
-        raise _invalid(EVENTS, name, "involvedObject.namespace: Invalid value: does not match event.namespace")
-    if not _SUBDOMAIN.fullmatch(name) or len(name) > 253:
-        raise _invalid(EVENTS, name, "metadata.name: Invalid value: must be a lowercase RFC 1123 subdomain")
-    if len(after.get("message", "")) > 1024 or not 0 < len(after.get("reason", "")) <= 128:
-        raise _invalid(EVENTS, name, "message, reason: Too long")
-    if after.get("type") not in {"Normal", "Warning"}:
-        raise _invalid(EVENTS, name, "type: Invalid value")
-    for key in ("firstTimestamp", "lastTimestamp"):
-        if not _TIME.fullmatch(after.get(key) or ""):
-            raise RefusedError(400, "BadRequest", f"{key}: {after.get(key)!r} is no Time")
-
-
-def _validate_secret(name: str, after: Json, before: Json | None) -> None:
-    data = after.get("data") or {}
-    for key, value in data.items():
-        _check_base64(f"data.{key}", value)
-    if before and before.get("immutable") and before.get("data") != after.get("data"):
-        raise _invalid(SECRETS, name, "data: Forbidden: field is immutable when `immutable` is set")
-    if before and before.get("type") != after.get("type"):
-        raise _invalid(SECRETS, name, "type: Invalid value: field is immutable")
-    if after.get("type") == "kubernetes.io/tls":
-        for key in ("tls.crt", "tls.key"):
-            if key not in data:
-                raise _invalid(SECRETS, name, f"data[{key}]: Required value")
-
-
-def _validate_apiservice(name: str, after: Json) -> None:
-    spec = after.get("spec") or {}
-    if spec.get("caBundle"):
-        _check_base64("spec.caBundle", spec["caBundle"])
-        if spec.get("insecureSkipTLSVerify"):
-            message = "spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present"
-            raise _invalid(APISERVICES, name, message)
-    if f"{spec.get('version')}.{spec.get('group')}" != name:
-        raise _invalid(APISERVICES, name, "metadata.name: Invalid value: must be `spec.version+.+spec.group`")
-
-
-def _check_base64(where: str, value: object) -> None:
-    try:
-        base64.b64decode(str(value), validate=True)
-    except binascii.Error as e:
-        raise RefusedError(400, "BadRequest", f"{where}: illegal base64 data") from e
-
-
-def _invalid(kind: Kind, name: str, cause: str) -> RefusedError:
-    return RefusedError(422, "Invalid", f'{KINDS[kind]} "{name}" is invalid: {cause}')
 
 
 def _resource(kind: Kind) -> str:

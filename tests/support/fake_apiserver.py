@@ -39,7 +39,8 @@ from typing import TYPE_CHECKING, Any, Self
 import yaml
 
 from adapter.foundation.objects.resources import BUILT_IN, Resource
-from tests.support.apiserver_http import Asked, Fault, Listener
+from tests.support.apiserver_faults import Asked, Fault
+from tests.support.apiserver_listener import Listener
 from tests.support.apiserver_reviews import Reviews, TokenUser
 from tests.support.apiserver_store import Store
 

@@ -28,8 +28,9 @@ import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING
 
-from tests.support.apiserver_http import Asked, Handler, Listener
-from tests.support.apiserver_objects import (
+from tests.support.apiserver_faults import Asked
+from tests.support.apiserver_http import Handler
+from tests.support.apiserver_kinds import (
     APISERVICES,
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -39,10 +40,9 @@ from tests.support.apiserver_objects import (
     SECRETS,
     STATEFUL_SETS,
     Kind,
-    ObjectStore,
-    forbidden,
-    named,
 )
+from tests.support.apiserver_listener import Listener
+from tests.support.apiserver_objects import ObjectStore, forbidden, named
 from tests.support.apiserver_store import Json, RefusedError
 from tests.support.fake_apiserver import FakeApiServer
 

@@ -25,7 +25,7 @@ from tests.adapter.metrics.identity.certificates.keeping_world import (
     WANTED,
     apiservice,
 )
-from tests.support.apiserver_objects import APISERVICES, SECRETS
+from tests.support.apiserver_kinds import APISERVICES, SECRETS
 from tests.support.caller import PATIENCE_SECONDS, Caller
 from tests.support.fake_apiserver import TOKEN
 from tests.support.forked import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.support.apiserver_objects import DEPLOYMENTS
+from tests.support.apiserver_kinds import DEPLOYMENTS
 from tests.support.cluster_objects import autoscaler_object, node_object
 from tests.support.object_apiserver import HPAS, ObjectApiServer
 from tests.support.recommenders import Recommender, started

@@ -14,7 +14,7 @@ import pytest
 
 from demo.machine.processes import start
 from tests.recommender.commands.cluster_world import NAMESPACE, cluster_server, put_nodes, replicas_of, running
-from tests.support.apiserver_objects import CONFIG_MAPS
+from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.loaded_modules import LoadedModules
 from tests.support.recommenders import PROGRAM, Recommender
 from tests.support.waiting import until

@@ -11,7 +11,7 @@ import pytest
 
 from recommender.commands.main import main
 from tests.recommender.configuration.files import HEAD, entry, whole
-from tests.support.apiserver_objects import CONFIG_MAPS, DEPLOYMENTS
+from tests.support.apiserver_kinds import CONFIG_MAPS, DEPLOYMENTS
 from tests.support.cluster_objects import Json, autoscaler_object, metadata_of, node_object
 from tests.support.object_apiserver import ObjectApiServer
 

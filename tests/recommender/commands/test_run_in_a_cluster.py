@@ -9,7 +9,7 @@ import pytest
 
 from tests.recommender.commands.cluster_world import cluster_server, put_nodes, replicas_of, running
 from tests.recommender.configuration.files import entry, whole
-from tests.support.apiserver_objects import CONFIG_MAPS, EVENTS, LEASES
+from tests.support.apiserver_kinds import CONFIG_MAPS, EVENTS, LEASES
 from tests.support.waiting import until
 
 if TYPE_CHECKING:

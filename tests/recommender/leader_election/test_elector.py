@@ -20,7 +20,8 @@ from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.leader_election.elector import LeaseElector, since_boot
 from recommender.leader_election.lease_settings import LeaseSettings, unique_identity
 from recommender.leader_election.rules import LeaseTiming
-from tests.support.apiserver_objects import LEASES, ObjectStore
+from tests.support.apiserver_kinds import LEASES
+from tests.support.apiserver_objects import ObjectStore
 from tests.support.fake_apiserver import TOKEN, Fault
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.waiting import until
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.support.apiserver_http import Mishap
+    from tests.support.apiserver_faults import Mishap
     from tests.support.apiserver_store import Json
 
 TIMING = LeaseTiming(lease_seconds=1, renew_deadline_seconds=0.7, retry_seconds=0.1)

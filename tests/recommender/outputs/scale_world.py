@@ -10,7 +10,8 @@ from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.scale import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
-from tests.support.apiserver_objects import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS, Direct, ObjectStore
+from tests.support.apiserver_kinds import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS
+from tests.support.apiserver_objects import Direct, ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -21,7 +21,7 @@ from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import ScaleHooks, ScaleWriter
 from recommender.running.inputs.lookups import TargetLookups
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
-from tests.support.apiserver_objects import DEPLOYMENTS, EVENTS
+from tests.support.apiserver_kinds import DEPLOYMENTS, EVENTS
 from tests.support.fake_apiserver import Fault
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.waiting import until

@@ -15,7 +15,8 @@ from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale_attempt import ScaleOutcome
 from recommender.outputs.wishes import Wish
 from tests.recommender.decisions.world import sized
-from tests.support.apiserver_objects import EVENTS, Direct, ObjectStore
+from tests.support.apiserver_kinds import EVENTS
+from tests.support.apiserver_objects import Direct, ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

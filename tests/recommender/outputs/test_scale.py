@@ -18,7 +18,7 @@ from recommender.outputs.scale_attempt import longest_fenced_write_seconds
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
 from recommender.outputs.target_paths import scale_path
 from tests.recommender.outputs.scale_world import DB, POOL, WEB, World, decision, fails_once, resolve
-from tests.support.apiserver_objects import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS
+from tests.support.apiserver_kinds import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS
 from tests.support.waiting import until
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
 from adapter.foundation.sources.kubernetes.writing import Fence
 from tests.recommender.outputs.scale_world import World, decision
-from tests.support.apiserver_objects import DEPLOYMENTS
+from tests.support.apiserver_kinds import DEPLOYMENTS
 
 
 class Chaos:

@@ -19,7 +19,7 @@ from adapter.metrics.identity.certificates.generations import bundle_pem, make_g
 from adapter.metrics.identity.certificates.kept_file import write_kept
 from demo.machine.certificates import Authority
 from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, WANTED, apiservice
-from tests.support.apiserver_objects import APISERVICES, CONFIG_MAPS
+from tests.support.apiserver_kinds import APISERVICES, CONFIG_MAPS
 from tests.support.fake_apiserver import TOKEN
 from tests.support.object_apiserver import HPAS, SLICES, ObjectApiServer
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from tests.support.apiserver_store import Json
     from tests.support.tls_door import Door
-
 
 RESOURCE = "v1beta1.metrics.k8s.io"
 CONFIG_MAP = "extension-apiserver-authentication"

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.foundation.reports.lines import CheckStatus
 from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, apiservice
-from tests.support.apiserver_objects import APISERVICES
+from tests.support.apiserver_kinds import APISERVICES
 
 if TYPE_CHECKING:
     from tests.adapter.commands.doctor.installation import Installation

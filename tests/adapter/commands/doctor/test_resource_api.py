@@ -11,13 +11,12 @@ from adapter.foundation.reports.lines import CheckStatus, Line
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
 from tests.adapter.commands.doctor.installation import RESOURCE, Installation
 from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
-from tests.support.apiserver_objects import APISERVICES
+from tests.support.apiserver_kinds import APISERVICES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.apiserver_store import Json
-
 
 SERVED = """resourceRules:
   cpu:

@@ -13,7 +13,7 @@ from adapter.metrics.identity.certificates.issuing import certificate_pem
 from demo.machine.certificates import Authority, Validity
 from tests.adapter.commands.doctor.installation import CONFIG_MAP, Installation
 from tests.adapter.metrics.identity.certificates.keeping_world import CUSTOM
-from tests.support.apiserver_objects import CONFIG_MAPS
+from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.validity import of_yesterday
 
 

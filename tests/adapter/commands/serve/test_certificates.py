@@ -19,7 +19,7 @@ from tests.adapter.metrics.identity.certificates.keeping_world import (
     WANTED,
     apiservice,
 )
-from tests.support.apiserver_objects import APISERVICES, SECRETS
+from tests.support.apiserver_kinds import APISERVICES, SECRETS
 from tests.support.object_apiserver import ObjectApiServer
 
 if TYPE_CHECKING:

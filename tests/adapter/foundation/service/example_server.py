@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.web.http import Request
 
-
 _LONGEST_SECONDS = 3600.0
 SHARED = b"s" * 400_000
 """A body that is prepared once, as lists of metrics are."""

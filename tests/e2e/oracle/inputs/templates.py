@@ -8,6 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.oracle.inputs.template_words import (
+    BOOLEANS,
+    EVERY,
+    FLOATS,
+    KINDS,
+    LISTS,
+    MAPS,
+    NUMBERS,
+    TEXTS,
+    VERBS,
+)
 from tests.e2e.oracle.inputs.texts import ODD, damaged, one_of, piece, some
 
 if TYPE_CHECKING:
@@ -16,180 +27,18 @@ if TYPE_CHECKING:
 
     from tests.e2e.oracle.asking import Question
 
-_TEXTS = (
-    *('"a"', '""', '"pod"', '"namespace"', "`raw`", "``", '"a\\"b"', '"\\n"', '"\\x41"', '"é"', '"\\u00e9"', '"%"'),
-    *(".Series", ".Series", ".LabelMatchers", ".GroupBy", "$.Series", ".LabelValuesByName.pod", '"`"', '"a b"'),
-    *(
-        "(print .Series)",
-        '(index .LabelValuesByName "pod")',
-        '(index .LabelValuesByName "none")',
-        '"\\101"',
-        '"\\U0001F680"',
-    ),
-    *("(slice .Series 1)", "(slice .Series 1 3)", "(index .GroupBySlice 0)", '(printf "%s" .Series)', "`a\\n`"),
-)
-_NUMBERS = (
-    *("0", "1", "2", "-1", "+3", "0x1F", "010", "0b11", "0o7", "1_000", "1e3", "'a'", "'\\n'", "(len .Series)"),
-    *(
-        "'\\''",
-        "'é'",
-        "1E2",
-        "9223372036854775807",
-        "9223372036854775808",
-        "-9223372036854775808",
-        "0x_1",
-        "1__0",
-        "08",
-    ),
-)
-_FLOATS = (
-    *(
-        "1.5",
-        ".5",
-        "2.",
-        "1e-7",
-        "1.5e300",
-        "-2.5",
-        "100000.0",
-        "1e21",
-        "1e20",
-        "1234567.0",
-        "1e400",
-        "0x1p4",
-        "1e",
-        "0.1",
-    ),
-    *("0x1p9999", "0x.8p1", "-0x1P-2", "0x1.8", "0x1e2", "1_0.5"),
-    *("123456789.0", "0.00001", "1i", "1.0", "-0.0", "1e6", "1e+06", "12345678901234567890"),
-)
-_BOOLEANS = ("true", "false", "(eq 1 1)", "(not .Series)", "(lt 1 2)", '(ne .Series "a")')
-_LISTS = (".GroupBySlice", "(slice .GroupBySlice 1)", "(slice .GroupBySlice 0 1)", "$.GroupBySlice")
-_MAPS = (".LabelValuesByName", "$.LabelValuesByName")
-_ANY = (
-    ".",
-    "$",
-    "$x",
-    "$y",
-    "nil",
-    ".None",
-    ".Series.X",
-    ".LabelValuesByName.none",
-    ".LabelValuesByName.none.x",
-    "$x.Y",
-    "bogus",
-)
-_EVERY = (*_TEXTS, *_NUMBERS, *_FLOATS, *_BOOLEANS, *_LISTS, *_MAPS, *_ANY)
-_KINDS = (_TEXTS, _TEXTS, _TEXTS, _NUMBERS, _NUMBERS, _FLOATS, _BOOLEANS, _LISTS, _MAPS, (".", "$x"))
-
-_VERBS = (
-    *(
-        "%s",
-        "%v",
-        "%q",
-        "%d",
-        "%x",
-        "%X",
-        "%t",
-        "%g",
-        "%f",
-        "%e",
-        "%c",
-        "%o",
-        "%b",
-        "%5s",
-        "%-5s|",
-        "%05d",
-        "%+d",
-        "% d",
-    ),
-    *(
-        "%.2f",
-        "%.3s",
-        "%6.2f",
-        "%x",
-        "% x",
-        "%#x",
-        "%#q",
-        "%+q",
-        "%#v",
-        "%T",
-        "%U",
-        "%p",
-        "%%",
-        "%",
-        "%!",
-        "%z",
-        "%5",
-        "%.d",
-    ),
-    *(
-        "%+v",
-        "%G",
-        "%E",
-        "%F",
-        "%.0f",
-        "%.10g",
-        "%5t",
-        "%05s",
-        "%-05d",
-        "%+.2e",
-        "%[1]s",
-        "%[2]d",
-        "%*d",
-        "%.*f",
-        "%5%",
-        "%O",
-    ),
-    *(
-        "%08.3f",
-        "%+08d",
-        "% 08d",
-        "%#o",
-        "%#b",
-        "%#X",
-        "%# x",
-        "%5q",
-        "%-8q|",
-        "%.1q",
-        "%5c",
-        "%08q",
-        "%5v",
-        "%05v",
-        "%.2v",
-    ),
-    *(
-        "%+g",
-        "% f",
-        "%#g",
-        "%#f",
-        "%x ",
-        "%.3x",
-        "%10x",
-        "%-10X|",
-        "%010x",
-        "%.3d",
-        "%8.3d",
-        "%+ d",
-        "%.f",
-        "%#.3g",
-        "%w",
-    ),
-)
-
 
 def _operand(random: Random, kind: tuple[str, ...] | None = None) -> str:
     if kind is None:
-        kind = random.choice(_KINDS)
+        kind = random.choice(KINDS)
     if random.random() < 1 / 8:
-        kind = _EVERY
+        kind = EVERY
     return random.choice(kind)
 
 
 def _format(random: Random) -> str:
     plain = random.random() < 0.5
-    verbs = some(
-        random, lambda source: source.choice(_VERBS[:11] if plain else _VERBS) + piece(source, "", " ", "_"), 3
-    )
+    verbs = some(random, lambda source: source.choice(VERBS[:11] if plain else VERBS) + piece(source, "", " ", "_"), 3)
     return '"' + verbs.replace('"', "") + '"'
 
 
@@ -200,11 +49,11 @@ def _printf(random: Random) -> str:
 
 
 def _formatted_once(random: Random) -> str:
-    return f'printf "{random.choice(_VERBS)}" {_operand(random)}'
+    return f'printf "{random.choice(VERBS)}" {_operand(random)}'
 
 
 def _comparison(random: Random) -> str:
-    kind = random.choice((_TEXTS, _NUMBERS, _FLOATS, _BOOLEANS, _EVERY))
+    kind = random.choice((TEXTS, NUMBERS, FLOATS, BOOLEANS, EVERY))
     count = 2 if random.random() < 0.8 else random.randint(0, 4)
     word = random.choice(("eq", "ne", "lt", "le", "gt", "ge", "eq"))
     return " ".join([word, *(_operand(random, kind) for _ in range(count))])
@@ -215,11 +64,11 @@ def _access(random: Random) -> str:
     other = random.choice(("", "", " 1", " 3", " 2 3", " 0 0 0 0"))
     return random.choice(
         (
-            f"index {_operand(random, _LISTS)} {position}",
-            f"index {_operand(random, _MAPS)} {_operand(random, _TEXTS)}",
+            f"index {_operand(random, LISTS)} {position}",
+            f"index {_operand(random, MAPS)} {_operand(random, TEXTS)}",
             f"index {_operand(random)} {position}{other}",
-            f"slice {_operand(random, _TEXTS)} {position}{other}",
-            f"slice {_operand(random, _LISTS)} {position}{other}",
+            f"slice {_operand(random, TEXTS)} {position}{other}",
+            f"slice {_operand(random, LISTS)} {position}{other}",
             f"slice {_operand(random)}{other}",
             f"len {_operand(random)}",
         )

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.recommender.commands.cluster_world import cluster_server
-from tests.support.apiserver_objects import DEPLOYMENTS
+from tests.support.apiserver_kinds import DEPLOYMENTS
 from tests.support.fake_apiserver import TOKEN
 from tests.support.forked import ADAPTER, RECOMMENDER, run
 from tests.support.prometheus_services import service

@@ -24,7 +24,7 @@ from tests.recommender.commands.vertical.world import (
     patches,
     resources_of,
 )
-from tests.support.apiserver_objects import CONFIG_MAPS
+from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.object_apiserver import ObjectApiServer
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
-from tests.support.apiserver_objects import DEPLOYMENTS
+from tests.support.apiserver_kinds import DEPLOYMENTS
 
 if TYPE_CHECKING:
     from pathlib import Path

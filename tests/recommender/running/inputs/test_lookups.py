@@ -21,7 +21,8 @@ from adapter.foundation.time.clock import Clock
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.record import TargetReference
 from recommender.running.inputs.lookups import TargetLookups
-from tests.support.apiserver_objects import DEPLOYMENTS, MACHINE_DEPLOYMENTS, Direct, ObjectStore
+from tests.support.apiserver_kinds import DEPLOYMENTS, MACHINE_DEPLOYMENTS
+from tests.support.apiserver_objects import Direct, ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

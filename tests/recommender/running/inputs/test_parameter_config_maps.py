@@ -8,7 +8,8 @@ from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.time.clock import Clock
 from recommender.decisions.inputs import ConfigMapData
 from recommender.running.inputs.parameter_config_maps import ParameterConfigMaps
-from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore
+from tests.support.apiserver_kinds import CONFIG_MAPS
+from tests.support.apiserver_objects import Direct, ObjectStore
 
 NOW = 1000.0
 DEFAULTS = {"linear": '{"nodesPerReplica": 16}'}

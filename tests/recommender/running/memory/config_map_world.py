@@ -12,11 +12,11 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.kinds.proportional.memory import ProportionalMemory
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.store import stored_name
-from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore
+from tests.support.apiserver_kinds import CONFIG_MAPS
+from tests.support.apiserver_objects import Direct, ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
 
 FIRST = Memory(last=LastValue(3, 1.0, 2.0), own=ProportionalMemory(rungs={"nodes": 3}))
 SECOND = replace(FIRST, changes=(1.0,))

@@ -21,7 +21,8 @@ from recommender.running.memory.config_map_documents import LABELS
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.folder import FolderMemoryStore
 from recommender.running.memory.memories import Memories
-from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore
+from tests.support.apiserver_kinds import CONFIG_MAPS
+from tests.support.apiserver_objects import Direct, ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,8 @@ from adapter.foundation.sources.kubernetes.writing import Fence
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.store import StoredMemory, stored_name
 from tests.recommender.running.memory.config_map_world import FIRST, SECOND, THIRD, World
-from tests.support.apiserver_objects import CONFIG_MAPS, Direct
+from tests.support.apiserver_kinds import CONFIG_MAPS
+from tests.support.apiserver_objects import Direct
 
 
 def test_the_next_leader_goes_on_from_what_the_last_one_stored() -> None:

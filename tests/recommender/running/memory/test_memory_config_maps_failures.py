@@ -20,7 +20,8 @@ from adapter.foundation.time.clock import Clock
 from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.store import MemoryUnavailableError, stored_name
 from tests.recommender.running.memory.config_map_world import FIRST, SECOND, THIRD, Losing, World
-from tests.support.apiserver_objects import CONFIG_MAPS, Direct
+from tests.support.apiserver_kinds import CONFIG_MAPS
+from tests.support.apiserver_objects import Direct
 
 if TYPE_CHECKING:
     from recommender.decisions.memory import Memory

@@ -21,7 +21,8 @@ from recommender.running.memory.document import (
     encode_memory,
 )
 from recommender.running.memory.store import NAME_PREFIX, StoredMemory, stored_name
-from tests.support.apiserver_objects import CONFIG_MAPS, ObjectStore
+from tests.support.apiserver_kinds import CONFIG_MAPS
+from tests.support.apiserver_objects import ObjectStore
 
 MEMORY = Memory(
     last=LastValue(11, 1000.25, 1010.5),

@@ -20,7 +20,8 @@ from recommender.running.memory.config_maps import MOST_SHARD_BYTES, ConfigMapMe
 from recommender.running.memory.folder import FolderMemoryStore
 from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore
 from recommender.running.memory.target_memories import SHARDS_A_POLL, TargetMemories
-from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore
+from tests.support.apiserver_kinds import CONFIG_MAPS
+from tests.support.apiserver_objects import Direct, ObjectStore
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,14 +20,8 @@ from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import
     scalable,
 )
 from tests.recommender.outputs.scale_world import Faulty
-from tests.support.apiserver_objects import (
-    CAPACITY_BUFFERS,
-    CLUSTERS,
-    MACHINE_DEPLOYMENTS,
-    MACHINE_POOLS,
-    MACHINES,
-    ObjectStore,
-)
+from tests.support.apiserver_kinds import CAPACITY_BUFFERS, CLUSTERS, MACHINE_DEPLOYMENTS, MACHINE_POOLS, MACHINES
+from tests.support.apiserver_objects import ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

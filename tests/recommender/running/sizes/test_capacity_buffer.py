@@ -9,7 +9,7 @@ from recommender.kinds.cluster_size.group_wishes import buffer_target
 from recommender.kinds.cluster_size.model.size_settings import BufferSettings
 from recommender.outputs.results import ScaleResult
 from tests.recommender.running.sizes.size_world import BUFFER, SizeWorld, resolve
-from tests.support.apiserver_objects import CAPACITY_BUFFERS
+from tests.support.apiserver_kinds import CAPACITY_BUFFERS
 
 FORMER = "tidewatch.io/replicas-before"
 

@@ -8,7 +8,7 @@ from adapter.foundation.sources.kubernetes.errors import DeadlineError, ServerEr
 from recommender.outputs.results import ScaleResult
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import MAX, MIN
 from tests.recommender.running.sizes.size_world import POOL, SizeWorld, removal
-from tests.support.apiserver_objects import CLUSTERS, MACHINE_DEPLOYMENTS, MACHINE_POOLS, MACHINES
+from tests.support.apiserver_kinds import CLUSTERS, MACHINE_DEPLOYMENTS, MACHINE_POOLS, MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from recommender.outputs.wishes import Wish
 from recommender.running.sizes.withdrawals import Withdrawals
 from recommender.running.sizes.writers import SizeWriters
 from tests.recommender.running.sizes.size_world import GROUP, SizeWorld, resolve
-from tests.support.apiserver_objects import CAPACITY_BUFFERS, MACHINE_DEPLOYMENTS
+from tests.support.apiserver_kinds import CAPACITY_BUFFERS, MACHINE_DEPLOYMENTS
 
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource

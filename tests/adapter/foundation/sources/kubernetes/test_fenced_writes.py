@@ -24,7 +24,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnreachableError,
 )
 from adapter.foundation.sources.kubernetes.writing import Fence, ObjectClient
-from tests.support.apiserver_objects import DEPLOYMENTS, LEASES
+from tests.support.apiserver_kinds import DEPLOYMENTS, LEASES
 from tests.support.fake_apiserver import TOKEN, Fault
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.raw_server import Peer, raw_server
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.support.apiserver_http import Mishap
+    from tests.support.apiserver_faults import Mishap
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/shop/leases/leader"
 SCALE = "/apis/apps/v1/namespaces/shop/deployments/web/scale"

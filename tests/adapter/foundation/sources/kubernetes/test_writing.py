@@ -18,7 +18,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     UnreachableError,
 )
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
-from tests.support.apiserver_objects import APISERVICES, SECRETS
+from tests.support.apiserver_kinds import APISERVICES, SECRETS
 from tests.support.fake_apiserver import TOKEN
 from tests.support.object_apiserver import ObjectApiServer
 

@@ -12,7 +12,8 @@ from adapter.metrics.identity.certificates.certificate_secret import Found, read
 from adapter.metrics.identity.certificates.issuing import is_signed_by
 from adapter.metrics.identity.certificates.keeping import CertificateKeeper, Times
 from adapter.metrics.identity.certificates.rotation import WantedCertificate
-from tests.support.apiserver_objects import APISERVICES, SECRETS, Direct, ObjectStore
+from tests.support.apiserver_kinds import APISERVICES, SECRETS
+from tests.support.apiserver_objects import Direct, ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

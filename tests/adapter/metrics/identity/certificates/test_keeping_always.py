@@ -20,7 +20,7 @@ from tests.adapter.metrics.identity.certificates.keeping_world import (
     holds,
     verified,
 )
-from tests.support.apiserver_objects import APISERVICES, SECRETS
+from tests.support.apiserver_kinds import APISERVICES, SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

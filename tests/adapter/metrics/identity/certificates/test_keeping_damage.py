@@ -20,7 +20,7 @@ from tests.adapter.metrics.identity.certificates.keeping_world import (
     apiservice,
 )
 from tests.adapter.metrics.identity.certificates.rotating import SETTLED, TO_ROTATION
-from tests.support.apiserver_objects import APISERVICES, SECRETS
+from tests.support.apiserver_kinds import APISERVICES, SECRETS
 
 if TYPE_CHECKING:
     from tests.support.apiserver_store import Json

@@ -3,130 +3,37 @@
 from __future__ import annotations
 
 import json
-import time
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.foundation.reports.lines import CheckStatus, Line
-from adapter.foundation.service.flags.parsing import parse_flags
-from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
-from adapter.foundation.sources.kubernetes.credentials.access import from_kubeconfig
-from recommender.commands.doctor.command import DOCTOR, doctor_settings, examined
 from recommender.commands.doctor.leader import judge_lease
 from recommender.commands.doctor.series import ExportedSeries, judge_series
 from recommender.commands.main import main
-from recommender.configuration.reading import read_configuration
-from recommender.decisions.memory import LastValue, Memory
-from recommender.decisions.record import TargetReference
 from recommender.running.memory.document import encode_memory
 from recommender.running.memory.store import stored_name
-from tests.recommender.commands.cluster_world import cluster_server, deploy, put_hpa, put_nodes
-from tests.recommender.configuration.files import entry, whole
-from tests.support.apiserver_objects import CONFIG_MAPS, LEASES, Kind
-from tests.support.fake_apiserver import TOKEN
+from tests.recommender.commands.doctor.installation import (
+    COREDNS,
+    DRIVEN,
+    ERROR,
+    FOR_EACH,
+    MEMORY,
+    METRIC,
+    NAMESPACE,
+    OK,
+    TARGETS,
+    UNKNOWN,
+    WARNING,
+    Installation,
+    lease,
+    memory,
+    metric,
+)
+from tests.recommender.configuration.files import entry
+from tests.support.apiserver_kinds import CONFIG_MAPS, LEASES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.support.object_apiserver import ObjectApiServer
-    from tests.support.prometheus import ScrapedPrometheus
-
-OK, WARNING, ERROR, UNKNOWN = CheckStatus
-NAMESPACE = "monitoring"
-COREDNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
-TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]"
-METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/kube-system/recommended_replicas"
-SERIES = (
-    'tidewatch_recommended_replicas{recommendation="coredns",target_kind="Deployment",target_name="coredns",'
-    'target_namespace="kube-system"}'
-)
-DRIVEN = "proportional: {drivers: {query: {expr: %s, perReplica: 10}}}"
-OF_OTHER = 'recommendation="other",target_kind="Deployment",target_name="coredns",target_namespace="kube-system"'
-FOR_EACH = ", forEach: {namespace: namespace, name: app}"
-MEMORY = Memory(last=LastValue(3, 1.0, 2.0))
-
-
-def lease(renewed: float) -> dict[str, Any]:
-    at = datetime.fromtimestamp(renewed, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    spec = {"holderIdentity": "pod-a", "leaseDurationSeconds": 15, "acquireTime": at, "renewTime": at}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {**spec, "leaseTransitions": 1}}
-
-
-def memory(content: str, manager: str = "tidewatch-recommender") -> dict[str, Any]:
-    labels = {"app.kubernetes.io/managed-by": manager}
-    return {"kind": "ConfigMap", "metadata": {"labels": labels}, "data": {"memory.json": content}}
-
-
-def metric(*values: str) -> tuple[int, dict[str, Any]]:
-    return 200, {"kind": "ExternalMetricValueList", "items": [{"value": value} for value in values]}
-
-
-@dataclass
-class Installation:
-    """A cluster in which all is well, and somebody who looks."""
-
-    server: ObjectApiServer
-    folder: Path
-    prometheus_url: str
-
-    def __post_init__(self) -> None:
-        put_nodes(self.server, 3)
-        self.put(LEASES, NAMESPACE, "tidewatch-recommender", lease(time.time()))
-        self.put(CONFIG_MAPS, NAMESPACE, stored_name("coredns"), memory(encode_memory("coredns", MEMORY)))
-        self.server.answers[METRIC] = metric("3")
-
-    def put(self, kind: Kind, namespace: str, name: str, document: dict[str, Any]) -> None:
-        self.server.objects.put(kind, namespace, name, document)
-
-    def text(self, *entries: str) -> str:
-        top = f"leaderElection: {{namespace: {NAMESPACE}}}\nprometheus: {{url: '{self.prometheus_url}'}}\n"
-        return whole(*(entries or (entry("coredns", TARGETS, "outputs: [metric, scale]"),)), top=top)
-
-    def lines(self, *entries: str, flags: tuple[str, ...] = ()) -> dict[str, Line]:
-        """Look at everything; returns the lines by their names."""
-        config = self.server.kubeconfig(self.folder / "config")
-        client = KubernetesClient(from_kubeconfig(str(config)), RequestDeadlines(connect=2.0, silence=2.0, total=4.0))
-        configuration = read_configuration(self.text(*entries), "r.yaml")
-        settings = doctor_settings(parse_flags(DOCTOR, ["--config=r.yaml", *flags], {}), configuration)
-        found = examined(client, configuration, settings)
-        assert len({line.name for line in found}) == len(found)
-        assert all(line.fix for line in found if line.status is not OK)
-        assert all(TOKEN not in f"{line}" for line in found)
-        return {line.name: line for line in found}
-
-    def line(self, name: str, *entries: str) -> Line:
-        lines = self.lines(*entries)
-        assert name in lines, sorted(lines)
-        return lines[name]
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "*")
-
-
-@pytest.fixture(scope="module")
-def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
-    """One that scraped the recommendation of CoreDNS ten seconds ago, and `load` of two pods."""
-    now = time.time() - 10.0
-    samples = [f"{SERIES} 3 {now:.3f}", *(f'load{{pod="{pod}"}} {pod} {now:.3f}' for pod in (1, 2))]
-    kinds = ["# TYPE tidewatch_recommended_replicas gauge", samples[0]]
-    for metric, labels in (("replicas", OF_OTHER), ("resources", OF_OTHER), ("nodes", 'recommendation="other"')):
-        kinds += [f"# TYPE tidewatch_recommended_{metric} gauge"] if metric != "replicas" else []
-        kinds += [f"tidewatch_recommended_{metric}{{{labels}}} 3 {now:.3f}"]
-    running = start_prometheus(history="\n".join([*kinds, "# TYPE load gauge", *samples[1:], "# EOF", ""]))
-    running.wait_for(SERIES)
-    return running
-
-
-@pytest.fixture
-def installation(tmp_path: Path, prometheus: ScrapedPrometheus) -> Iterator[Installation]:
-    with cluster_server() as server:
-        yield Installation(server, tmp_path, prometheus.url)
+    from adapter.foundation.reports.lines import CheckStatus
 
 
 def test_where_all_is_well_every_line_is_ok(installation: Installation) -> None:
@@ -179,93 +86,6 @@ def test_the_rights_of_a_service_account_are_reviewed_by_its_name(installation: 
     assert "the service account monitoring/tidewatch may not list, watch" in refused.message
     installation.server.reviews.allow("system:serviceaccount:monitoring:tidewatch", "*", "*")
     assert installation.lines(flags=flags)[name].status is OK
-
-
-def test_a_target_that_does_not_exist_is_an_error(installation: Installation) -> None:
-    found = installation.line(f"target/web/{COREDNS}x", entry("web", TARGETS.replace("coredns", "corednsx")))
-    assert (found.status, found.message) == (ERROR, "it does not exist")
-
-
-def test_a_kind_that_the_cluster_does_not_serve_is_an_error(installation: Installation) -> None:
-    found = installation.line(
-        "target/web/Rocket kube-system/coredns", entry("web", TARGETS.replace("Deployment", "Rocket"))
-    )
-    assert found.status is ERROR
-    assert "Rocket" in found.message
-
-
-def test_a_kind_without_scale_is_an_error(installation: Installation) -> None:
-    path = "/apis/apps/v1/namespaces/kube-system/deployments/coredns/scale"
-    installation.server.answers[path] = (404, {"kind": "Status", "code": 404, "reason": "NotFound", "message": "none"})
-    found = installation.line(f"target/coredns/{COREDNS}")
-    assert (found.status, found.message) == (ERROR, "it exists, and its kind has no scale subresource")
-
-
-def test_a_target_whose_requests_are_sized_needs_no_scale(installation: Installation) -> None:
-    sizes = entry(
-        "sizes", "targets: [{apiVersion: apps/v1, kind: DaemonSet, namespace: shop, name: agent}]",
-        kind="resources: {fromUsage: {}}",
-    )  # fmt: skip
-    path = "/apis/apps/v1/namespaces/shop/daemonsets/agent"
-    name = "target/sizes/DaemonSet shop/agent"
-    absent = {"kind": "Status", "code": 404, "reason": "NotFound", "message": "none"}
-    installation.server.answers |= {path: (404, absent), f"{path}/scale": (404, absent)}
-    assert installation.line(name, sizes).message == "it does not exist"
-    installation.server.answers[path] = (200, {"kind": "DaemonSet", "metadata": {"name": "agent"}})
-    found = installation.line(name, sizes)
-    assert (found.status, found.message) == (OK, "it exists")
-
-
-def test_a_scale_that_may_not_be_read_is_unknown(installation: Installation) -> None:
-    installation.server.objects.deny("get", "deployments/scale")
-    assert installation.line(f"target/coredns/{COREDNS}").status is UNKNOWN
-
-
-def test_an_hpa_on_the_target_owns_it(installation: Installation) -> None:
-    put_hpa(installation.server, "dns")
-    found = installation.line(f"owner/coredns/{COREDNS}")
-    assert found.status is ERROR
-    assert "HorizontalPodAutoscaler kube-system/dns scales it" in found.message
-
-
-def test_two_recommendations_that_scale_one_target_name_each_other(installation: Installation) -> None:
-    entries = (entry("coredns", TARGETS, "outputs: [scale]"), entry("other", TARGETS, "outputs: [scale]"))
-    assert "recommendation other" in installation.line(f"owner/coredns/{COREDNS}", *entries).message
-
-
-def test_hpas_that_may_not_be_listed_leave_the_owner_unknown(installation: Installation) -> None:
-    installation.server.forbid("list", "horizontalpodautoscalers")
-    assert installation.line(f"owner/coredns/{COREDNS}").status is UNKNOWN
-
-
-FOLLOWING = [
-    {
-        "type": "External",
-        "external": {
-            "metric": {"name": "recommended_replicas"},
-            "target": {"type": "AverageValue", "averageValue": "1"},
-        },
-    }
-]
-
-
-@pytest.mark.parametrize(
-    ("replicas", "behavior", "status", "message"),
-    [
-        (9, {}, OK, "follows a change of one replica"),
-        (25, {}, WARNING, "ignores recommendations from 23 to 27"),
-        (25, {"scaleUp": {"tolerance": "0"}}, WARNING, "ignores recommendations from 23 to 25"),
-        (25, {"scaleUp": {"tolerance": "0"}, "scaleDown": {"tolerance": "0"}}, OK, "follows"),
-    ],
-)
-def test_a_tolerance_that_swallows_a_change_is_shown(
-    installation: Installation, replicas: int, behavior: dict[str, Any], status: CheckStatus, message: str
-) -> None:
-    deploy(installation.server, "coredns", replicas)
-    put_hpa(installation.server, "dns", metrics=FOLLOWING, behavior=behavior)
-    found = installation.line("tolerance/kube-system/dns", entry("coredns", TARGETS))
-    assert found.status is status
-    assert message in found.message
 
 
 @pytest.mark.parametrize(
@@ -353,9 +173,9 @@ def test_each_kind_of_entry_is_asked_for_what_it_exports(
     lines = installation.lines(entry("other", *targets, kind=kind), entry("new", *targets, kind=kind))
     found = {name for name, line in lines.items() if name.startswith("series/") and line.status is OK}
     assert found == {f"series/other{rest}" for rest in series}
-    for rest, metric in series.items():
+    for rest, name in series.items():
         line = lines[f"series/new{rest}"]
-        assert (line.status, line.message) == (ERROR, f"Prometheus has no tidewatch_recommended_{metric} for it")
+        assert (line.status, line.message) == (ERROR, f"Prometheus has no tidewatch_recommended_{name} for it")
     assert (f"adapter/other/{COREDNS}" in lines) is (kind == BOTH)
 
 
