@@ -58,9 +58,9 @@ def _scripts_of(program: Program) -> Mapping[str, str]:
         f"_{program.name}": _ZSH_VALUE.sub(r"\1=\2", shtab.complete(parser, "zsh")),
         f"{program.name}.fish": shtab.complete(parser, "fish"),
     }
-    return {name: _tidied(text) for name, text in texts.items()}
+    return {name: _without_trailing_blanks(text) for name, text in texts.items()}
 
 
-def _tidied(text: str) -> str:
+def _without_trailing_blanks(text: str) -> str:
     """Return a text without blanks at the ends of its lines, and with one line end at its own."""
     return "\n".join(line.rstrip() for line in text.splitlines()).rstrip() + "\n"

@@ -73,7 +73,7 @@ def quota_refusal(
         if spec.get("scopes") or spec.get("scopeSelector"):
             continue
         for key, hard in (spec.get("hard") or {}).items():
-            section, resource = _counted(key)
+            section, resource = _section_and_resource(key)
             if not resource:
                 continue
             old, new = (_sum(those, section, resource, {}) or _NONE for those in (before, after))
@@ -109,7 +109,7 @@ def _share(amount: object, pods: int) -> float:
     return pods * float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
-def _counted(key: str) -> tuple[str, str]:
+def _section_and_resource(key: str) -> tuple[str, str]:
     """Return section and resource that a key of a quota counts; no resource for any other key."""
     section, _, resource = key.rpartition(".")
     if resource not in _RESOURCES or section not in {"", *_SECTIONS}:

@@ -63,7 +63,7 @@ def _resized_container(
         # Both or none: a request that grows beyond a limit that stays would be refused.
         if not any(size is not None and is_worth_a_write(now, size, resizing) for now, size in sizes.values()):
             continue
-        request, most = (None if size is None else _allowed(now, size, resizing) for now, size in sizes.values())
+        request, most = (None if size is None else _allowed_amount(now, size, resizing) for now, size in sizes.values())
         if request is not None:
             requests[resource] = _quantity(resource, request)
         if most is not None:
@@ -75,7 +75,7 @@ def _resized_container(
     return {**container, "resources": changed} if requests or limits else dict(container)
 
 
-def _allowed(present: int | None, wanted: int, resizing: Resizing) -> int | None:
+def _allowed_amount(present: int | None, wanted: int, resizing: Resizing) -> int | None:
     """Return the wanted amount; None if it may not change in this direction."""
     grows = present is None or wanted > present
     shrinks = present is not None and wanted < present

@@ -91,7 +91,7 @@ class PageRenderer:
     def _size(self, line: PageLine) -> str:
         """Return what an index says of the size: its change, or the value of a kind without a number of replicas."""
         if line.replicas is not None or line.current is not None:
-            return _changed(line.current, line.replicas)
+            return _change_text(line.current, line.replicas)
         kind = kind_named(line.type)
         return (kind.value_text(line.first) if kind is not None else "") or _NO_SIZE
 
@@ -111,10 +111,10 @@ def _message(record: Record) -> str:
 
 def _change(outcome: TargetOutcome, replicas: int | None) -> str:
     """Return the change of a target: `3 → 11`, or its size where nothing changes."""
-    return _changed(outcome.current_replicas, replicas)
+    return _change_text(outcome.current_replicas, replicas)
 
 
-def _changed(current: int | None, replicas: int | None) -> str:
+def _change_text(current: int | None, replicas: int | None) -> str:
     before = "unknown" if current is None else _number(current)
     return before if replicas is None or replicas == current else f"{before} → {_number(replicas)}"
 

@@ -28,16 +28,16 @@ def replay_document(report: ReplayReport) -> dict[str, Any]:
         "policies": [_outcome(one) for one in report.policies],
         "verdict": {
             "use": verdict.use,
-            "saves_ratio": _rounded(verdict.saves_ratio),
-            "saves_ratio_low": _rounded(low),
-            "saves_ratio_high": _rounded(high),
+            "saves_ratio": _four_digits(verdict.saves_ratio),
+            "saves_ratio_low": _four_digits(low),
+            "saves_ratio_high": _four_digits(high),
             "reason": verdict.reason,
         },
         "notes": list(report.notes),
     }
 
 
-def _rounded(value: float | None) -> float | None:
+def _four_digits(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 

@@ -60,14 +60,14 @@ class Account:
         """Count a node of a group from now on; one that is outside of groups is the same with every policy."""
         if group:
             self._since[slot] = (now, group)
-            self._sized(now)
+            self._add_size(now)
 
     def node_went(self, slot: int, now: float) -> None:
         """Count a node no longer."""
         if slot in self._since:
             since, group = self._since.pop(slot)
             self._span(group, since, now)
-            self._sized(now)
+            self._add_size(now)
 
     def waited(self, since: float, until: float) -> None:
         """Count how long a pod had no node."""
@@ -103,7 +103,7 @@ class Account:
             return None
         return sum((self._prices[group] * spans for group, spans in self._spans.items()), np.zeros(self._days))
 
-    def _sized(self, now: float) -> None:
+    def _add_size(self, now: float) -> None:
         self._sizes.append((now, len(self._since)))
 
     def _span(self, group: str, since: float, until: float) -> None:

@@ -82,7 +82,7 @@ class Removals:
             later = float(known.min(where=known > now, initial=math.inf))
             return [], min(now + LOOK_SECONDS, later, ready if ready > now else math.inf)
         scheduler.has_changed, self._looked_at = False, candidates
-        due = self._decided(candidates, now)
+        due = self._slots_to_remove(candidates, now)
         drained = sum(bool(fleet.pods[slot]) for slot in due)
         has_others = self._has_others(now, due)
         return due, now + (max(drained * DRAIN_SECONDS, SOON_SECONDS) if due or has_others else LOOK_SECONDS)
@@ -91,7 +91,7 @@ class Removals:
         """Whether nodes that could go have not been looked at lately, since one look is at a few."""
         return not due and any(self._refused.get(slot, 0.0) < now - LOOK_SECONDS for slot in self._candidates(now))
 
-    def _decided(self, candidates: Sequence[int], now: float) -> list[int]:
+    def _slots_to_remove(self, candidates: Sequence[int], now: float) -> list[int]:
         """Return the slots of the candidates that the decision removes."""
         run = self._run
         slots = {run.situations.node(slot).name: slot for slot in candidates}

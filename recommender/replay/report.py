@@ -70,10 +70,10 @@ def replay_report(
         recording.source,
         recording.start,
         recording.end,
-        _recorded(scene),
+        _recorded_outcome(scene),
         tuple(outcomes),
         verdict,
-        (*scene.notes, *_gap_notes(recording), *_unmodelled(settings)),
+        (*scene.notes, *_gap_notes(recording), *_limits_of_the_model(settings)),
     )
 
 
@@ -100,13 +100,13 @@ def _gap_notes(recording: Recording) -> Iterator[str]:
         )
 
 
-def _unmodelled(settings: ClusterSizeSettings) -> Iterator[str]:
+def _limits_of_the_model(settings: ClusterSizeSettings) -> Iterator[str]:
     if settings.forecasts:
         yield "The forecasts of the configuration are not replayed: all policies are without them."
     yield "PodDisruptionBudgets are not recorded: a replay evicts where a budget might not let it."
 
 
-def _recorded(scene: Scene) -> PolicyOutcome:
+def _recorded_outcome(scene: Scene) -> PolicyOutcome:
     """Return what really happened, of the same pods and nodes."""
     recording = scene.recording
     account = Account(recording.start, recording.end, scene.prices)

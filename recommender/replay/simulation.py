@@ -93,7 +93,11 @@ class _Simulation:
             elif what == Happening.LOOK:
                 is_looking = True
             else:
-                slot = scheduler.end(number, now) if what == Happening.POD_GONE else self._changed(what, number, now)
+                slot = (
+                    scheduler.end(number, now)
+                    if what == Happening.POD_GONE
+                    else self._slot_with_more_room(what, number, now)
+                )
                 if slot is not None:
                     roomier.add(slot)
         scheduler.fill(roomier, now)
@@ -106,7 +110,7 @@ class _Simulation:
         if is_looking:
             self._look(now)
 
-    def _changed(self, what: int, number: int, now: float) -> int | None:
+    def _slot_with_more_room(self, what: int, number: int, now: float) -> int | None:
         """Let a node be ready, come or go; return the slot that has more room, if one has."""
         if what == Happening.NODE_READY:
             self._run.fleet.usable[number] = True

@@ -67,7 +67,7 @@ def candidate(shape: MachineShape, daemons: Iterable[ClusterPod]) -> NodeGroup:
     return NodeGroup(shape.name, 0, 0, 0, template=template, price=shape.price)
 
 
-def _reserved(**amounts: Quantity) -> dict[str, int]:
+def _reserved_amounts(**amounts: Quantity) -> dict[str, int]:
     return {
         name.replace("_", "-"): amount.milli_value() if name == CPU else amount.nanos // _NANO
         for name, amount in amounts.items()
@@ -106,7 +106,7 @@ _SHAPE: Final = Section(
             "reserved",
             Section(
                 "reserved",
-                _reserved,
+                _reserved_amounts,
                 (
                     Key(CPU, QUANTITY, "Cores that pods cannot use."),
                     Key(MEMORY, QUANTITY, "Memory that pods cannot use."),

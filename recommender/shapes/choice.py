@@ -103,7 +103,7 @@ class _Search:
             lowest = self._bound(options)
             if lowest is None or (best is not None and lowest >= best.cost):
                 continue
-            found = self._packed(options, bound)
+            found = self._choice_of(options, bound)
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
         if best is None:
@@ -131,7 +131,7 @@ class _Search:
         if sum(comb(total, size) for size in sizes) <= _MOST_COMPARED:
             sets = [each for size in sizes for each in combinations(range(total), size)]
         else:
-            sets = self._extended(most_shapes)
+            sets = self._growing_sets(most_shapes)
         known = sorted((bound, each) for each in sets if (bound := self._bound(each)) is not None)
         return [
             options
@@ -139,7 +139,7 @@ class _Search:
             for options in [each for _, each in known if len(each) == size][:_MOST_PACKED]
         ]
 
-    def _extended(self, most_shapes: int) -> list[tuple[int, ...]]:
+    def _growing_sets(self, most_shapes: int) -> list[tuple[int, ...]]:
         """Return sets that grow by one shape at a time, from those that hold the most pods for the least."""
         total = self._extending()
         seeds: list[tuple[int, ...]] = [()]
@@ -167,7 +167,7 @@ class _Search:
         bound = self._bound(options) if not missing else None
         return missing, sum(self._prices[option] for option in options) if bound is None else bound, options
 
-    def _packed(self, options: tuple[int, ...], bound: float) -> MachineChoice | None:
+    def _choice_of(self, options: tuple[int, ...], bound: float) -> MachineChoice | None:
         """Pack the peaks one after another, each on the machines that those before it need."""
         groups = [self._groups[option] for option in options]
         counts: Mapping[str, int] = {}

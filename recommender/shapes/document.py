@@ -26,19 +26,19 @@ def shapes_document(report: ShapeReport) -> dict[str, Any]:
         "kind": KIND,
         "source": report.source,
         "peaks": [rfc3339(time) for time in report.peaks],
-        "shapes": [{"shape": one.shape, "count": one.count, "cost": _rounded(one.cost)} for one in report.shapes],
-        "cost": None if choice is None else _rounded(choice.cost),
-        "cost_bound": None if choice is None else _rounded(choice.bound),
-        "present": {"nodes": report.present_nodes, "cost": _rounded(report.present_cost)},
-        "saves_ratio": _rounded(report.saves_ratio),
+        "shapes": [{"shape": one.shape, "count": one.count, "cost": _four_digits(one.cost)} for one in report.shapes],
+        "cost": None if choice is None else _four_digits(choice.cost),
+        "cost_bound": None if choice is None else _four_digits(choice.bound),
+        "present": {"nodes": report.present_nodes, "cost": _four_digits(report.present_cost)},
+        "saves_ratio": _four_digits(report.saves_ratio),
         "consolidations": [
             {
                 "nodes": list(one.nodes),
                 "shape": one.shape,
                 "count": one.count,
                 "evictions": one.evictions,
-                "saved_per_hour": _rounded(one.saved_per_hour),
-                "saved_per_eviction": _rounded(one.saved_per_eviction),
+                "saved_per_hour": _four_digits(one.saved_per_hour),
+                "saved_per_eviction": _four_digits(one.saved_per_eviction),
             }
             for one in report.consolidations
         ],
@@ -48,7 +48,7 @@ def shapes_document(report: ShapeReport) -> dict[str, Any]:
     }
 
 
-def _rounded(value: float | None) -> float | None:
+def _four_digits(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 

@@ -159,12 +159,12 @@ def samples_of(cases: Iterable[Case], now: int) -> list[str]:
     lines = sorted(line for case in cases for line in case.series.splitlines() if line)
     return [
         f"{series} {_value(said, moment - start)} {moment}"
-        for series, said in map(_parted, lines)
+        for series, said in map(_series_and_value, lines)
         for moment in moments
     ]
 
 
-def _parted(line: str) -> tuple[str, str]:
+def _series_and_value(line: str) -> tuple[str, str]:
     series, _, value = line.rpartition(" ")
     return series, value
 

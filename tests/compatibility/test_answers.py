@@ -67,7 +67,7 @@ def test_the_whole_list_of_custom_metrics(
     expected = {name: namespaced for case in WORLDS[world] for name, namespaced in case.custom.items()}
     if mode == AS_BEFORE:
         expected = {name: namespaced for name, namespaced in expected.items() if name not in _unseen(world)}
-    assert _listed(served(world, mode), f"{CUSTOM}/{version}", expected) == expected
+    assert _final_list(served(world, mode), f"{CUSTOM}/{version}", expected) == expected
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -75,7 +75,7 @@ def test_the_whole_list_of_custom_metrics(
 def test_the_whole_list_of_external_metrics(served: Callable[[str, str], Served], world: str, mode: str) -> None:
     names = {name for case in WORLDS[world] for name in case.external}
     expected = dict.fromkeys(names - _unseen(world) if mode == AS_BEFORE else names, True)
-    assert _listed(served(world, mode), EXTERNAL, expected) == expected
+    assert _final_list(served(world, mode), EXTERNAL, expected) == expected
 
 
 @pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(Custom))
@@ -104,7 +104,7 @@ def test_external_metrics(served: Callable[[str, str], Served], world: str, mode
     answer = _answer(served(world, mode), ask.url, ask.status)
     if ask.status == 200:
         rows = [(item["metricLabels"], item["value"]) for item in answer.items]
-        assert _sorted(rows) == _sorted(ask.rows)
+        assert _sorted_rows(rows) == _sorted_rows(ask.rows)
     else:
         assert answer.message.startswith(ask.says)
 
@@ -123,7 +123,7 @@ def test_the_query_that_prometheus_adapter_sends_gives_the_expected_values(
 ) -> None:
     rows = [
         (labels[ask.label], value)
-        for labels, value in _evaluated(served(world, OURS), ask.query)
+        for labels, value in _rows_of_query(served(world, OURS), ask.query)
         if labels.get(ask.label) in NAMES
     ]
     assert {name: _thousandths(value) for name, value in rows} == _numbers(ask.values)
@@ -135,8 +135,8 @@ def test_the_query_that_prometheus_adapter_sends_gives_the_expected_values(
 def test_the_query_that_prometheus_adapter_sends_gives_the_expected_rows(
     served: Callable[[str, str], Served], world: str, ask: External
 ) -> None:
-    rows = [(labels, _thousandths(value)) for labels, value in _evaluated(served(world, OURS), ask.query)]
-    assert _sorted(rows) == _sorted((labels, number(quantity) * 1000) for labels, quantity in ask.rows)
+    rows = [(labels, _thousandths(value)) for labels, value in _rows_of_query(served(world, OURS), ask.query)]
+    assert _sorted_rows(rows) == _sorted_rows((labels, number(quantity) * 1000) for labels, quantity in ask.rows)
 
 
 @pytest.mark.parametrize(("world", "ask"), _with_query(Usage))
@@ -145,7 +145,7 @@ def test_the_queries_that_prometheus_adapter_sends_give_the_expected_usage(
 ) -> None:
     found: dict[str, dict[str, dict[str, Decimal]]] = {}
     for resource, query in (("cpu", ask.cpu), ("memory", ask.memory)):
-        for labels, value in _evaluated(served(world, OURS), query):
+        for labels, value in _rows_of_query(served(world, OURS), query):
             name, container = (labels[ask.labels[0]], labels[ask.labels[1]] if len(ask.labels) > 1 else "")
             found.setdefault(name, {}).setdefault(container, {})[resource] = _thousandths(value)
     assert found == {
@@ -173,7 +173,7 @@ def _unseen(world: str) -> set[str]:
     return {name for case in WORLDS[world] for name in case.unseen}
 
 
-def _listed(serving: Served, path: str, expected: Mapping[str, bool]) -> Mapping[str, bool]:
+def _final_list(serving: Served, path: str, expected: Mapping[str, bool]) -> Mapping[str, bool]:
     """Return what is listed, in the end: lists are made anew a moment after the last series were looked up."""
 
     def listed() -> dict[str, bool]:
@@ -199,7 +199,7 @@ def _answer(serving: Served, url: str, status: int) -> Answer:
     return answer
 
 
-def _evaluated(serving: Served, query: str) -> list[tuple[dict[str, str], str]]:
+def _rows_of_query(serving: Served, query: str) -> list[tuple[dict[str, str], str]]:
     """Return the result; a scalar is one row without labels, as prometheus-adapter reads it."""
     vector = f"vector({query})" if query.startswith("scalar(") else query
     return ask_prometheus(serving.prometheus, vector, time.time())
@@ -220,5 +220,5 @@ def _number(quantity: str) -> Decimal:
     return number(quantity)
 
 
-def _sorted(rows: Iterable[tuple[Mapping[str, str], T]]) -> list[tuple[list[tuple[str, str]], T]]:
+def _sorted_rows(rows: Iterable[tuple[Mapping[str, str], T]]) -> list[tuple[list[tuple[str, str]], T]]:
     return sorted(((sorted(labels.items()), value) for labels, value in rows), key=lambda row: row[0])

@@ -44,7 +44,7 @@ def test_the_query_for_one_asker(case: Case, ask: Custom | External) -> None:
 
 
 def _custom(case: Case, ask: Custom) -> tuple[Metric, Asked]:
-    namespace, resource, name, metric = _parted(ask.path)
+    namespace, resource, name, metric = _parts_of_path(ask.path)
     found = _metrics(case)[f"{resource}/{metric}"]
     assert found.resource is not None
     kind = found.resource.kind
@@ -59,7 +59,7 @@ def _external(case: Case, ask: External) -> tuple[Metric, Asked]:
     return _metrics(case)[metric], Asked(namespace, (), _selector(ask.select))
 
 
-def _parted(path: str) -> tuple[str | None, str, str, str]:
+def _parts_of_path(path: str) -> tuple[str | None, str, str, str]:
     """Return namespace, kind of object, its name, and the metric's."""
     segments = path.split("/")
     if segments[0] != "namespaces":
@@ -90,7 +90,9 @@ def _metrics(case: Case) -> Mapping[str, Metric]:
     resolve = partial(find_resource, (*BUILT_IN, TOPICS))
     rulebook = parse_rulebook([load_documents(case.rules, case.name)], resolve)
     assert not rulebook.refused
-    made = [(rule.api, metrics_of(rule, _selected(case, rule.series_query), resolve)) for rule in rulebook.rules]
+    made = [
+        (rule.api, metrics_of(rule, _selected_label_sets(case, rule.series_query), resolve)) for rule in rulebook.rules
+    ]
     merged = [
         *merge_metrics(metric for api, metrics in made if api is Api.CUSTOM for metric in metrics),
         *merge_metrics(metric for api, metrics in made if api is Api.EXTERNAL for metric in metrics),
@@ -98,7 +100,7 @@ def _metrics(case: Case) -> Mapping[str, Metric]:
     return {metric.qualified: metric for metric in merged}
 
 
-def _selected(case: Case, series_query: str) -> list[dict[str, str]]:
+def _selected_label_sets(case: Case, series_query: str) -> list[dict[str, str]]:
     """Return the label sets of the case's series that a rule selects, by their names, as far as its query says one."""
     series = [_labels(line) for line in case.series.splitlines()]
     name = re.match(r"[a-zA-Z_:][\w:]*", series_query)

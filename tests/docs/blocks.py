@@ -44,11 +44,11 @@ def blocks_of(page: Path) -> Iterator[Block]:
         fence = _FENCE.match(lines[at])
         if fence:
             end = lines.index(f"{fence[1]}```", at + 1)
-            yield Block(page, at + 1, fence[2], _dedented(lines[at + 1 : end]))
+            yield Block(page, at + 1, fence[2], _without_margin(lines[at + 1 : end]))
             at = end + 1
         elif lines[at].startswith(_INDENTED) and (at == 0 or not lines[at - 1].strip()):
             end = _end_of_indented(lines, at)
-            yield Block(page, at + 1, "", _dedented(lines[at:end]))
+            yield Block(page, at + 1, "", _without_margin(lines[at:end]))
             at = end
         else:
             at += 1
@@ -87,6 +87,6 @@ def _end_of_indented(lines: Sequence[str], start: int) -> int:
     return end
 
 
-def _dedented(lines: Sequence[str]) -> str:
+def _without_margin(lines: Sequence[str]) -> str:
     margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     return "\n".join(line[margin:] for line in lines) + "\n"

@@ -72,14 +72,14 @@ class Answers:
         return [
             Series(_legend(target["legendFormat"], one["metric"]), *zip(*self._points(one), strict=True))
             for target in panel["targets"]
-            for one in self._asked(target["expr"])
+            for one in self._query_result(target["expr"])
         ]
 
     def marks(self) -> list[Mark]:
         """Return the times that the annotations mark, the first of each time that lasts."""
         marks = []
         for annotation in model_of(self.name)["annotations"]["list"]:
-            for one in self._asked(annotation["expr"]):
+            for one in self._query_result(annotation["expr"]):
                 times = [at for at, _ in self._points(one)]
                 begins = [at for at, before in zip(times, [-9.0, *times], strict=False) if at - before > 1.5]
                 marks += [Mark(at, COLORS[annotation["iconColor"]]) for at in begins]
@@ -88,7 +88,7 @@ class Answers:
     def _points(self, one: dict[str, Any]) -> list[tuple[float, float]]:
         return [(float(at) - self._start, float(value)) for at, value in one["values"]]
 
-    def _asked(self, expr: str) -> list[dict[str, Any]]:
+    def _query_result(self, expr: str) -> list[dict[str, Any]]:
         query = {"query": as_sent(self.name, expr), "start": self._start, "end": self._end, "step": "1s"}
         with urllib.request.urlopen(f"{self._url}/api/v1/query_range?{urllib.parse.urlencode(query)}") as response:
             result: list[dict[str, Any]] = json.load(response)["data"]["result"]
@@ -97,7 +97,7 @@ class Answers:
 
 def draw(answers: Answers) -> None:
     """Write the picture of one dashboard, with its collapsed rows open."""
-    placed = list(_placed(answers.name))
+    placed = list(_panels_with_places(answers.name))
     height = max(top + panel["gridPos"]["h"] for panel, top in placed)
     figure = Figure(figsize=(_WIDTH_INCHES, height * _UNIT_INCHES), facecolor="#f4f5f5")
     marks = answers.marks()
@@ -149,7 +149,7 @@ class _Box:
         self.axis.text(x, y, text, transform=self.axis.transAxes, va="top", fontsize=size, weight="bold", color=color)
 
 
-def _placed(name: str) -> Iterator[tuple[dict[str, Any], int]]:
+def _panels_with_places(name: str) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield rows and panels with their place from the top once every row is open."""
     opened = 0
     for panel in model_of(name)["panels"]:

@@ -41,10 +41,10 @@ class FieldError(ValueError):
 
 def check_fields(document: dict[str, Any]) -> None:
     """Raise FieldError unless the object is whole and of its kind."""
-    _checked(MODELS[document["kind"]], document, document["kind"])
+    _value_of_model(MODELS[document["kind"]], document, document["kind"])
 
 
-def _checked(kind: str, value: object, where: str) -> object:
+def _value_of_model(kind: str, value: object, where: str) -> object:
     """Return the value as the package's model of it."""
     container = re.fullmatch(r"(?i:(list|dict))\[(?:str, )?(.+)\]", kind)
     if container is None:
@@ -52,10 +52,10 @@ def _checked(kind: str, value: object, where: str) -> object:
     if container[1].lower() == "list":
         if not isinstance(value, list):
             raise FieldError(f"{where}: {value!r} is no list")
-        return [_checked(container[2], one, f"{where}[{index}]") for index, one in enumerate(value)]
+        return [_value_of_model(container[2], one, f"{where}[{index}]") for index, one in enumerate(value)]
     if not isinstance(value, dict):
         raise FieldError(f"{where}: {value!r} is no mapping")
-    return {key: _checked(container[2], one, f"{where}.{key}") for key, one in value.items()}
+    return {key: _value_of_model(container[2], one, f"{where}.{key}") for key, one in value.items()}
 
 
 def _single(kind: str, value: object, where: str) -> object:
@@ -74,7 +74,7 @@ def _single(kind: str, value: object, where: str) -> object:
     if unknown:
         raise FieldError(f"{where}: {kind} has no {', '.join(sorted(unknown))}")
     inner = {
-        attributes[name]: _checked(model.openapi_types[attributes[name]], one, f"{where}.{name}")
+        attributes[name]: _value_of_model(model.openapi_types[attributes[name]], one, f"{where}.{name}")
         for name, one in value.items()
     }
     try:

@@ -40,7 +40,7 @@ class Fleet:
         for index, (pod, board) in enumerate(islice(self._boards.items(), replicas)):
             share = 1 + _UNEVEN_RATIO * (1 - 2 * index / max(1, replicas - 1))
             board.update(partial(round, load / replicas * share))
-            lines += _labelled(own_metrics(board), {"namespace": NAMESPACE, "pod": pod})
+            lines += _labelled_samples(own_metrics(board), {"namespace": NAMESPACE, "pod": pod})
         target = {"scaletargetref_kind": KIND, "scaletargetref_name": NAME}
         lines += [
             _line("kube_horizontalpodautoscaler_info", _HPA | target, 1),
@@ -50,7 +50,7 @@ class Fleet:
         return "".join(lines)
 
 
-def _labelled(text: str, labels: Mapping[str, str]) -> list[str]:
+def _labelled_samples(text: str, labels: Mapping[str, str]) -> list[str]:
     """Return the samples with the labels that a scrape of a pod gives them."""
     families = text_string_to_metric_families(text)
     return [_line(one.name, {**one.labels, **labels}, one.value) for family in families for one in family.samples]

@@ -102,7 +102,9 @@ class Handler(BaseHTTPRequestHandler):
                 "the body of the request was in an unknown format - accepted media types include: application/json"
             )
             raise RefusedError(415, "UnsupportedMediaType", message)
-        if not any(media_type in {"application/json", "*/*"} for media_type, _ in _accepted(self.headers["Accept"])):
+        if not any(
+            media_type in {"application/json", "*/*"} for media_type, _ in _accepted_types(self.headers["Accept"])
+        ):
             raise RefusedError(406, "NotAcceptable", "only the following media types are accepted: application/json")
         try:
             document = json.loads(body)
@@ -227,7 +229,7 @@ class Handler(BaseHTTPRequestHandler):
         parts = path.strip("/").split("/")
         if parts in (["api"], ["apis"]):
             core = parts == ["api"]
-            for media_type, parameters in _accepted(self.headers.get("Accept", "*/*")):
+            for media_type, parameters in _accepted_types(self.headers.get("Accept", "*/*")):
                 if fake.aggregated and parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("v") == "v2":
                     return aggregated(fake, core=core), _DISCOVERY_V2
                 if media_type in {"application/json", "*/*"} and not parameters:
@@ -239,7 +241,7 @@ class Handler(BaseHTTPRequestHandler):
         return legacy_version(fake, group, version), "application/json"
 
     def _wants_partial(self, verb: str) -> bool:
-        for media_type, parameters in _accepted(self.headers.get("Accept", "*/*")):
+        for media_type, parameters in _accepted_types(self.headers.get("Accept", "*/*")):
             if media_type not in {"application/json", "*/*"}:
                 continue
             if not parameters:
@@ -330,7 +332,7 @@ def _check_parameters(verb: str, query: Mapping[str, str]) -> None:
             raise RefusedError(400, "BadRequest", f"{name} is not a boolean: {query[name]!r}")
 
 
-def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
+def _accepted_types(header: str) -> list[tuple[str, dict[str, str]]]:
     """Return media types and their parameters, in the order of preference."""
     found = []
     for clause in header.split(","):

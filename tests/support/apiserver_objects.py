@@ -232,7 +232,7 @@ class Direct:
     def get(self, path: str, *, seconds: float = 10.0) -> Reply:  # noqa: ARG002 - nothing takes time here
         self._before("GET", path)
         read = partial(self._store.scale, path) if path.endswith("/scale") else lambda: self._store.get(*named(path))
-        return Reply(self._answered("GET", path, read))
+        return Reply(self._answer_of("GET", path, read))
 
     def create(
         self,
@@ -243,20 +243,20 @@ class Direct:
     ) -> dict[str, Any]:
         self._before("POST", collection)
         kind, namespace, _ = named(f"{collection}/")
-        return self._answered("POST", collection, lambda: self._store.create(kind, namespace, dict(document)))
+        return self._answer_of("POST", collection, lambda: self._store.create(kind, namespace, dict(document)))
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
         assert document["metadata"]["resourceVersion"], "ObjectClient refuses to replace blindly"
         if not fence.permit(1.5 * fence.seconds):
             raise FencedError(f"PUT {path}: not sent")
         self._before("PUT", path)
-        return self._answered("PUT", path, lambda: self._store.replace(path, dict(document)))
+        return self._answer_of("PUT", path, lambda: self._store.replace(path, dict(document)))
 
     def merge(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
         self._before("PATCH", path)
-        return self._answered("PATCH", path, lambda: self._store.merge(*named(path), dict(patch)))
+        return self._answer_of("PATCH", path, lambda: self._store.merge(*named(path), dict(patch)))
 
-    def _answered(self, method: str, path: str, answer: Callable[[], Json]) -> Json:
+    def _answer_of(self, method: str, path: str, answer: Callable[[], Json]) -> Json:
         try:
             return answer()
         except RefusedError as refused:

@@ -179,9 +179,9 @@ class GrpcProvider:
             ),
             "NodeGroupTemplateNodeInfo": lambda: self._template(group),
             "NodeGroupGetOptions": lambda: self._options(group, request),
-            "NodeGroupIncreaseSize": lambda: self._increased(group, request.delta),
-            "NodeGroupDecreaseTargetSize": lambda: self._decreased(group, request.delta),
-            "NodeGroupDeleteNodes": lambda: self._deleted(group, request.nodes),
+            "NodeGroupIncreaseSize": lambda: self._increase(group, request.delta),
+            "NodeGroupDecreaseTargetSize": lambda: self._decrease(group, request.delta),
+            "NodeGroupDeleteNodes": lambda: self._delete(group, request.nodes),
         }
         return answers[name]()
 
@@ -199,7 +199,7 @@ class GrpcProvider:
             raise ProviderFaultError("request fields were nil")
         return wire.NodeGroupAutoscalingOptionsResponse(nodeGroupAutoscalingOptions=group.options or request.defaults)
 
-    def _increased(self, group: CloudGroup, delta: int) -> wire.Empty:
+    def _increase(self, group: CloudGroup, delta: int) -> wire.Empty:
         if delta <= 0:
             raise ProviderFaultError("size increase must be positive")
         if group.size + delta > group.max_size:
@@ -207,7 +207,7 @@ class GrpcProvider:
         group.target = group.size + delta
         return wire.Empty()
 
-    def _decreased(self, group: CloudGroup, delta: int) -> wire.Empty:
+    def _decrease(self, group: CloudGroup, delta: int) -> wire.Empty:
         if delta >= 0:
             raise ProviderFaultError("size decrease must be negative")
         if group.size + delta < len(group.machines) - len(group.going):
@@ -218,7 +218,7 @@ class GrpcProvider:
         group.target = group.size + delta
         return wire.Empty()
 
-    def _deleted(self, group: CloudGroup, nodes: Sequence[wire.ExternalGrpcNode]) -> wire.Empty:
+    def _delete(self, group: CloudGroup, nodes: Sequence[wire.ExternalGrpcNode]) -> wire.Empty:
         if group.size - len(nodes) < group.min_size:
             raise ProviderFaultError("min size reached, nodes will not be deleted")
         for node in nodes:

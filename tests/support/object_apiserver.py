@@ -130,13 +130,13 @@ class ObjectHandler(Handler):
         elif path in self._fake.answers:
             self._answer(path, lambda: self._fake.answers[path])
         elif "/proxy/" in path:
-            self._answer(path, lambda: self._proxied(*self.path.split("/proxy", 1)))
+            self._answer(path, lambda: self._proxy_answer(*self.path.split("/proxy", 1)))
         elif self._is_single(path) and "watch" not in query and "fieldSelector" not in query:
             self._answer(path, lambda: (200, self._read(path, query)))
         else:
             super().do_GET()
 
-    def _proxied(self, service: str, rest: str) -> tuple[int, Json]:
+    def _proxy_answer(self, service: str, rest: str) -> tuple[int, Json]:
         if f"{service}/proxy" not in self._fake.proxied:
             raise RefusedError(503, "ServiceUnavailable", "no endpoints available for service")
         # The credentials for the API server go no further.
@@ -149,7 +149,7 @@ class ObjectHandler(Handler):
     def do_POST(self) -> None:  # noqa: N802 - as http.server looks it up
         path = self.path
         if path == _REVIEW:
-            self._answer(path, lambda: (201, self._reviewed(self._body("application/json"))))
+            self._answer(path, lambda: (201, self._review_of(self._body("application/json"))))
         elif self._is_known(path):
             kind, namespace, _ = named(f"{path}/")
             self._answer(
@@ -219,12 +219,12 @@ class ObjectHandler(Handler):
         kind, namespace, _ = named(f"{path}/")
         if not self._fake.objects.allows("list", plural):
             raise forbidden("list", kind, "")
-        items = [one for one in self._fake.objects.listed(kind, namespace) if _selected(one, query)]
+        items = [one for one in self._fake.objects.listed(kind, namespace) if _matches_selector(one, query)]
         begin, limit = int(query.get("continue") or 0), int(query.get("limit") or 0) or len(items)
         metadata = {"continue": str(begin + limit)} if begin + limit < len(items) else {}
         return {"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items[begin : begin + limit]}
 
-    def _reviewed(self, document: Json) -> Json:
+    def _review_of(self, document: Json) -> Json:
         if document.get("kind") != "SelfSubjectAccessReview" or document.get("apiVersion") != "authorization.k8s.io/v1":
             raise RefusedError(400, "BadRequest", "the object is not a SelfSubjectAccessReview")
         spec = document.get("spec") or {}
@@ -251,6 +251,6 @@ class ObjectHandler(Handler):
         return document
 
 
-def _selected(one: Json, query: dict[str, str]) -> bool:
+def _matches_selector(one: Json, query: dict[str, str]) -> bool:
     key, equals, value = query.get("labelSelector", "").partition("=")
     return not equals or (one["metadata"].get("labels") or {}).get(key) == value

@@ -100,7 +100,7 @@ _EXTERNAL_SELECTORS = (
 )
 
 
-def _asked(
+def _questions(
     namespaces: Iterable[str | None], names: Iterable[tuple[str, ...]], selectors: Iterable[str]
 ) -> tuple[Asked, ...]:
     parsed = [parse_selector(selector) if selector else EVERYTHING for selector in selectors]
@@ -109,18 +109,18 @@ def _asked(
 
 _POD_NAMES = (("web-0",), ("db.0",), *(("db.0", "web-0", "web-1"),) * 3, ("db.0", "nobody-0", "web-1"))
 _NAMESPACES = (*("shop", "bank", "lab") * 2, "ghost")
-PODS = Field(POD_WORDS, custom_metric, _asked(_NAMESPACES, _POD_NAMES, _SELECTORS))
-CONTAINERS = Field(POD_WORDS, container_metric, _asked(_NAMESPACES, _POD_NAMES, ("",)))
+PODS = Field(POD_WORDS, custom_metric, _questions(_NAMESPACES, _POD_NAMES, _SELECTORS))
+CONTAINERS = Field(POD_WORDS, container_metric, _questions(_NAMESPACES, _POD_NAMES, ("",)))
 NODES = Field(
     NODE_WORDS,
     lambda template: custom_metric(template, nodes=True),
-    _asked((None,), (("n1",), ("n1", "n2", "n3"), ("n2", "n9")), ("", "", "mode=user", "mode!=idle", "instance")),
+    _questions((None,), (("n1",), ("n1", "n2", "n3"), ("n2", "n9")), ("", "", "mode=user", "mode!=idle", "instance")),
 )
-EXTERNAL = Field(EXTERNAL_WORDS, external_metric, _asked(_NAMESPACES, ((),), _EXTERNAL_SELECTORS))
+EXTERNAL = Field(EXTERNAL_WORDS, external_metric, _questions(_NAMESPACES, ((),), _EXTERNAL_SELECTORS))
 CLUSTER_EXTERNAL = Field(
     EXTERNAL_WORDS,
     lambda template: external_metric(template, namespaced=False),
-    _asked((None,), ((),), _EXTERNAL_SELECTORS),
+    _questions((None,), ((),), _EXTERNAL_SELECTORS),
 )
 
 

@@ -178,10 +178,10 @@ class TemplateGenerator:
             self._aggregation: 22,
             self._histogram: 4,
             self._with_scalar: 10,
-            self._joined: 14,
+            self._binary_operation: 14,
             self._set_operation: 8,
             self._label_function: 5,
-            self._wrapped: 4,
+            self._in_parentheses: 4,
             self._or_default: 3,
             self._refusable: 3,
         }
@@ -232,19 +232,19 @@ class TemplateGenerator:
     def _own_matchers(self) -> str:
         return self._pick(self._words.matchers) if self._chance(0.2) else ""
 
-    def _moved(self) -> str:
+    def _time_modifier(self) -> str:
         """Return `offset` or `@`, rarely."""
         return self._pick((" offset 1m", " @ end()", " offset -30s")) if self._chance(0.06) else ""
 
     def _selector_at(self, _depth: int) -> str:
-        return self._selector() + self._moved()
+        return self._selector() + self._time_modifier()
 
     def _range_function(self, _depth: int) -> str:
-        argument = f"{self._selector(self._words.counters)}[{self._pick(('1m', '2m', '5m'))}]{self._moved()}"
+        argument = f"{self._selector(self._words.counters)}[{self._pick(('1m', '2m', '5m'))}]{self._time_modifier()}"
         return self._over(argument)
 
     def _subquery_function(self, depth: int) -> str:
-        return self._over(f"({self._vector(depth)})[2m:30s]{self._moved()}")
+        return self._over(f"({self._vector(depth)})[2m:30s]{self._time_modifier()}")
 
     def _over(self, argument: str) -> str:
         kind = self._random.random()
@@ -306,7 +306,7 @@ class TemplateGenerator:
             return self._pick(("time()", "pi()", 'scalar(weight{node="n1"})', "scalar(sum(kube_resourcequota))"))
         return f"scalar({self._selector()})"
 
-    def _joined(self, depth: int) -> str:
+    def _binary_operation(self, depth: int) -> str:
         left, right = self._sides(depth)
         return f"{left} {self._operator()} {self._matching()} {right}"
 
@@ -350,7 +350,7 @@ class TemplateGenerator:
         pattern, made = self._pick((("(.*)", "$1"), ("(.).*", "$1"), (".*", "same"), ("", "none"), ("x", "$0")))
         return f'label_replace({vector}, "{first}", "{made}", "{second}", "{pattern}")'
 
-    def _wrapped(self, depth: int) -> str:
+    def _in_parentheses(self, depth: int) -> str:
         return f"{self._pick(('', '-'))}({self._vector(depth)})"
 
     def _or_default(self, depth: int) -> str:

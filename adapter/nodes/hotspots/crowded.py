@@ -69,7 +69,7 @@ def crowded_replicas(board: Board, hot: Collection[str]) -> tuple[CrowdedReplica
     crowded = {place for place, nodes in on_hot.items() if nodes.total() >= _LEAST_REPLICAS}
     totals = Counter(_places(board, crowded)) if crowded else Counter()
     found = [
-        _named(samples[place], on_hot[place], totals[place])
+        _crowded_replicas(samples[place], on_hot[place], totals[place])
         for place in crowded
         if on_hot[place].total() >= _LEAST_SHARE * totals[place]
     ]
@@ -102,7 +102,7 @@ def _place_of(pod: ClusterPod) -> _Place:
     return pod.namespace, "" if pod.controller is None else pod.controller.uid
 
 
-def _named(pod: ClusterPod, nodes: Counter[str], replicas: int) -> CrowdedReplicas:
+def _crowded_replicas(pod: ClusterPod, nodes: Counter[str], replicas: int) -> CrowdedReplicas:
     assert pod.controller is not None, "replicas have a controller"
     return CrowdedReplicas(
         pod.namespace,

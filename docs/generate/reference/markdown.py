@@ -26,10 +26,10 @@ def plain(text: str) -> str:
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return code(text)
-    return "`".join(part if at % 2 else _escaped(part) for at, part in enumerate(parts))
+    return "`".join(part if at % 2 else _escaped_text(part) for at, part in enumerate(parts))
 
 
-def _escaped(text: str) -> str:
+def _escaped_text(text: str) -> str:
     for character in "\\*_<[":
         text = text.replace(character, f"\\{character}")
     return text

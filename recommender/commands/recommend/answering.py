@@ -24,10 +24,10 @@ def answering(connections: Mapping[str, BackendConnection], wanted: Collection[s
     if len(chosen) < 2:
         return chosen
     with ThreadPoolExecutor(len(chosen)) as threads:
-        return dict(zip(chosen, threads.map(_tried, chosen.values()), strict=True))
+        return dict(zip(chosen, threads.map(_connection_with_problem, chosen.values()), strict=True))
 
 
-def _tried(connection: BackendConnection) -> BackendConnection:
+def _connection_with_problem(connection: BackendConnection) -> BackendConnection:
     if connection.settings is None:
         return connection
     try:

@@ -127,7 +127,7 @@ class _PodKinds:
 
     def __init__(self, state: KubeState) -> None:
         self._state = state
-        self._tolerated = _tolerated(state)
+        self._tolerated = _tolerated_taints(state)
         self._places: dict[Hashable, int] = {}
         self.found: list[ClusterPod] = []
 
@@ -170,7 +170,7 @@ class _PodKinds:
         )
 
 
-def _tolerated(state: KubeState) -> defaultdict[tuple[str, str], set[tuple[str, str, str]]]:
+def _tolerated_taints(state: KubeState) -> defaultdict[tuple[str, str], set[tuple[str, str, str]]]:
     """Return by namespace and owner the taints of nodes that its pods have run on: they tolerate these."""
     found: defaultdict[tuple[str, str], set[tuple[str, str, str]]] = defaultdict(set)
     for pod, (node, _) in state.bound.items():

@@ -119,7 +119,7 @@ def _of_block(
         known = [
             model for name in names for model in (model_named(name),) if not lacks_history(model, block.span_seconds)
         ]
-        trials = [_replayed(model, fits.get(model.name), block, task) for model in known]
+        trials = [_trial_of(model, fits.get(model.name), block, task) for model in known]
         return verdicts(configured, block, trials, task, fleet)
     except (ArithmeticError, ValueError, IndexError):
         if len(block.values) == 1:
@@ -147,7 +147,7 @@ def _alike(history: LoadHistory) -> Iterator[tuple[int, IntArray]]:
             yield first, np.array(some[place : place + SERIES_AT_ONCE], dtype=np.int64)
 
 
-def _replayed(model: Model, fit: SharedFit | None, history: LoadHistory, task: ForecastTask) -> ModelTrial:
+def _trial_of(model: Model, fit: SharedFit | None, history: LoadHistory, task: ForecastTask) -> ModelTrial:
     """Return what a model would have forecast in the last days, by fits that were made then."""
     skipped, start = replayed_from(history), step_number(history)
 

@@ -106,7 +106,7 @@ class WrittenSizes:
     def within_step(self, step: MaxStep, _situation: Situation) -> WrittenSizes:
         """Limit the distance of each size from the last one, where there is a last one."""
         detail = f"{(step.ratio or 0.0) * 100:g} % at once"
-        return self._changed(lambda amount, base: amount_within_step(amount, base, step), MAX_STEP, detail)
+        return self._with_amounts(lambda amount, base: amount_within_step(amount, base, step), MAX_STEP, detail)
 
     def would_change(self, _situation: Situation) -> bool:
         """Return whether a size differs from the last one."""
@@ -118,7 +118,9 @@ class WrittenSizes:
 
     def stopped(self, stop: ChangeStop, _situation: Situation) -> WrittenSizes:
         """Keep the last sizes in the directions that are stopped."""
-        found = self._changed(lambda amount, base: amount_when_stopped(amount, base, stop), stop.name, stop.sentence)
+        found = self._with_amounts(
+            lambda amount, base: amount_when_stopped(amount, base, stop), stop.name, stop.sentence
+        )
         if stop.name == PAUSED:
             grows, shrinks = self.may_grow and not stop.up, self.may_shrink and not stop.down
             found = replace(found, may_grow=grows, may_shrink=shrinks)
@@ -138,7 +140,7 @@ class WrittenSizes:
         held = tuple(
             reason for name, reason in self.held.items() if any(name == each.resource for each in self.amounts)
         )
-        writes = writes_of(self._wanted(left), self.resize, policy, calculation.confirmed)
+        writes = writes_of(self._wanted_sizes(left), self.resize, policy, calculation.confirmed)
         reasons = tuple(filter(None, (*self.holds, *held, calculation.note, policy.note)))
         return SettledValue(
             replicas=None,
@@ -165,7 +167,7 @@ class WrittenSizes:
         known = {place: found for place, found in kept.items() if found.amount is not None}
         return _by_container(known, lambda _, found: found.amount or 0)
 
-    def _wanted(self, left: Mapping[_Place, _Amount]) -> WantedSizes:
+    def _wanted_sizes(self, left: Mapping[_Place, _Amount]) -> WantedSizes:
         def sizes_of(section: str) -> tuple[RequestedSize, ...]:
             return tuple(
                 RequestedSize(place.container, place.resource, found.amount or 0)
@@ -186,7 +188,9 @@ class WrittenSizes:
     def _base(self, place: _Place) -> int | None:
         return self.before.sizes.get(place.container, {}).get(place.section, {}).get(place.resource)
 
-    def _changed(self, change: Callable[[int | None, int | None], int | None], name: str, detail: str) -> WrittenSizes:
+    def _with_amounts(
+        self, change: Callable[[int | None, int | None], int | None], name: str, detail: str
+    ) -> WrittenSizes:
         """Return the sizes with other amounts, and a step for each that differs."""
         amounts = {
             place: replace(found, amount=change(found.amount, self._base(place)))

@@ -91,7 +91,7 @@ class ContainerRequests:
         def limited(container: str, resource: str, size: RequestSize) -> int | None:
             return amount_within_step(size.target, self._base(container, resource, size), step)
 
-        return self._changed(limited, MAX_STEP, f"{(step.ratio or 0.0) * 100:g} % at once")
+        return self._with_targets(limited, MAX_STEP, f"{(step.ratio or 0.0) * 100:g} % at once")
 
     def would_change(self, _situation: Situation) -> bool:
         """Return whether a request differs from the last one."""
@@ -103,7 +103,7 @@ class ContainerRequests:
         def kept(container: str, resource: str, size: RequestSize) -> int | None:
             return amount_when_stopped(size.target, self._base(container, resource, size), stop)
 
-        found = self._changed(kept, stop.name, stop.sentence)
+        found = self._with_targets(kept, stop.name, stop.sentence)
         if stop.name == PAUSED:
             paused = replace(self, may_grow=self.may_grow and not stop.up, may_shrink=self.may_shrink and not stop.down)
             found = paused if found is self else replace(found, may_grow=paused.may_grow, may_shrink=paused.may_shrink)
@@ -115,8 +115,8 @@ class ContainerRequests:
     def settled(self, question: DecisionContext) -> SettledValue:
         """Keep `min` and `max` whatever the brakes wanted, and leave to an HPA what it divides by."""
         calculation, policy = question.calculation, question.policy
-        found = self._changed(self._at_least, "min", "resources.min")
-        found = found._changed(self._at_most, "max", "resources.max")  # noqa: SLF001 - of the same class
+        found = self._with_targets(self._at_least, "min", "resources.min")
+        found = found._with_targets(self._at_most, "max", "resources.max")  # noqa: SLF001 - of the same class
         found = found._left_to_autoscalers()  # noqa: SLF001 - likewise
         sizes = {
             container: {resource: size.target for resource, size in by_resource.items() if size.target is not None}
@@ -148,7 +148,7 @@ class ContainerRequests:
             reason = self.held.get(resource, "")
             return replace(size, target=size.current, held=reason) if reason else size
 
-        requests = _mapped(self.requests, stays)
+        requests = _requests_by(self.requests, stays)
         steps = tuple(
             Step(f"{container}/{resource}/{HPA}", in_units(resource, size.target), "stays as it is")
             for container, sizes in requests.items()
@@ -173,11 +173,11 @@ class ContainerRequests:
             for resource, size in sizes.items()
         )
 
-    def _changed(
+    def _with_targets(
         self, target: Callable[[str, str, RequestSize], int | None], name: str, detail: str
     ) -> ContainerRequests:
         """Return the requests with other targets, and a step for each that differs."""
-        requests = _mapped(
+        requests = _requests_by(
             self.requests, lambda container, resource, size: replace(size, target=target(container, resource, size))
         )
         steps = tuple(
@@ -211,7 +211,7 @@ def _is_written(size: RequestSize, resizing: Resizing) -> bool:
     return is_worth_a_write(size.current, size.target, resizing)
 
 
-def _mapped(requests: Requests, change: Callable[[str, str, RequestSize], RequestSize]) -> Requests:
+def _requests_by(requests: Requests, change: Callable[[str, str, RequestSize], RequestSize]) -> Requests:
     return {
         container: {resource: change(container, resource, size) for resource, size in sizes.items()}
         for container, sizes in requests.items()

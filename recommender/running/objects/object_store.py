@@ -31,7 +31,7 @@ def recommendation_store(
     """
 
     def convert(item: AnyObjectForm, _before: RecommendationObject | None) -> KeptObject[RecommendationObject] | None:
-        found = _converted(resource(), item)
+        found = _object_from_form(resource(), item)
         if found is None:
             return None
         identity = ObjectIdentity(found.namespace, found.name, found.uid, found.generation, found.created)
@@ -40,7 +40,7 @@ def recommendation_store(
     return QuotaStore(most, convert, lambda _changes: changed())
 
 
-def _converted(resource: Resource, item: AnyObjectForm) -> RecommendationObject | None:
+def _object_from_form(resource: Resource, item: AnyObjectForm) -> RecommendationObject | None:
     """Return the object; None if it does not count, or cannot be read."""
     try:
         return object_of(whole_object(resource, item))

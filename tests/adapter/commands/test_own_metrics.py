@@ -126,7 +126,7 @@ def test_the_server_is_named_as_it_is_reached(families: dict[str, Metric], prome
 def test_samples_that_are_nobodys_value_are_counted_by_reason(adapter: Adapter, families: dict[str, Metric]) -> None:
     assert families
     for reason in ("nan", "inf", "duplicate"):
-        eventually(partial(_counted, adapter, reason))
+        eventually(partial(_dropped_samples, adapter, reason))
 
 
 def test_a_rule_whose_query_prometheus_refuses_is_logged_once_until_it_works_again(
@@ -142,7 +142,7 @@ def test_a_rule_whose_query_prometheus_refuses_is_logged_once_until_it_works_aga
     assert [" state=failing " in line for line in lines] == [number % 2 == 0 for number in range(len(lines))]
 
 
-def _counted(adapter: Adapter, reason: str) -> float:
+def _dropped_samples(adapter: Adapter, reason: str) -> float:
     return adapter.metric(f"{OWN}dropped_samples_total", reason=reason)
 
 

@@ -113,11 +113,11 @@ _CONSTANT = {
 
 def _samples_at(now: int) -> list[str]:
     times = moments(now, _STEP_SECONDS, _PAST_SECONDS, _FUTURE_SECONDS)
-    counters = {series: partial(_counted, rate, times[0]) for series, rate in _RATES.items()}
+    counters = {series: partial(_counter_value, rate, times[0]) for series, rate in _RATES.items()}
     return samples(counters, times) + samples({series: always(value) for series, value in _CONSTANT.items()}, times)
 
 
-def _counted(rate: float, start: int, moment: int) -> float:
+def _counter_value(rate: float, start: int, moment: int) -> float:
     """Return what a counter of this rate shows that started at 0."""
     return (moment - start) * rate
 

@@ -74,7 +74,7 @@ def _run(command: list[str], module: Module, environ: Mapping[str, str], out: IO
         timer = threading.Timer(_BUILD_SECONDS, process.kill)
         timer.start()
         try:
-            lines = _followed(process, name, out)
+            lines = _lines_of_go(process, name, out)
         finally:
             timer.cancel()
             process.kill()
@@ -86,7 +86,7 @@ def _run(command: list[str], module: Module, environ: Mapping[str, str], out: IO
         )
 
 
-def _followed(process: subprocess.Popen[str], name: str, out: IO[str]) -> list[str]:
+def _lines_of_go(process: subprocess.Popen[str], name: str, out: IO[str]) -> list[str]:
     """Read what Go says until it ends, and tell how far it is. Go names each package that it compiles."""
     assert process.stderr is not None
     start = shown = time.monotonic()

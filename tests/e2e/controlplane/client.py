@@ -115,7 +115,7 @@ class ApiClient:
 
     def get(self, path: str, **query: str) -> Document:
         """Return a document. Raises ApiError, as all that follow."""
-        return self._answered("GET", path, query)
+        return self._answer_of("GET", path, query)
 
     def find(self, path: str) -> Document | None:
         """Return a document, or None where there is none."""
@@ -133,21 +133,21 @@ class ApiClient:
 
     def create(self, path: str, body: Document) -> Document:
         """Create an object in a collection, or a subresource such as a token or an eviction."""
-        return self._answered("POST", path, {}, body)
+        return self._answer_of("POST", path, {}, body)
 
     def merge(self, path: str, body: Document) -> Document:
         """Merge these fields into an object; None removes one."""
-        return self._answered("PATCH", path, {}, body, MERGE_PATCH)
+        return self._answer_of("PATCH", path, {}, body, MERGE_PATCH)
 
     def apply(self, path: str, body: Document) -> Document:
         """Apply an object on the server's side, whoever else holds its fields."""
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
-        return self._answered("PATCH", path, query, body, APPLY_PATCH)
+        return self._answer_of("PATCH", path, query, body, APPLY_PATCH)
 
     def delete(self, path: str, body: Document | None = None) -> None:
         """Delete an object; it may be gone already. `body`: DeleteOptions."""
         try:
-            self._answered("DELETE", path, {}, body)
+            self._answer_of("DELETE", path, {}, body)
         except ApiError as e:
             if e.status != 404:
                 raise
@@ -173,7 +173,7 @@ class ApiClient:
         """End the connections that are not in use."""
         self._pool.clear()
 
-    def _answered(
+    def _answer_of(
         self,
         method: str,
         path: str,

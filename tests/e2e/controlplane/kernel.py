@@ -40,14 +40,14 @@ class _MountAttributes(ctypes.Structure):
 
 def unshare(flags: int) -> None:
     """Give this process namespaces of its own. Raises OSError, as all functions of this module do."""
-    _checked(_libc.unshare(flags), "unshare")
+    _raise_on_error(_libc.unshare(flags), "unshare")
 
 
 def enter_network(pid: int) -> None:
     """Move this thread into the network namespace of a process."""
     descriptor = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _checked(_libc.setns(descriptor, CLONE_NEWNET), f"setns to the network of process {pid}")
+        _raise_on_error(_libc.setns(descriptor, CLONE_NEWNET), f"setns to the network of process {pid}")
     finally:
         os.close(descriptor)
 
@@ -56,12 +56,12 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
     """mount(2)."""
     arguments = [text.encode() or None for text in (source, target, kind)]
     result = _libc.mount(*arguments, ctypes.c_ulong(flags), options.encode() or None)
-    _checked(result, f"mount of {source or kind} at {target}")
+    _raise_on_error(result, f"mount of {source or kind} at {target}")
 
 
 def unmount(target: str) -> None:
     """umount(2)."""
-    _checked(_libc.umount(target.encode()), f"unmounting {target}")
+    _raise_on_error(_libc.umount(target.encode()), f"unmounting {target}")
 
 
 def make_read_only(target: str) -> None:
@@ -75,30 +75,30 @@ def make_read_only(target: str) -> None:
         ctypes.byref(attributes),
         ctypes.c_size_t(ctypes.sizeof(attributes)),
     )
-    _checked(result, f"making {target} read-only")
+    _raise_on_error(result, f"making {target} read-only")
 
 
 def die_with_parent(signal_number: int) -> None:
     """Ask for a signal when the parent ends. A change of user forgets the request: ask after it."""
-    _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
+    _raise_on_error(_libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
 
 
 def forbid_new_privileges() -> None:
     """Make set-user-ID programs powerless for this process and its children."""
-    _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
+    _raise_on_error(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
 
 
 def drop_all_capabilities() -> None:
     """Leave no capability to what this process executes, even where it is root."""
-    _checked(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl(PR_CAP_AMBIENT)")
+    _raise_on_error(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl(PR_CAP_AMBIENT)")
     for capability in range(64):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
             if ctypes.get_errno() == EINVAL:
                 return  # the kernel knows no more of them
-            _checked(-1, f"prctl(PR_CAPBSET_DROP, {capability})")
+            _raise_on_error(-1, f"prctl(PR_CAPBSET_DROP, {capability})")
 
 
-def _checked(result: int, what: str) -> None:
+def _raise_on_error(result: int, what: str) -> None:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

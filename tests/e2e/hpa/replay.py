@@ -90,7 +90,7 @@ def look(scalers: Autoscalers) -> Look:
     """Return everything as it is."""
     client, namespace = scalers.cluster.client, scalers.namespace
     began = datetime.now(UTC)
-    answers = {name: _observed(scalers, one) for name, one in scalers.all.items()}
+    answers = {name: _observation(scalers, one) for name, one in scalers.all.items()}
     pods = client.items(f"/api/v1/namespaces/{namespace}/pods")
     deployments = client.items(f"/apis/apps/v1/namespaces/{namespace}/deployments")
     hpas = client.items(f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers")
@@ -110,7 +110,7 @@ def _reasons(hpa: Document) -> dict[str, str]:
     return {one["type"]: one["reason"] for one in hpa.get("status", {}).get("conditions") or []}
 
 
-def _observed(scalers: Autoscalers, one: Autoscaler) -> Observation:
+def _observation(scalers: Autoscalers, one: Autoscaler) -> Observation:
     reply = scalers.ask(one)
     if reply.status != 200:
         return Unavailable(reply.document["message"])

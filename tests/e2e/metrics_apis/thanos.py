@@ -45,7 +45,7 @@ class Sidecar:
 
     def start(self) -> None:
         """Start it; the querier tells when it answers."""
-        self._process = _started("sidecar", self._flags, self._log_path)
+        self._process = _component("sidecar", self._flags, self._log_path)
 
     def kill(self) -> None:
         """End it as a crash would: connections to it are refused."""
@@ -108,7 +108,7 @@ def running_querier(folder: Path, clusters: Mapping[str, Iterable[str]]) -> Iter
             "--query.replica-label=replica",
             *(f"--endpoint-strict={sidecar.address}" for sidecar in sidecars.values()),
         )
-        process = stack.enter_context(_started("query", flags, folder / "query.log"))
+        process = stack.enter_context(_component("query", flags, folder / "query.log"))
         querier = Querier(f"http://{address}", sidecars)
         process.wait_until(lambda: querier.clusters() == set(sidecars), _READY_SECONDS)
         yield querier
@@ -123,6 +123,6 @@ def _prometheus(stack: ExitStack, folder: Path, cluster: str, lines: Iterable[st
     return prometheus
 
 
-def _started(component: str, flags: Iterable[str], log_path: Path) -> ManagedProcess:
+def _component(component: str, flags: Iterable[str], log_path: Path) -> ManagedProcess:
     program = programs.find(programs.THANOS) / "thanos"
     return start([str(program), component, *flags], log_path=log_path, name=f"thanos {component}")

@@ -95,7 +95,7 @@ class ReadBackends:
     """In the order of the list: the first is the default."""
 
 
-def _named(name: str, **others: Any) -> tuple[str, PrometheusSettings]:  # noqa: ANN401 - those of `_settings`
+def _named_settings(name: str, **others: Any) -> tuple[str, PrometheusSettings]:  # noqa: ANN401 - those of `_settings`
     return name, _settings(**others)
 
 
@@ -110,7 +110,7 @@ _NAME: Final = checked(
 )
 BACKEND: Final = Section(
     "prometheus",
-    _named,
+    _named_settings,
     (
         Key("name", _NAME, "Name of the backend, by which entries and rules choose it.", "eu"),
         *_KEYS,

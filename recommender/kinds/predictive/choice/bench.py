@@ -120,11 +120,11 @@ class Bench:
         """Change the weights by what each expert lost since the last decision, beside headroom of the same cost."""
         if not self._weights[:, :-1].any():
             return
-        self._weights = self._learned(number, self._weights, self._sizes, self._ratio)
+        self._weights = self._weights_after(number, self._weights, self._sizes, self._ratio)
         if self._task.budget_ratio is None:
-            self._tried_weights = self._learned(number, self._tried_weights, self._tried_sizes, self._configured)
+            self._tried_weights = self._weights_after(number, self._tried_weights, self._tried_sizes, self._configured)
 
-    def _learned(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
+    def _weights_after(self, number: int, weights: FloatArray, sizes: FloatArray, ratio: FloatArray) -> FloatArray:
         """Return the weights after the losses of experts of these sizes, which cost what headroom of the ratio does."""
         begin = self.begin(number)
         seconds = (number - begin) * self.seconds_between

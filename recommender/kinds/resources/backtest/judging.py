@@ -130,8 +130,10 @@ def judged_containers(
 ) -> list[JudgedContainer]:
     """Return each row with how the policies fitted it; `settings` are those of our own."""
     count = len(grid.rows.names)
-    present = {resource: _stated(grid, facts.requests.get(resource, {}), running) for resource in (CPU, MEMORY)}
-    judge = _Judge(grid, _stated(grid, facts.limits.get(MEMORY, {}), running))
+    present = {
+        resource: _largest_amounts(grid, facts.requests.get(resource, {}), running) for resource in (CPU, MEMORY)
+    }
+    judge = _Judge(grid, _largest_amounts(grid, facts.limits.get(MEMORY, {}), running))
     has_usage = np.array([_rows_with_usage(grid, day) for day in range(grid.days)]).reshape(grid.days, count)
     days = np.zeros(count, dtype=np.int64)
     kills = np.zeros(count, dtype=np.int64)
@@ -170,7 +172,9 @@ def _rows_with_usage(grid: UsageGrid, day: int) -> BoolArray:
     return found
 
 
-def _stated(grid: UsageGrid, amounts: Mapping[PodContainer, float], running: Iterable[PodContainer]) -> FloatArray:
+def _largest_amounts(
+    grid: UsageGrid, amounts: Mapping[PodContainer, float], running: Iterable[PodContainer]
+) -> FloatArray:
     """Return the largest amount of the pods that run now, by row; NaN if none states one."""
     found = np.full(len(grid.rows.names), np.nan)
     for pod in running:

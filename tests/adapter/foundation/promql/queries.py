@@ -43,14 +43,14 @@ _labels = st.sampled_from(["pod", "namespace", "cluster", "or", "by", '"pod"', '
 _blanks = st.sampled_from([" ", " ", "\n", "\t ", " # sum(load{x='y'}) by\n "])
 
 
-def _quoted(value: str, quote: str) -> str:
+def _quoted_text(value: str, quote: str) -> str:
     if quote == "`" and "`" not in value:
         return f"`{value}`"
     inner = json.dumps(value, ensure_ascii=False)[1:-1]
     return f'"{inner}"' if quote != "'" else "'" + inner.replace('\\"', '"').replace("'", "\\'") + "'"
 
 
-_strings = st.builds(_quoted, st.sampled_from(STRINGS), st.sampled_from("\"'`"))
+_strings = st.builds(_quoted_text, st.sampled_from(STRINGS), st.sampled_from("\"'`"))
 _patterns = st.sampled_from(['".+"', "'a|b'", "`web-\\d+`", '"[a-z{}]+"'])
 _matchers = st.one_of(
     st.tuples(_labels, st.sampled_from(["=", "!="]), _strings).map("".join),
@@ -73,12 +73,12 @@ def _selectors(draw: st.DrawFn) -> MadeQuery:
     return MadeQuery(("", ""), ((name, joined),))
 
 
-def _timed(vector: MadeQuery, timing: str) -> MadeQuery:
+def _with_timing(vector: MadeQuery, timing: str) -> MadeQuery:
     return vector + text(timing)
 
 
 _timings = st.sampled_from(["", "", " offset 1m", " offset -1m", " @ start()", " @ end() offset 30s", " OFFSET 1m"])
-_instants = st.builds(_timed, _selectors(), _timings)
+_instants = st.builds(_with_timing, _selectors(), _timings)
 _ranges = st.builds(lambda s, r, t: s + text(r + t), _selectors(), st.sampled_from(["[2m]", "[ 90s ]"]), _timings)
 _scalars = st.sampled_from(["1", "0.5", "-2", "1e3", "0x1F", "Inf", "NaN", "time()", "scalar(vector(2))"]).map(text)
 _on = st.sampled_from(

@@ -70,7 +70,7 @@ def _make_root(order: Order) -> None:
     make_mounts_private()
     root = Path(order.root)
     kernel.mount("tmpfs", str(root), "tmpfs", options="mode=0755")
-    places = [_resolved(bind.path) for bind in order.binds]
+    places = [_real_path(bind.path) for bind in order.binds]
     _copy_folder(
         Path("/"), root, {place.parts[1:] for place in places} | {Path(file).parts[1:] for file in order.files}
     )
@@ -90,7 +90,7 @@ def _make_root(order: Order) -> None:
     os.chdir(order.working_folder)
 
 
-def _resolved(path: str) -> Path:
+def _real_path(path: str) -> Path:
     """Return where a path of the container is: links of the image, such as /var/run, are followed."""
     return Path(path).resolve()
 

@@ -238,7 +238,7 @@ class Kubelet:
             self._unsettled.discard(uid)
 
     def _advance_refused(self, uid: str, refusal: _Refusal, now: float) -> None:
-        states = [_refused(container, refusal.why) for container in refusal.pod["spec"]["containers"]]
+        states = [_state_of_refused(container, refusal.why) for container in refusal.pod["spec"]["containers"]]
         self._tell(uid, refusal.pod, states, None)
         if now >= refusal.again_at:
             self._admit(refusal.pod)
@@ -263,7 +263,7 @@ class Kubelet:
         return True
 
 
-def _refused(container: Document, why: str) -> ContainerState:
+def _state_of_refused(container: Document, why: str) -> ContainerState:
     return ContainerState(
         container["name"], container["image"], ready=False, restarts=0, reason="CreateContainerConfigError", message=why
     )

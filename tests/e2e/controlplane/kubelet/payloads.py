@@ -39,7 +39,7 @@ class Objects:
         if found is None:
             return None
         text = {key: value.encode() for key, value in (found.get("data") or {}).items()}
-        return text | _decoded(found.get("binaryData"))
+        return text | _bytes_of(found.get("binaryData"))
 
     def secret(self, name: str) -> dict[str, str] | None:
         found = self.secret_files(name)
@@ -47,13 +47,13 @@ class Objects:
 
     def secret_files(self, name: str) -> dict[str, bytes] | None:
         found = self._find("secrets", name)
-        return None if found is None else _decoded(found.get("data"))
+        return None if found is None else _bytes_of(found.get("data"))
 
     def _find(self, resource: str, name: str) -> Document | None:
         return self._client.find(f"/api/v1/namespaces/{self._namespace}/{resource}/{name}")
 
 
-def _decoded(data: Mapping[str, str] | None) -> dict[str, bytes]:
+def _bytes_of(data: Mapping[str, str] | None) -> dict[str, bytes]:
     return {key: base64.b64decode(value) for key, value in (data or {}).items()}
 
 
@@ -106,12 +106,12 @@ def files_of(volume: Document, sources: Sources) -> dict[str, File] | None:
     if kind == "emptyDir":
         return None
     if kind == "projected":
-        return _projected(of, sources)
+        return _projected_files(of, sources)
     name = of.get("secretName") if kind == "secret" else of.get("name")
     return _of_source(kind, {**of, "name": name}, of.get("defaultMode", _DEFAULT_MODE), sources)
 
 
-def _projected(of: Document, sources: Sources) -> dict[str, File]:
+def _projected_files(of: Document, sources: Sources) -> dict[str, File]:
     mode = of.get("defaultMode", _DEFAULT_MODE)
     found: dict[str, File] = {}
     for source in of["sources"]:
@@ -127,9 +127,9 @@ def _of_source(kind: str, of: Document, mode: int, sources: Sources) -> dict[str
     if kind == "downwardAPI":
         return {item["path"]: _field(item, mode, sources) for item in of.get("items") or []}
     if kind == "configMap":
-        return _selected(f"ConfigMap {of['name']}", sources.objects.config_map_files(of["name"]), of, mode)
+        return _selected_files(f"ConfigMap {of['name']}", sources.objects.config_map_files(of["name"]), of, mode)
     if kind == "secret":
-        return _selected(f"Secret {of['name']}", sources.objects.secret_files(of["name"]), of, mode)
+        return _selected_files(f"Secret {of['name']}", sources.objects.secret_files(of["name"]), of, mode)
     raise RefusedError(f"volumes: {kind} is not supported here")
 
 
@@ -139,7 +139,7 @@ def _field(item: Document, mode: int, sources: Sources) -> File:
     return File(field(item["fieldRef"]["fieldPath"], sources.around).encode(), item.get("mode", mode))
 
 
-def _selected(what: str, data: Mapping[str, bytes] | None, of: Document, mode: int) -> dict[str, File]:
+def _selected_files(what: str, data: Mapping[str, bytes] | None, of: Document, mode: int) -> dict[str, File]:
     if data is None:
         if of.get("optional"):
             return {}

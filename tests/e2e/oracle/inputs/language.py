@@ -62,13 +62,13 @@ def _atom(random: Random, depth: int) -> str:
     return f"{random.choice(_OPENINGS)}{_alternatives(random, depth + 1)})" if depth < 3 else ""
 
 
-def _repeated(random: Random, depth: int) -> str:
+def _atom_with_repetition(random: Random, depth: int) -> str:
     repetition = random.choice(_REPETITIONS[:9] if random.random() < 0.85 else _REPETITIONS)
     return _atom(random, depth) + (repetition if random.random() < 0.35 else "")
 
 
 def _sequence(random: Random, depth: int) -> str:
-    return some(random, lambda source: _repeated(source, depth), 4)
+    return some(random, lambda source: _atom_with_repetition(source, depth), 4)
 
 
 def _alternatives(random: Random, depth: int) -> str:

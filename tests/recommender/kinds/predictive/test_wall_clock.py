@@ -121,7 +121,7 @@ def test_the_day_after_costs_fewer_shortages_at_the_same_price(start: float) -> 
 def test_features_look_at_nothing_later_than_their_origin(start: float, lead_hours: float) -> None:
     task = replace(TASK, clock=BERLIN, lead_seconds=lead_hours * 3600)
     history, origin = office(start, CHANGED_DAY + 1), CHANGED_DAY * DAY_STEPS + 20
-    poisoned = _poisoned(history, origin)
+    poisoned = _history_with_wrong_future(history, origin)
     for first in (origin, origin - 100):
         before = features(history, first, origin, task)
         np.testing.assert_array_equal(features(poisoned, first, origin, task)[:, -1], before[:, -1])
@@ -137,7 +137,7 @@ def test_weekends_are_those_of_the_zone() -> None:
     assert WallClock().weekdays(np.array([saturday_in_auckland])).tolist() == [4]
 
 
-def _poisoned(history: LoadHistory, origin: int) -> LoadHistory:
+def _history_with_wrong_future(history: LoadHistory, origin: int) -> LoadHistory:
     values: FloatArray = history.values.copy()
     values[:, origin + 1 :] = 1e9
     return LoadHistory(history.start_seconds, history.step_seconds, values)

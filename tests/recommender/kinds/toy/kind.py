@@ -45,7 +45,7 @@ class ToyKind(RecommendationKind[int]):
         return whole(1)
 
     def calculation(self, recommendation: Recommendation, others: object) -> Callable[[object], Calculate]:  # noqa: ARG002
-        return lambda _target: partial(_calculated, recommendation.subject)
+        return lambda _target: partial(_calculation, recommendation.subject)
 
     def samples(self, records: Iterable[Record]) -> Mapping[str, dict[str, float]]:
         return {"tidewatch_luck": {f'name="{each.name}"': float(each.replicas or 0) for each in records}}
@@ -54,7 +54,7 @@ class ToyKind(RecommendationKind[int]):
         return {"luck": record.details.number if isinstance(record.details, Luck) else None}
 
 
-def _calculated(first: int, _inputs: Inputs, memory: Memory, now: float) -> Calculation:
+def _calculation(first: int, _inputs: Inputs, memory: Memory, now: float) -> Calculation:
     own = ToyMemory(memory.own.decisions + 1 if isinstance(memory.own, ToyMemory) else 1)
     step = Step("toy", value := first + own.decisions, f"{first} + {own.decisions}")
     return Calculation(Replicas(value), now, own, steps=(step,), details=Luck(value))

@@ -46,9 +46,9 @@ class World:
         self.cache = self.started()
 
     def started(self) -> HistoryCache:
-        return HistoryCache(self.path, self._failed, clock=Clock(lambda: self.now, lambda: START + self.now))
+        return HistoryCache(self.path, self._count_failure, clock=Clock(lambda: self.now, lambda: START + self.now))
 
-    def _failed(self) -> None:
+    def _count_failure(self) -> None:
         self.failures += 1
 
     def add(self, seconds: float, *records: Record) -> None:

@@ -64,7 +64,7 @@ class LoadWorld:
         self.clocks = clocks or Clocks()
         self.ranges: list[tuple[float, float]] = []
         self.registry = CollectorRegistry()
-        self.queries = QueryValues(self._connected, UNPACED, 5.0)
+        self.queries = QueryValues(self._counting_client, UNPACED, 5.0)
         self.queries.use(PrometheusSettings(url))
         telemetry = LoadTelemetry(self.registry)
         self.files = LoadFiles(state / "loads")
@@ -73,7 +73,7 @@ class LoadWorld:
             lambda _need: self.queries, self.keeper, DelayMeter(), Predictor(book or LearnedModels()), telemetry
         )
 
-    def _connected(self, settings: PrometheusSettings) -> PrometheusClient:
+    def _counting_client(self, settings: PrometheusSettings) -> PrometheusClient:
         client = CountingClient(settings)
         client.asked = self.ranges
         return client

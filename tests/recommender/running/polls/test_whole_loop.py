@@ -200,7 +200,7 @@ def test_neither_old_data_nor_another_target_changes_a_size(
     target = data.draw(st.sampled_from(setting.targets[name]))
     one, other = Loop(setting.text), Loop(setting.text)
     for number, poll in enumerate(sequence):
-        changed = _changed(poll, others[number % len(others)], target)
+        changed = _poll_with_other_values(poll, others[number % len(others)], target)
         assert _own(one.poll(poll), name, target) == _own(other.poll(changed), name, target)
 
 
@@ -208,7 +208,7 @@ def _own(outcome: Outcome, name: str, target: TargetReference) -> tuple[int | No
     return sizes_of(outcome.records[name])[target], outcome.written.get(target)
 
 
-def _changed(poll: Poll, other: Poll, target: TargetReference) -> Poll:
+def _poll_with_other_values(poll: Poll, other: Poll, target: TargetReference) -> Poll:
     """Return the poll with the values of another one wherever they must not matter to the target."""
 
     def instead(fact: Any, another: Any) -> Any:  # noqa: ANN401 - any fact

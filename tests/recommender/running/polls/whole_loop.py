@@ -81,12 +81,12 @@ class Loop:
         self._seconds += 10.0
         self._written.clear()
         if self._runner is None or poll.starts_anew:
-            self._runner = self._started()
+            self._runner = self._runner_and_latest()
         runner, latest = self._runner
         runner.poll()
         return Outcome({each.name: each for each in latest.get().records}, dict(self._written))
 
-    def _started(self) -> tuple[Runner, Latest]:
+    def _runner_and_latest(self) -> tuple[Runner, Latest]:
         configuration = read_configuration(self.text, "r.yaml")
         assert not configuration.refused, configuration.refused
         plan, latest, at_once = (

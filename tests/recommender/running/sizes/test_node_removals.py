@@ -103,7 +103,7 @@ def _strange(world: ProviderWorld) -> None:
     world.group.answers["nodes"] = [ProviderInstance("x:///7")]
 
 
-def _refused(world: ProviderWorld) -> None:
+def _refuse_deletions(world: ProviderWorld) -> None:
     def refuse() -> None:
         raise ValueError("protected")
 
@@ -118,7 +118,7 @@ def _refused(world: ProviderWorld) -> None:
         (_not_configured, "deleteNodes is not configured"),
         (_minimum, "the group small has a minimum of 2"),
         (_strange, "the provider lists no such machine"),
-        (_refused, "ValueError: protected"),
+        (_refuse_deletions, "ValueError: protected"),
     ],
     ids=["unmanaged pod", "unsafe pod", "configuration", "minimum", "another group", "provider"],
 )
@@ -131,7 +131,7 @@ def test_what_stands_against_a_removal_makes_the_node_usable_again(
     world.later(10)
     assert world.is_usable("n2")
     assert reason in world.events[-1].message
-    assert [name for name, _ in world.group.changes] == (["delete"] if change is _refused else [])
+    assert [name for name, _ in world.group.changes] == (["delete"] if change is _refuse_deletions else [])
 
 
 @pytest.mark.parametrize("after_seconds", [0, 2, 6, 20])

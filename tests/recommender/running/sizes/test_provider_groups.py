@@ -64,13 +64,13 @@ def test_a_group_below_its_minimum_grows_towards_it() -> None:
     assert world.resize(3).result is ScaleResult.OK
 
 
-def _unanswered() -> None:
+def _raise_unknown_outcome() -> None:
     raise OutcomeUnknownError("NodeGroupIncreaseSize: DEADLINE_EXCEEDED")
 
 
 def test_a_change_without_an_answer_that_took_effect_is_not_asked_again() -> None:
     world = ProviderWorld()
-    world.group.on_change = _unanswered
+    world.group.on_change = _raise_unknown_outcome
     outcome = world.resize(4)
     assert (outcome.result, outcome.is_of_the_server) == (ScaleResult.ERROR, False)
     world.later(30)
@@ -81,7 +81,7 @@ def test_a_change_without_an_answer_that_took_effect_is_not_asked_again() -> Non
 def test_a_change_without_an_answer_is_not_asked_again_while_the_size_does_not_show_it() -> None:
     world = ProviderWorld()
     world.group.answers["target_size"] = 2
-    world.group.on_change = _unanswered
+    world.group.on_change = _raise_unknown_outcome
     world.resize(4)
     world.later(59)
     assert world.group.changes == [("increase", 2)]
@@ -133,7 +133,7 @@ def test_a_refusal_of_the_provider_is_a_failure_of_the_group() -> None:
 
 def test_a_provider_that_cannot_be_reached_before_the_change_is_no_failure_of_the_group() -> None:
     world = ProviderWorld()
-    world.provider.on_refresh = _unanswered
+    world.provider.on_refresh = _raise_unknown_outcome
     outcome = world.resize(4)
     assert (outcome.result, outcome.is_of_the_server, world.group.changes) == (ScaleResult.ERROR, True, [])
 

@@ -68,12 +68,12 @@ def test_the_variable_that_help_shows_sets_the_flag_that_it_names(command: Comma
 @each_command
 def test_help_lists_what_has_an_effect_and_the_rest_with_the_reason_on_request(command: CommandFlags) -> None:
     working = {flag.name for flag in command.flags if isinstance(flag.state, Works)}
-    assert _listed(help_text(command)) == working
-    assert _listed(help_text(command, all_flags=True)) == set(command.by_name)
+    assert _flags_in_help(help_text(command)) == working
+    assert _flags_in_help(help_text(command, all_flags=True)) == set(command.by_name)
     assert ("--help=all" in help_text(command)) is (len(working) < len(command.flags))
 
 
-def _listed(text: str) -> set[str]:
+def _flags_in_help(text: str) -> set[str]:
     return set(re.findall(r"^  (?:-\w, )?--([\w-]+)", text, flags=re.MULTILINE))
 
 

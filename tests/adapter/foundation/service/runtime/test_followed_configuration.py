@@ -34,7 +34,7 @@ class Owner:
         self.in_force: list[int] = []
         self.apply: Callable[[int], None] = self.in_force.append
         self.followed = FollowedConfiguration(
-            [path], self._load, self._changed, unusable=(ValueError,), metrics=ReloadMetrics(self.registry, "p")
+            [path], self._load, self._apply_number, unusable=(ValueError,), metrics=ReloadMetrics(self.registry, "p")
         )
 
     @staticmethod
@@ -44,7 +44,7 @@ class Owner:
             raise ValueError(f"{number} is below 0")
         return number
 
-    def _changed(self, number: int) -> bool:
+    def _apply_number(self, number: int) -> bool:
         self.apply(number)
         return number % 2 == 0
 

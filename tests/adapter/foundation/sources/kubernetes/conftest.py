@@ -49,7 +49,7 @@ class Tasks:
 
     def start(self, name: str, run: Callable[[Event], None]) -> None:
         self.names.append(name)
-        thread = threading.Thread(target=self._guarded, args=(run,), name=name, daemon=True)
+        thread = threading.Thread(target=self._run_guarded, args=(run,), name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
 
@@ -60,7 +60,7 @@ class Tasks:
             assert not thread.is_alive(), f"{thread.name} did not end"
         assert self._failures == []
 
-    def _guarded(self, run: Callable[[Event], None]) -> None:
+    def _run_guarded(self, run: Callable[[Event], None]) -> None:
         try:
             run(self._stop)
         except BaseException as error:  # noqa: BLE001 - told to the test by `end`

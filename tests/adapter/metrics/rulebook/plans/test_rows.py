@@ -136,7 +136,7 @@ def test_rows_are_selected_as_prometheus_selects_series(prometheus: AskedPrometh
         exact = prometheus.rows(f'{{__name__=~"queue_depth|http_requests_total",{",".join(map(str, matchers))}}}')
         assert exact is not None
         selected = select_rows(rows, "namespace", namespace, selector)
-        assert same_values(_spelled(selected), _spelled(exact)), (selector, namespace)
+        assert same_values(_values_of_rows(selected), _values_of_rows(exact)), (selector, namespace)
         found += len(exact)
     assert found > 1000
 
@@ -151,7 +151,7 @@ def test_rows_are_folded_as_prometheus_aggregates_series(
         wide = prometheus.rows(f"{operator} by ({','.join({*by, 'namespace', 'queue', 'pod'})}) ({metric})")
         assert exact
         assert wide
-        assert same_values(_spelled(fold_rows(Fold(operator, by), wide)), _spelled(exact)), metric
+        assert same_values(_values_of_rows(fold_rows(Fold(operator, by), wide)), _values_of_rows(exact)), metric
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_rows_are_folded_as_prometheus_aggregates_series(
 )
 def test_what_is_not_a_number_is_folded_in(operator: str, values: tuple[float, ...], folded: float) -> None:
     rows = [Row({"queue": str(number)}, value) for number, value in enumerate(values)]
-    assert same_values(_spelled(fold_rows(Fold(operator, ()), rows)), [((), folded)])
+    assert same_values(_values_of_rows(fold_rows(Fold(operator, ()), rows)), [((), folded)])
 
 
 def test_the_default_stands_for_no_rows_and_only_then() -> None:
@@ -184,5 +184,5 @@ def test_a_literal_value_is_never_taken_for_a_pattern() -> None:
     assert row_filter(None, None, parse_selector("k in (b-c)"))({"k": "b-c"})
 
 
-def _spelled(rows: Iterable[Row]) -> Values:
+def _values_of_rows(rows: Iterable[Row]) -> Values:
     return [(tuple(f"{label}={value}" for label, value in sorted(row.labels.items())), row.value) for row in rows]
