@@ -56,7 +56,7 @@ def conflicts_of(recommendations: Iterable[Recommendation], file: str = "") -> d
 
 
 def leaves_alone(recommendation: Recommendation) -> bool:
-    """Whether it scales nothing that another one scales, too; one that cannot tell must be refused."""
+    """Return whether it scales nothing that another one scales, too; one that cannot tell must be refused."""
     return kind_of(recommendation.policy.type).has_targets
 
 

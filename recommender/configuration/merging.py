@@ -69,7 +69,7 @@ def _rivals(
 
 
 def _scales(policy: RecommendationPolicy, target: TargetReference) -> bool:
-    """Whether a recommendation scales this object, in whichever version of its API group it is named."""
+    """Return whether a recommendation scales this object, in whichever version of its API group it is named."""
     if Output.SCALE not in policy.outputs:
         return False
     return any(identity_of(each) == identity_of(target) for each in policy.targets)

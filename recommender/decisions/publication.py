@@ -26,7 +26,7 @@ class Publication:
     """Whether records were there, but no further poll has succeeded in time."""
 
     def is_valid(self, now: float) -> bool:
-        """Whether the records still count at a time, in seconds since the Unix epoch."""
+        """Return whether the records still count at a time, in seconds since the Unix epoch."""
         return self.valid_until is not None and now <= self.valid_until
 
     def as_of(self, now: float, *, leads: bool) -> Publication:

@@ -1,4 +1,4 @@
-"""The records of one recommendation with `forEach`, summed up for what has room for one line."""
+"""Sums up the records of one recommendation with `forEach`, for outputs with one line for each recommendation."""
 
 from __future__ import annotations
 

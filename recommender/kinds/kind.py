@@ -58,7 +58,7 @@ class ScaleClaim:
     """Of the place; empty for all of it."""
 
     def meets(self, other: ScaleClaim) -> bool:
-        """Whether both may write the same object."""
+        """Return whether both may write the same object."""
         return self.place == other.place and (self.part == other.part or not (self.part and other.part))
 
 

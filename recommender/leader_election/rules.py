@@ -161,11 +161,11 @@ class Standing:
         return None if self.renewed_at is None else self.renewed_at + self.timing.renew_deadline_seconds
 
     def leads(self, now: float) -> bool:
-        """Whether this process leads."""
+        """Return whether this process leads."""
         return self.leads_until is not None and now < self.leads_until
 
     def may_write(self, now: float, seconds: float) -> bool:
-        """Whether a write that begins now and takes this long ends before another process may lead."""
+        """Return whether a write that begins now and takes this long ends before another process may lead."""
         if self.renewed_at is None or not self.leads(now):
             return False
         return now + seconds + self.timing.slack_seconds < self.renewed_at + self.timing.lease_seconds

@@ -100,7 +100,7 @@ class EventWriter:
                 self._write(event)
 
     def _is_wanted(self, event: TargetEvent) -> bool:
-        """Whether an event is to be sent; one that is not is counted."""
+        """Return whether an event is to be sent; one that is not is counted."""
         now = self._clock.monotonic()
         for old, written_at in tuple(self._written_at.items()):
             if now - written_at < _REPEAT_SECONDS and len(self._written_at) <= _MOST_REMEMBERED:

@@ -235,5 +235,5 @@ def refused_targets(records: Iterable[Record]) -> tuple[tuple[str, TargetReferen
 
 
 def _same(one: Wish, other: Wish) -> bool:
-    """Whether both ask for the same of the same target, on behalf of the same recommendation."""
+    """Return whether both ask for the same of the same target, on behalf of the same recommendation."""
     return replace(one, valid_until=0.0, reason="") == replace(other, valid_until=0.0, reason="")

@@ -102,7 +102,7 @@ def overview_of(records: Sequence[Record], read: Read, selection: Selection) -> 
 
 
 def has_trouble(line: PageLine) -> bool:
-    """Whether somebody should look at it: it has no value that is followed, or something else owns a target."""
+    """Return whether somebody should look at it: it has no value that is followed, or something else owns a target."""
     return line.is_refused or line.status is not WORST_FIRST[-1]
 
 

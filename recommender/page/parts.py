@@ -17,11 +17,11 @@ class ListPart(Generic[T]):
 
     items: tuple[T, ...]
     number: int
-    """Of this part, from 1 on."""
+    """Of this part; the first one is 1."""
     parts: int
     """How many there are, at least 1."""
     first: int
-    """The place of the first item in the list, from 1 on."""
+    """The place of the first item in the list, whose first place is 1."""
     total: int
     """How many items the list has."""
 

@@ -42,7 +42,7 @@ class Selection:
     """The key of a group of equals, which is shown one by one; empty: groups are summed up."""
     sort: SortOrder = SortOrder.STATUS
     page: int = 1
-    """Of a list that does not fit into one answer, from 1 on."""
+    """Of a list that does not fit into one answer; the first one is 1."""
 
 
 _NAMES: Final = {field.name: "show" if field.name == "name" else field.name for field in fields(Selection)}

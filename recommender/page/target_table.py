@@ -85,6 +85,6 @@ def shown_targets(records: Sequence[Record], selection: Selection) -> ShownTarge
 
 
 def is_found_target(line: PageLine, text: str) -> bool:
-    """Whether a target has a text in its name, its status or its message."""
+    """Return whether a target has a text in its name, its status or its message."""
     record = line.first
     return text in line.name.casefold() or text in record.status.value or text in record.message.casefold()

@@ -199,7 +199,7 @@ def _needs(pod: ClusterPod, kinds: Iterable[NodeKind], resources: tuple[str, ...
 
 
 def _fits_anywhere(needs: PodNeeds, kinds: Iterable[NodeKind], resources: tuple[str, ...]) -> bool:
-    """Whether an empty node of some kind could take such a pod."""
+    """Return whether an empty node of some kind could take such a pod."""
     left = (
         [kind.offered.get(name, 0.0) - kind.reserved.get(name, 0.0) for name in resources]
         for kind, is_allowed in zip(kinds, needs.allowed, strict=True)

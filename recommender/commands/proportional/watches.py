@@ -96,7 +96,7 @@ class ProportionalWatches:
         )
 
     def has_tried_lists(self) -> bool:
-        """Whether the first list of each has arrived or has failed."""
+        """Return whether the first list of each has arrived or has failed."""
         return all(watch.reflector.tried.is_set() for watch in self._running)
 
     @property

@@ -200,6 +200,6 @@ def _notes(state: KubeState, keys: Mapping[str, str]) -> Iterator[str]:
     if without_created:
         yield f"Without kube_pod_created, {count_of(without_created, 'pod')} begin at the first step that shows them."
     yield (
-        "kube-state-metrics does not say which nodes pods select or what they tolerate: pods are taken to tolerate the "
-        "taints of nodes that pods of the same owner ran on, and to select no node. What `run` records has both."
+        "kube-state-metrics does not say which nodes pods select or what they tolerate: pods are assumed to tolerate "
+        "the taints of nodes that pods of the same owner ran on, and to select no node. What `run` records has both."
     )

@@ -108,7 +108,7 @@ def _spec() -> dict[str, Any]:
     properties["outputs"]["items"]["enum"] = list(map(str, OBJECT_OUTPUTS))
     target = properties["targets"]["items"]
     target["required"].remove("namespace")
-    target["properties"]["namespace"]["description"] = "That of the object, which is the default."
+    target["properties"]["namespace"]["description"] = "The namespace of the object, which is the default."
     spec = structural(schema, LIMITS)
     spec["description"] = "An entry of the recommender's file, without its name."
     spec["properties"]["paused"]["description"] += " Quote a time."

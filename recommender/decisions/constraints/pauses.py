@@ -60,7 +60,7 @@ def active_pauses(brakes: Brakes, targets: Sequence[KnownTarget], now: float) ->
 
 
 def stops(pauses: Sequence[ActivePause], direction: Direction) -> bool:
-    """Whether changes in this direction, up or down, are stopped."""
+    """Return whether changes in this direction, up or down, are stopped."""
     return any(each.pause.direction in {direction, Direction.BOTH} for each in pauses)
 
 

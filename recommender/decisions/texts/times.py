@@ -48,7 +48,7 @@ def age_seconds(time: float, now: float) -> float:
 
 
 def is_fresh(time: float, now: float, stale_after_seconds: float) -> bool:
-    """Whether a fact is recent enough to act on."""
+    """Return whether a fact is recent enough to act on."""
     return age_seconds(time, now) <= stale_after_seconds
 
 

@@ -98,7 +98,7 @@ def _beyond(owners: list[_Owner]) -> list[_Owner]:
 
 
 def _is_found(namespace: str, term: PodTerm, crowds: defaultdict[object, set[PodTerm]]) -> bool:
-    """Whether a label finds the term, together with few others."""
+    """Return whether a label finds the term, together with few others."""
     if term.selector is None:
         return True
     for place in index_keys_of(term.selector, term.namespaces if term.namespace_selector is None else None):

@@ -175,7 +175,7 @@ def notes_about(cluster: ClusterState) -> tuple[str, ...]:
 
 
 def _is_named(problem: str, left_out: Iterable[LeftOut]) -> bool:
-    """Whether a problem is about an object that is named and counted among those that are left out."""
+    """Return whether a problem is about an object that is named and counted among those that are left out."""
     return any(one.reason in problem for one in left_out)
 
 
@@ -194,7 +194,7 @@ def _unknown(cluster: ClusterState) -> Iterator[str]:
 
 
 def _select_namespaces(cluster: ClusterState) -> bool:
-    """Whether a pod has a term that selects namespaces by labels. Pods of one controller share their terms."""
+    """Return whether a pod has a term that selects namespaces by labels. Pods of one controller share their terms."""
     pods = cluster.pods.value if isinstance(cluster.pods, Observed) else ()
     found = {id(pod.facts.scheduling): pod.facts.scheduling for pod in pods if pod.facts is not None}
     return any(

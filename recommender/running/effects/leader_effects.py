@@ -135,7 +135,7 @@ def of_file(records: Iterable[Record]) -> list[Record]:
 
 
 def _is_news(before: Record | None, after: Record) -> bool:
-    """Whether a decision for one of many targets gets an event: only a new refusal does; values are in the metrics."""
+    """Return whether a decision for one of many targets gets an event: only a new refusal does."""
     refused = _refused_targets(after)
     return bool(refused) and (before is None or _refused_targets(before) != refused)
 

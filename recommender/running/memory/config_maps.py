@@ -142,7 +142,7 @@ class ConfigMapMemoryStore:
         return self._save_text(MemoryKey(name), encode_memory(name, memory), urgent=urgent)
 
     def needs_load(self, name: str) -> bool:
-        """Whether the ConfigMap was changed by another client, or was never loaded."""
+        """Return whether the ConfigMap was changed by another client, or was never loaded."""
         return self._of(MemoryKey(name)).needs_load
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
@@ -159,7 +159,7 @@ class ConfigMapMemoryStore:
         return self._save_text(MemoryKey(name, number), text, urgent=urgent)
 
     def shard_needs_load(self, name: str, number: int) -> bool:
-        """Whether the ConfigMap of a shard was changed by another client, or was never loaded."""
+        """Return whether the ConfigMap of a shard was changed by another client, or was never loaded."""
         return self._of(MemoryKey(name, number)).needs_load
 
     def flush(self) -> None:
@@ -264,7 +264,7 @@ class ConfigMapMemoryStore:
         return True
 
     def _is_ours(self, key: MemoryKey, stored: _Stored) -> bool:
-        """Whether the content that was read is what this process goes on from; otherwise it must be loaded."""
+        """Return whether the content that was read is what this process goes on from; otherwise it must be loaded."""
         found = content_of(key, stored.document)
         if found is None or found in {stored.ours, stored.sent}:
             # What was deleted is written again: nobody else's memory is lost by that.

@@ -77,7 +77,7 @@ class MemoryStore(Protocol):
         ...
 
     def needs_load(self, name: str) -> bool:
-        """Whether another client has changed what is stored, so that it must be loaded before anything is saved."""
+        """Return whether another client has changed what is stored, so that it must be loaded before a save."""
         ...
 
 
@@ -93,7 +93,7 @@ class ShardStore(Protocol):
         ...
 
     def shard_needs_load(self, name: str, number: int) -> bool:
-        """Whether another client has changed the shard, as `MemoryStore.needs_load`."""
+        """Return whether another client has changed the shard, as `MemoryStore.needs_load`."""
         ...
 
 

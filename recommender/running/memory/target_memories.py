@@ -76,7 +76,7 @@ class TargetMemories:
         self._states = StateLog(_log)
 
     def needs_load(self, name: str) -> bool:
-        """Whether a shard has to be read before anything is saved."""
+        """Return whether a shard has to be read before anything is saved."""
         known = self._known.get(name)
         return known is None or any(self._store.shard_needs_load(name, number) for number in range(known.count))
 

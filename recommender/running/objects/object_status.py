@@ -85,7 +85,7 @@ def says_over_quota(status: Mapping[str, Any], generation: int) -> bool:
 
 
 def is_urgent(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether a change is one that people and programs wait for: of a value, or of a condition and its reason."""
+    """Return whether people and programs wait for a change: of a value, or of a condition and its reason."""
     return _essence(before) != _essence(after)
 
 

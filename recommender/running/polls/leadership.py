@@ -14,7 +14,7 @@ class Leadership(Protocol):
     """Whether this process acts on its decisions (`recommender.leader_election.elector.LeaseElector`)."""
 
     def is_leader(self) -> bool:
-        """Whether this process leads now."""
+        """Return whether this process leads now."""
         ...
 
     def may_write(self, seconds: float) -> bool:

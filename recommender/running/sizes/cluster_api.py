@@ -173,7 +173,7 @@ def _refusal(wish: Wish, group: _Group) -> str:
 def _removal_refusal(wish: Wish, group: _Group) -> str:
     if not wish.removals:
         if wish.known_size not in {None, group.size}:
-            return f"its size is {group.size}, and {wish.replicas} was decided at {wish.known_size}"
+            return f"its size is now {group.size}, but {wish.replicas} was decided at {wish.known_size}"
         ready = whole(group.document, "status", "readyReplicas") or 0
         if wish.replicas < group.size and wish.replicas < ready:
             return f"{ready} of its nodes are ready, and none is marked for removal"
@@ -182,7 +182,7 @@ def _removal_refusal(wish: Wish, group: _Group) -> str:
         return "the machines of a MachinePool cannot be chosen"
     decided = wish.replicas + len(wish.removals)
     if not wish.replicas < group.size <= decided:
-        return f"its size is {group.size}, and the removal was decided at {decided}"
+        return f"its size is now {group.size}, but the removal was decided at {decided}"
     return ""
 
 

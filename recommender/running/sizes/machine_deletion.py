@@ -85,7 +85,7 @@ class MachineDeletion:
             self._expected[key] = size - 1, self._monotonic() + _UNCERTAIN_SECONDS
 
     def is_under_way(self, node: Mapping[str, Any], mark: RemovalMark) -> bool:
-        """Whether the provider deletes the machine, or has deleted it."""
+        """Return whether the provider deletes the machine, or has deleted it."""
         try:
             group = self._look(mark)
         except ProviderUnreachableError:

@@ -141,7 +141,7 @@ def _refusal(wish: Wish, group: PluginGroup) -> str:
     if group.problem:
         return group.problem
     if wish.known_size not in {None, group.target_size}:
-        return f"its size is {group.target_size}, and {wish.replicas} was decided at {wish.known_size}"
+        return f"its size is now {group.target_size}, but {wish.replicas} was decided at {wish.known_size}"
     if not group.min_size <= wish.replicas <= group.max_size and not _approaches(wish.replicas, group):
         return f"{wish.replicas} is outside of its limits, which are {group.min_size} to {group.max_size}"
     if wish.replicas < group.target_size and not wish.node_removals and wish.replicas < len(group.instances):
@@ -153,5 +153,5 @@ def _refusal(wish: Wish, group: PluginGroup) -> str:
 
 
 def _approaches(size: int, group: PluginGroup) -> bool:
-    """Whether a size below the minimum is nearer to it than the present one."""
+    """Return whether a size below the minimum is nearer to it than the present one."""
     return group.target_size < size < group.min_size

@@ -80,7 +80,7 @@ def unmarked(node: dict[str, Any], failed_at: float | None) -> dict[str, Any]:
 
 
 def is_cordoned(node: Mapping[str, Any]) -> bool:
-    """Whether the Node takes no new pods."""
+    """Return whether the Node takes no new pods."""
     return section(node, "spec").get("unschedulable") is True
 
 

@@ -107,7 +107,7 @@ def workload_of(kind: str, form: WorkloadForm) -> WorkloadRecord:
 
 
 def _is_of_kubernetes(owner: OwnerForm) -> bool:
-    """Whether an owner can be a workload of Kubernetes, not an object of another API group that is named alike."""
+    """Return whether an owner can be a workload of Kubernetes, not an object of the same name of another API group."""
     return owner.api_version.rpartition("/")[0] in _OWNING_GROUPS
 
 

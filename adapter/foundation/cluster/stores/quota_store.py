@@ -97,12 +97,12 @@ class QuotaStore(Generic[F, V]):
             return self._objects.untold
 
     def take_untold(self, namespace: str) -> ObjectIdentity | None:
-        """Return one of these objects, whose status is written now; None if there is none."""
+        """Return one of the objects of `untold`, whose status the caller writes; None if there is none."""
         with self._lock:
             return next(iter(self._objects.take_untold(namespace, 1)), None)
 
     def tell_again(self, key: Key) -> None:
-        """Note that the status of such an object could not be written."""
+        """Count an object among those of `untold` again, because its status could not be written."""
         with self._lock:
             self._objects.tell_again(key)
 
@@ -112,7 +112,7 @@ class QuotaStore(Generic[F, V]):
             return self._objects.absent
 
     def restore(self, item: F) -> None:
-        """Add the content of such an object, unless it has gone or came meanwhile."""
+        """Add the content of one of `absent`, unless it was deleted or has come meanwhile."""
         entry = self._convert(item, None)
         if entry is not None:
             self._change(entry.identity.key, lambda objects: objects.restore(entry.identity, entry.value))

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def is_same_object(stated_uid: str, uid: str) -> bool:
-    """Whether a reference means the object with this UID. Files may leave UIDs out; the API server never does."""
+    """Return whether a reference means the object with this UID. Files may omit UIDs; the API server never does."""
     return not stated_uid or not uid or stated_uid == uid
 
 
 def is_of_daemon_set(owner: ControllerReference | None, known_uids: Collection[str] = ()) -> bool:
-    """Whether the controller of a pod is a DaemonSet.
+    """Return whether the controller of a pod is a DaemonSet.
 
     `known_uids` are those of all DaemonSets; if there are none, they are not known, and the API group decides alone.
     """
@@ -30,7 +30,7 @@ def is_of_daemon_set(owner: ControllerReference | None, known_uids: Collection[s
 
 
 def is_static_pod(pod: ClusterPod, node_uid: str = "") -> bool:
-    """Whether a pod shows a static pod of the kubelet, whose controller is the Node itself.
+    """Return whether a pod shows a static pod of the kubelet, whose controller is the Node itself.
 
     `node_uid` is the UID of the Node object; empty if it is not known.
     """

@@ -68,7 +68,7 @@ class WatchRecord:
             self._first_synced()
 
     def heard(self, resource: str, unix_seconds: float) -> None:
-        """Record when the API server was heard."""
+        """Record when the API server last sent anything."""
         self.heard_at = unix_seconds
         if others := self._same_kind():
             times = [one.heard_at for one in others if one.heard_at is not None]

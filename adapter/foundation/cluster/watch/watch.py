@@ -208,7 +208,7 @@ class ClusterWatch:
         return placed_in(now.pods[PODS]) if now.plan.pods else Unknown("pods are not watched")
 
     def has_tried_lists(self) -> bool:
-        """Whether the first list of each watch is complete or has failed."""
+        """Return whether the first list of each watch is complete or has failed."""
         return all(running.reflector.tried.is_set() for running in self._watches.running)
 
     def await_first_lists(self, seconds: float) -> None:

@@ -175,7 +175,7 @@ def _seconds(retry_after: str | None) -> float:
 
 
 def is_of_the_server(error: BaseException) -> bool:
-    """Whether a call failed because of the API server, the way to it or the credentials, not because of its object."""
+    """Return whether a call failed because of the API server, the network or the credentials, not of its object."""
     faults = (
         ConfigurationError,
         UnreachableError,

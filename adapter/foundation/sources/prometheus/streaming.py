@@ -1,7 +1,7 @@
 r"""Cuts a list of series into runs of whole label sets while its bytes arrive, so that none of it is ever held whole.
 
-With 200,000 series that list has 85 MB, of which 32 KiB are needed at a time. What it says about itself, its warnings
-above all, comes at its end; what was handed out before is not worth more than what is said there.
+With 200,000 series that list has 85 MB, of which 32 KiB are needed at a time. Its warnings come at its end, and they
+apply to the label sets before them, too.
 
 Only the compact form that Prometheus writes is cut: `},{"` with the beginning of a label's name behind it. The four
 bytes may also end a string (`"a},{"`), but then a comma, a colon or a bracket follows, never a name. Any other form is

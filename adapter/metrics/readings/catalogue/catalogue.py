@@ -107,7 +107,7 @@ def narrowed(metric: Metric) -> Metric | None:
 
 
 def same_rule(one: Rule, other: Rule) -> bool:
-    """Return whether two rules say the same, wherever they stand in the files."""
+    """Return whether two rules are equal, apart from their places in the files."""
     return one == replace(other, id=one.id, file=one.file, line=one.line)
 
 

@@ -1,9 +1,9 @@
-"""How good it is to place a pod on a node with GPUs: `gpu-fragmentation` and its benchmark decide by these points.
+"""Points of a node with GPUs for a pod, by which `gpu-fragmentation` and its benchmark decide (pure).
 
-Fragmentation gradient descent counts what no pod can use now. It does not see that a share which is cut off a GPU may
-leave a piece that nothing will ever fill: the value of its free part does. A GPU of value that is lost beyond the
-value of the pod itself counts as much as the whole range of the gradient. Of placements with equal points, the one that
-leaves the least CPU and GPUs on the node is the best. Pure.
+Fragmentation gradient descent counts what no pod can use now. It does not see that a share of a GPU may leave a piece
+that no later pod will fill; the value of the free part of a GPU does. Losing the value of a whole GPU, beyond the value
+of the pod itself, counts as much as the whole range of the gradient. Of placements with equal points, the one that
+leaves the least CPU and GPUs on the node is the best.
 """
 
 from __future__ import annotations

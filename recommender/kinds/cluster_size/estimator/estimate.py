@@ -244,7 +244,7 @@ class _Packing:
 
 
 def is_passing(shape: PodShape) -> bool:
-    """Whether a node that refuses a pod of the shape may take it once further pods have a place."""
+    """Return whether a node that refuses a pod of the shape may take it once further pods have a place."""
     return bool(shape.scheduling.affinity or shape.scheduling.spread)
 
 

@@ -26,7 +26,7 @@ class EstimateLimit:
     seconds: float = NO_LIMIT
 
     def allows(self, opened_nodes: int, elapsed_seconds: float = 0.0) -> bool:
-        """Whether a further node may be opened.
+        """Return whether a further node may be opened.
 
         A decision has no clock, so whoever limits the time of an estimate passes what has elapsed since it began.
         """

@@ -104,7 +104,7 @@ def _offer(option: ExpansionOption, price: float, unit_price: float, context: Ex
 
 
 def has_gpu(amounts: Mapping[str, int]) -> bool:
-    """Whether there are GPUs among the resources, such as `nvidia.com/gpu` or `gpu.intel.com/i915`."""
+    """Return whether there are GPUs among the resources, such as `nvidia.com/gpu` or `gpu.intel.com/i915`."""
     return any(amount > 0 and ("/gpu" in name or name.startswith("gpu.")) for name, amount in amounts.items())
 
 

@@ -24,5 +24,5 @@ def after_failure(last: BackOff | None, now: float, reason: str) -> BackOff:
 
 
 def is_forgotten(back_off: BackOff, now: float) -> bool:
-    """Whether the last failure is so long ago that it no longer counts."""
+    """Return whether the last failure is so long ago that it no longer counts."""
     return now - back_off.failed_at > FORGOTTEN_SECONDS

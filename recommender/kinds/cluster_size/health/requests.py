@@ -90,7 +90,7 @@ def requests_of(
 
 
 def _lacks_nodes(group: NodeGroup, readiness: NodeReadiness) -> bool:
-    """Whether a group whose size this program may write has fewer nodes than are desired."""
+    """Return whether a group whose size this program may write has fewer nodes than are desired."""
     is_ours = group.is_writable and not (group.autoscaler or group.paused or group.problem)
     return is_ours and group.target_size > _present_nodes(group, readiness)
 

@@ -24,7 +24,7 @@ class Quota:
     """The groups to which it applies; None: to all."""
 
     def applies_to(self, group: str) -> bool:
-        """Whether nodes of the group count."""
+        """Return whether nodes of the group count."""
         return self.groups is None or group in self.groups
 
 

@@ -24,7 +24,7 @@ _GPU_PREFIXES: Final = ("nvidia.com/mig-", "gpu.intel.com/")
 
 
 def is_gpu(resource: str) -> bool:
-    """Whether a resource is GPUs or parts of GPUs."""
+    """Return whether a resource is GPUs or parts of GPUs."""
     return resource.endswith(_GPU_SUFFIX) or resource.startswith(_GPU_PREFIXES)
 
 

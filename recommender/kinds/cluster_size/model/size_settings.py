@@ -101,7 +101,7 @@ EXTERNAL_GRPC: Final = "externalGRPC"
 
 
 def provider_name(settings: ProviderSettings) -> str:
-    """Return how a provider of node groups is named: `externalGRPC`, or `plugin/NAME`."""
+    """Return the name of a provider of node groups: `externalGRPC`, or `plugin/NAME`."""
     return EXTERNAL_GRPC if isinstance(settings, ExternalGrpcGroups) else f"plugin/{settings.name}"
 
 

@@ -54,12 +54,12 @@ class PassingTaints:
     """How the keys of further taints begin that describe the state of one node (`status-taint`)."""
 
     def is_startup(self, taint: Taint) -> bool:
-        """Whether a node with the taint cannot hold pods yet, but is about to."""
+        """Return whether a node with the taint cannot hold pods yet, but is about to."""
         key = taint.key
         prefixes = (*_STARTUP_PREFIXES, *self.startup)
         return key in _STARTUP_TAINTS or key.endswith(_AGENT_SUFFIX) or key.startswith(prefixes)
 
     def is_passing(self, taint: Taint) -> bool:
-        """Whether the taint says nothing about what the group of its node is for."""
+        """Return whether the taint says nothing about what the group of its node is for."""
         key = taint.key
         return key in _STATE_TAINTS or key.startswith((_STATE_PREFIX, *self.status)) or self.is_startup(taint)

@@ -38,7 +38,7 @@ class SeenAutoscaler:
     """The names of its groups; None if they are not known."""
 
     def has(self, group: str) -> bool:
-        """Whether it manages a group, or may do so."""
+        """Return whether it manages a group, or may do so."""
         return self.groups is None or group in self.groups
 
 
@@ -125,7 +125,7 @@ def _running(workloads: Iterable[WorkloadFacts], namespaces: Collection[str]) ->
 
 
 def _is_held(lease: JsonObject, now: float) -> bool:
-    """Whether a Lease has a holder who has renewed it; one whose time cannot be read counts as renewed."""
+    """Return whether a Lease has a holder who has renewed it; one whose time cannot be read counts as renewed."""
     if text(lease, "metadata", "name") != LEASE_NAME or not text(lease, "spec", "holderIdentity"):
         return False
     try:

@@ -130,7 +130,7 @@ def read_group(group: ProviderNodeGroup) -> PluginGroup:
 
 def _size(method: str, value: object) -> int:
     if type(value) is not int or value < 0:
-        raise PluginError(f"{method}() returns {value!r}: it must be a whole number from 0 on")
+        raise PluginError(f"{method}() returns {value!r}: it must be a whole number of at least 0")
     return value
 
 
@@ -167,7 +167,7 @@ def _price(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise PluginError(f"price() returns {value!r}: it must be a number from 0 on, or None")
+        raise PluginError(f"price() returns {value!r}: it must be a number of at least 0, or None")
     return float(value)
 
 

@@ -45,7 +45,7 @@ class InterPodFilter:
         return _OPPONENTS if self._opponents.refuse(labels) else ()
 
     def _is_among_friends(self, info: NodeInfo) -> bool:
-        """Whether the node's domains have pods that match all terms.
+        """Return whether the node's domains have pods that match all terms.
 
         The first pod of a group whose pods want each other may run wherever the node has all topology keys.
         """

@@ -18,7 +18,7 @@ class Namespaces:
         self._labels = labels
 
     def are_listed(self, term: PodTerm, namespace: str, *, if_unknown: bool) -> bool:
-        """Whether a term of the pod that is to be placed means the pods of a namespace.
+        """Return whether a term of the pod that is to be placed means the pods of a namespace.
 
         Its selector is first resolved to the namespaces that exist.
         """
@@ -33,7 +33,7 @@ class Namespaces:
         return labels is not None and selector.matches(labels)
 
     def are_selected(self, term: PodTerm, namespace: str) -> bool:
-        """Whether a term of a pod that has a node means a pod of a namespace that is to be placed.
+        """Return whether a term of a pod that has a node means a pod of a namespace that is to be placed.
 
         A namespace that is not known has no labels. If none is known, it does, so that no pod is placed where it may
         not be.

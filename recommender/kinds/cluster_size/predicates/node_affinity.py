@@ -43,7 +43,7 @@ def affinity_refusals(node: ClusterNode, scheduling: PodScheduling) -> tuple[Ref
 
 
 def is_selected(node: ClusterNode, scheduling: PodScheduling) -> bool:
-    """Whether the node matches the node selector and one of the terms."""
+    """Return whether the node matches the node selector and one of the terms."""
     labels = node.labels
     if any(labels.get(key) != value for key, value in scheduling.node_selector):
         return False
@@ -51,7 +51,7 @@ def is_selected(node: ClusterNode, scheduling: PodScheduling) -> bool:
 
 
 def matches_a_term(terms: tuple[NodeSelectorTerm, ...], labels: Mapping[str, str], name: str | None) -> bool:
-    """Whether one of the terms matches. A term without any requirement matches nothing.
+    """Return whether one of the terms matches. A term without any requirement matches nothing.
 
     If `name` is None, what terms demand of the name is disregarded.
     """
@@ -64,7 +64,7 @@ def mentioned_keys(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str]:
 
 
 def mentions_names(terms: tuple[NodeSelectorTerm, ...]) -> bool:
-    """Whether the verdict of terms depends on the node's name."""
+    """Return whether the verdict of terms depends on the node's name."""
     return any(term.name_in is not None or term.name_not_in for term in terms)
 
 

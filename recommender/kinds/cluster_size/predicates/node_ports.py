@@ -17,7 +17,7 @@ _ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - compared, never listened on
 
 
 def has_ports(info: NodeInfo, ports: tuple[HostPort, ...]) -> bool:
-    """Whether all ports are free. A port of all addresses conflicts with the same port of any address."""
+    """Return whether all ports are free. A port of all addresses conflicts with the same port of any address."""
     return not any(_is_taken(info, port) for port in ports)
 
 

@@ -16,7 +16,7 @@ _PODS: Final = "pods"
 
 
 def has_resources(info: NodeInfo, shape: PodShape) -> bool:
-    """Whether a pod fits. A resource that the node does not have is one of which it has none."""
+    """Return whether a pod fits. A resource that the node does not have is one of which it has none."""
     allocatable, requested = info.allocatable, info.requested
     for name, amount in shape.requests.items():
         if amount > allocatable.get(name, 0) - requested.get(name, 0):

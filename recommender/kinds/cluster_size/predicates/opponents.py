@@ -38,7 +38,7 @@ class RefusedDomains:
         self.total += count
 
     def refuse(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels is in one of the domains."""
+        """Return whether a node with these labels is in one of the domains."""
         return self.total > 0 and any(labels.get(key) in values for key, values in self.counts.items())
 
 
@@ -87,7 +87,7 @@ class Opponents:
         return self.known.total > 0 or self.later.total > 0
 
     def refuse(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels is in a domain of a pod that is against the shape."""
+        """Return whether a node with these labels is in a domain of a pod that is against the shape."""
         return self.known.refuse(labels) or self.later.refuse(labels)
 
 

@@ -109,7 +109,7 @@ def _requests(resources: PodResources) -> dict[str, int]:
 
 
 def _is_counted(resource: str) -> bool:
-    """Whether the scheduler counts a resource besides its own: extended ones, huge pages and volumes."""
+    """Return whether the scheduler counts a resource besides its own: extended ones, huge pages and volumes."""
     if resource.startswith(_PREFIXES) or "kubernetes.io/" in resource:
         return True
     return "/" in resource and not resource.startswith("requests.")

@@ -53,7 +53,7 @@ class TermTally(PodTally):
         return tuple(self.counts) if self.matches(shape) else ()
 
     def matches(self, shape: PodShape) -> bool:
-        """Whether all terms match the pods of a shape."""
+        """Return whether all terms match the pods of a shape."""
         return all(self._is_meant(term, shape) for term in self._terms)
 
     def change(self, info: NodeInfo, keys: tuple[str, ...], count: int) -> None:

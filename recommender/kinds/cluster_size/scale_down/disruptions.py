@@ -34,7 +34,7 @@ class RemainingDisruptions:
         self._matching: dict[tuple[str, int], tuple[int, ...]] = {}
 
     def has_budget(self, pod: ClusterPod) -> bool:
-        """Whether a budget covers the pod."""
+        """Return whether a budget covers the pod."""
         return bool(self._numbers(pod))
 
     def refusal(self, pods: Iterable[ClusterPod]) -> tuple[ClusterPod, str] | None:

@@ -194,7 +194,7 @@ class DrainRules:
 
 
 def _is_listed(owner: ControllerReference) -> bool:
-    """Whether controllers of this kind are looked up."""
+    """Return whether controllers of this kind are looked up."""
     return owner.group in _LISTED_GROUPS.get(owner.kind, ())
 
 

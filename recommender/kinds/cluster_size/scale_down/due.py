@@ -32,7 +32,7 @@ class WaitingNodes:
     """Empty for nodes that are removed now."""
 
     def is_due(self, name: str) -> bool:
-        """Whether a node is removed now."""
+        """Return whether a node is removed now."""
         return not self.by_node[name]
 
 

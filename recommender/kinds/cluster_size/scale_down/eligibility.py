@@ -34,7 +34,7 @@ class Eligibility:
 
 
 def is_being_deleted(node: ClusterNode, group: NodeGroup | None) -> bool:
-    """Whether the node is on its way out already."""
+    """Return whether the node is on its way out already."""
     if node.is_terminating or (group is not None and node.name in group.deleting):
         return True
     return any(taint.key == TO_BE_DELETED_TAINT for taint in node.taints)

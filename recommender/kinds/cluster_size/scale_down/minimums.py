@@ -42,7 +42,7 @@ class Minimums:
                 self._memory += memory
 
     def is_smallest(self, group: str) -> bool:
-        """Whether no node of the group may be removed."""
+        """Return whether no node of the group may be removed."""
         return self._sizes[group] <= self._groups[group].min_size
 
     def refusal(self, group: str, nodes: Sequence[ClusterNode]) -> tuple[KeepReason, str] | None:

@@ -23,19 +23,19 @@ _LONG_TERMINATING_SECONDS: Final = 30.0
 
 
 def is_daemon_set_pod(pod: ClusterPod) -> bool:
-    """Whether a DaemonSet has made the pod, or it is annotated as if one had."""
+    """Return whether a DaemonSet has made the pod, or it is annotated as if one had."""
     if is_of_daemon_set(pod.controller):
         return True
     return pod.facts is not None and pod.facts.annotations.get(DAEMON_SET_POD) == "true"
 
 
 def is_mirror_pod(pod: ClusterPod) -> bool:
-    """Whether the pod shows a static pod of its node."""
+    """Return whether the pod shows a static pod of its node."""
     return pod.facts is not None and MIRROR_POD in pod.facts.annotations
 
 
 def is_long_terminating(pod: ClusterPod, now: float) -> bool:
-    """Whether the pod should have ended long ago: it counts neither as load nor as something to move.
+    """Return whether the pod should have ended long ago: it counts neither as load nor as something to move.
 
     As the peer does, the grace period is added to the deletionTimestamp, which contains it already.
     """

@@ -68,7 +68,7 @@ class _Search:
         """By zone of the node that a pod leaves, where the last such pod went."""
 
     def refuses_for_good(self, number: int, info: NodeInfo) -> bool:
-        """Whether a node that has refused a dependent shape will refuse it whatever changes on other nodes."""
+        """Return whether a node that has refused a dependent shape will refuse it whatever changes on other nodes."""
         allocatable, requested = info.allocatable, info.requested
         if any(amount > allocatable.get(name, 0) - requested.get(name, 0) for name, amount in self.requests):
             return True
@@ -121,7 +121,7 @@ class PodPlaces:
         return FULL if search.closed.find(_OPEN) < 0 else None
 
     def is_independent(self, shape: PodShape) -> bool:
-        """Whether places for the shape depend on nothing but what is left on each node."""
+        """Return whether places for the shape depend on nothing but what is left on each node."""
         return self._searches[shape].is_independent
 
     def begin(self, leaving: Iterable[str]) -> None:

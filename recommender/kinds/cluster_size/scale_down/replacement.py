@@ -88,7 +88,7 @@ class Replacer:
         return found
 
     def _may_go(self, nodes: Sequence[StayingNode]) -> bool:
-        """Whether the groups stay at or above their smallest sizes."""
+        """Return whether the groups stay at or above their smallest sizes."""
         going = Counter(one.group.name for one in nodes)
         return all(self._sizes[one.group.name] - going[one.group.name] >= one.group.min_size for one in nodes)
 

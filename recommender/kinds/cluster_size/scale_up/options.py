@@ -44,7 +44,7 @@ class _Estimated:
     result: Estimate
 
     def answers(self, max_nodes: int) -> bool:
-        """Whether it is the estimate with this limit, too."""
+        """Return whether it is the estimate with this limit, too."""
         if max_nodes == self.max_nodes:
             return True
         return not self.result.limit and (max_nodes == NO_LIMIT or max_nodes >= self.result.node_count)

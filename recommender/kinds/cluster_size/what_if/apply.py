@@ -65,7 +65,7 @@ def _without_node(cluster: ClusterState, name: str) -> ClusterState:
 
 
 def _moves(pod: ClusterPod) -> bool:
-    """Whether a pod of a node that is gone would be pending: its controller makes another one."""
+    """Return whether a pod of a node that is gone would be pending: its controller makes another one."""
     if pod.has_ended or pod.is_terminating:
         return False
     return not comes_with_the_node(pod)

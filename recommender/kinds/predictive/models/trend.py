@@ -41,7 +41,7 @@ class LoadChanges:
     """Of one change, by n - 1."""
 
     def is_rise(self) -> BoolArray:
-        """Whether the mean is above 0 with confidence."""
+        """Return whether the mean is above 0 with confidence."""
         error = self.deviation / np.sqrt(np.maximum(self.count, 1.0))
         least = least_t(np.maximum(self.count - 1, 1.0)) * error
         return np.asarray((self.count >= LEAST_CHANGES) & (self.mean > 0) & (self.mean >= least))

@@ -58,7 +58,7 @@ def _check(given: Given) -> Iterator[DocumentProblem]:
         message = f"`budget` cannot be combined with `model: {model}`, which costs what it asks for"
         yield given.problem("budget", message, "write `model: auto`, or delete `budget`")
     if each is not None and model in _FITTED_ALONE and each.max_targets > MOST_FITTED_TARGETS:
-        message = f"`model: {model}` is fitted to each target alone, to {MOST_FITTED_TARGETS} at most"
+        message = f"`model: {model}` is fitted to each target separately, to {MOST_FITTED_TARGETS} at most"
         fix = f"write `forEach.max: {MOST_FITTED_TARGETS}` or less, or another model, such as auto"
         yield given.problem("model", message, fix)
     if each is not None and each.max_targets > MOST_FITTED_TARGETS and given.has("season"):

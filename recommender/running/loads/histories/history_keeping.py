@@ -171,7 +171,7 @@ class HistoryKeeper:
 
 
 def _is_of(history: TargetHistory, need: LoadNeed | None) -> bool:
-    """Whether a history serves a need: other settings than those of the query do not change it."""
+    """Return whether a history serves a need: other settings than those of the query do not change it."""
     return need is not None and _asked_by(history.need) == _asked_by(need)
 
 

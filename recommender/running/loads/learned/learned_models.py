@@ -36,7 +36,7 @@ class Learned:
         return self.verdicts.get(target)
 
     def has(self, model: str) -> bool:
-        """Whether a model has been fitted."""
+        """Return whether a model has been fitted."""
         return model in self.trials or model in self.shared
 
     def parameters(self, model: str) -> Any:  # noqa: ANN401 - each model has its own parameters

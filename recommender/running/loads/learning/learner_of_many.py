@@ -79,7 +79,7 @@ class ManyTargetsLearner:
         self._rounds.pop(name, None)
 
     def is_settled(self, name: str) -> bool:
-        """Whether each target of a recommendation has had a turn: from then on there is no hurry."""
+        """Return whether each target of a recommendation has had a turn: from then on there is no hurry."""
         return name in self._rounds and self._rounds[name].turns.are_all_served
 
     def learn_due(self, history: TargetHistory, recommendations: int) -> bool:
@@ -169,7 +169,7 @@ class ManyTargetsLearner:
 
 
 def _is_stale(state: _Round, now: float) -> bool:
-    """Whether the models of a recommendation have to be fitted."""
+    """Return whether the models of a recommendation have to be fitted."""
     return state.fitted is None or now - state.fitted >= (RETRY_SECONDS if state.has_problems else REFIT_SECONDS)
 
 

@@ -276,7 +276,7 @@ def _limits(
 
 
 def _may_be_high(verdict: SeriesVerdict, load: float, task: ForecastTask) -> bool:
-    """Whether a blend may exceed the bound although none of its forecasts does."""
+    """Return whether a blend may exceed the bound although none of its forecasts does."""
     return bool(load) and (
         1 + verdict.blend.headroom_ratio > task.max_over_history or any(p.scale > 1 for p in verdict.blend.parts)
     )

@@ -155,7 +155,10 @@ def test_a_size_that_has_changed_since_the_decision_stops_the_removal() -> None:
     world = SizeWorld()
     world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=6))
     outcome = world.resize(3, removal(2))
-    assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "its size is 6, and the removal was decided at 4")
+    assert (outcome.result, outcome.message) == (
+        ScaleResult.REFUSED,
+        "its size is now 6, but the removal was decided at 4",
+    )
     assert (world.size, world.marked) == (6, [])
 
 
@@ -163,7 +166,7 @@ def test_a_group_that_somebody_has_resized_since_the_decision_keeps_that_size() 
     world = SizeWorld()
     world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=8))
     outcome = world.resize(6, known_size=4)
-    assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "its size is 8, and 6 was decided at 4")
+    assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "its size is now 8, but 6 was decided at 4")
     assert world.size == 8
     assert world.resize(9, known_size=8).result is ScaleResult.OK
 

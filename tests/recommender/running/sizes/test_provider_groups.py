@@ -41,7 +41,7 @@ def test_machines_that_exist_are_never_taken_back() -> None:
 REFUSALS: dict[str, tuple[Callable[[ProviderWorld], object], str]] = {
     "another size by now": (
         lambda world: world.group.answers.update(target_size=3, nodes=[]),
-        "its size is 3, and 4 was decided at 2",
+        "its size is now 3, but 4 was decided at 2",
     ),
     "a lower maximum by now": (
         lambda world: world.group.answers.update(max_size=3),

@@ -43,5 +43,5 @@ def shallow(content: bytes) -> bytes:
 
 
 def is_cut(content: msgspec.Raw) -> bool:
-    """Whether a part of this JSON was cut."""
+    """Return whether a part of this JSON was cut."""
     return _CUT in bytes(content)

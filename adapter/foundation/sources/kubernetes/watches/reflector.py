@@ -189,7 +189,7 @@ class Reflector(Generic[T]):
         logger.info("%s: %d objects listed", self.resource.qualified, len(self._objects))
 
     def _stood_seconds(self) -> float:
-        """How many seconds the last watch has been open, or was; 0 if it could not be opened."""
+        """Return how many seconds the last watch has been open, or was; 0 if it could not be opened."""
         return 0.0 if self._stood_since is None else self._settings.clock() - self._stood_since
 
     def _opened_watch(self) -> None:

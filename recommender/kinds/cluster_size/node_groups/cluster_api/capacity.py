@@ -56,7 +56,7 @@ def infrastructure_of(one: JsonObject) -> InfrastructureReference | None:
 
 
 def states_capacity(one: JsonObject) -> bool:
-    """Whether the annotations alone say what a node of the group holds."""
+    """Return whether the annotations alone say what a node of the group holds."""
     annotations = texts(one, "metadata", "annotations")
     return CPU_ANNOTATION in annotations and MEMORY_ANNOTATION in annotations
 

@@ -95,7 +95,7 @@ def cluster_api_groups(
 
 
 def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:
-    """Whether an object is a node group that is requested. A set of a MachineDeployment is part of that."""
+    """Return whether an object is a node group that is requested. A set of a MachineDeployment is part of that."""
     owner = controller_of(one)
     if not is_opted_in(one) or (owner is not None and owner[0] == "MachineDeployment"):
         return False

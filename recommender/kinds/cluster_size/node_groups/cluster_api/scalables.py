@@ -59,7 +59,7 @@ def reference_of(one: JsonObject) -> ScalableReference:
 
 
 def is_opted_in(one: JsonObject) -> bool:
-    """Whether an object is meant to be a node group: it has one of the two annotations, or both."""
+    """Return whether an object is meant to be a node group: it has one of the two annotations, or both."""
     annotations = texts(one, "metadata", "annotations")
     return MIN_SIZE in annotations or MAX_SIZE in annotations
 
@@ -80,7 +80,7 @@ def _bound_annotation(annotations: Mapping[str, str], key: str) -> int:
     if written is None:
         raise ScalableError(f"the annotation {key} is missing: a node group needs both limits")
     if not (written.isascii() and written.isdecimal() and len(written) <= 9):
-        raise ScalableError(f"the annotation {key} is {written!r}: write a whole number from 0 on")
+        raise ScalableError(f"the annotation {key} is {written!r}: write a whole number of at least 0")
     return int(written)
 
 
@@ -95,7 +95,7 @@ def target_size(one: JsonObject, bounds: SizeBounds) -> int:
         return min(max(whole(one, "status", "replicas") or 0, bounds.min_size), bounds.max_size)
     replicas = whole(one, "spec", "replicas")
     if replicas is None or replicas < 0:
-        raise ScalableError(f"spec.replicas is {spec['replicas']!r}: it must be a whole number from 0 on")
+        raise ScalableError(f"spec.replicas is {spec['replicas']!r}: it must be a whole number of at least 0")
     return replicas
 
 
@@ -146,7 +146,7 @@ def _topology_problem(one: JsonObject, cluster: JsonObject, name: str) -> str:
 
 
 def is_rolling_out(one: JsonObject) -> bool:
-    """Whether Machines of an old version are being replaced, so that none should be chosen for removal now."""
+    """Return whether Machines of an old version are being replaced, so that none should be chosen for removal now."""
     current = whole(one, "status", "replicas")
     updated = whole(one, "status", "upToDateReplicas")
     if updated is None:

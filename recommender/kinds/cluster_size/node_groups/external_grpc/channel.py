@@ -72,7 +72,7 @@ class CallError(PluginError):
     def is_unimplemented(self) -> bool:
         """Whether the provider does not have this call.
 
-        Those that are built with the published wrapper state UNKNOWN where a cloud has no options or no template.
+        Providers that are built with the published wrapper answer UNKNOWN where a cloud has no options or no template.
         """
         return self.code in {grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNKNOWN}
 

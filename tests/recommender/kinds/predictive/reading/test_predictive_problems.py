@@ -102,7 +102,7 @@ BAD: Final = {
         "model: holt-winters\nforEach: {namespace: a, name: b, max: 30}",
         [
             (
-                "1: `model: holt-winters` is fitted to each target alone, to 24 at most: "
+                "1: `model: holt-winters` is fitted to each target separately, to 24 at most: "
                 "write `forEach.max: 24` or less, or another model, such as auto"
             )
         ],
