@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from recommender.decisions.record import TargetAction
@@ -15,6 +14,7 @@ from recommender.decisions.texts.record_texts import (
     recommended_text,
     replicas_text,
 )
+from recommender.decisions.texts.times import rfc3339
 from recommender.outputs.results import ScaleResult
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def event_document(event: TargetEvent, uid: str, time: float, distinction: str) 
     Unix epoch; `distinction` makes the name one of its own.
     """
     target = event.target
-    moment = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = rfc3339(time)
     involved = {
         "apiVersion": target.api_version,
         "kind": target.kind,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import UTC, datetime
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -32,6 +32,7 @@ from adapter.foundation.sources.prometheus.budget import Budgeted
 from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.clusters import clusters_in
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.time.timestamps import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +121,7 @@ def _write_files(values: FlagValues, asked: FoundPrometheus) -> ProposedFiles:
         unused = (*unlabelled, *refused)
         if not rules:
             raise _NothingToServeError(_nothing_usable(asked.url, unused))
-        found = proposal(folder, asked.url, _now(), rules, unused)
+        found = proposal(folder, asked.url, rfc3339(time.time()), rules, unused)
     write_new_files(folder, found.files)
     return found
 
@@ -150,7 +151,3 @@ def _nothing_usable(address: str, unused: Sequence[UnusedMetric]) -> str:
     first = "no series have a sample now" if not unused else printable(unused_text(unused[0]))
     others = f" (and {len(unused) - 1} others)" if len(unused) > 1 else ""
     return f"{address} holds series of known exporters, but none that can be served: {first}{others}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from adapter.foundation.service.runtime.logs import StateLog
@@ -18,6 +17,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 )
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.foundation.time.rate_limit import RateLimit
+from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.catalogue.object_catalogues import NamespaceObjects
 from adapter.metrics.rulebook.objects.status import apply_document, collection_path, seconds_until_due, status_of
 from adapter.metrics.rulebook.objects.verdict import verdict_of, verdict_on_too_many
@@ -148,7 +148,7 @@ class RuleObjectStatuses:
             return math.inf
         seen = stored.status
         wanted = status_of(
-            verdict_of(known), known.found.findings, content.generation, seen.content, _rfc3339(self._wall())
+            verdict_of(known), known.found.findings, content.generation, seen.content, rfc3339(self._wall())
         )
         wait = seconds_until_due(wanted, seen.content, now - seen.since)
         if wait is None:
@@ -168,7 +168,7 @@ class RuleObjectStatuses:
         identity = self._store.take_untold(namespace)
         if identity is None:
             return False
-        status = status_of(self._too_many, (), identity.generation, {}, _rfc3339(self._wall()))
+        status = status_of(self._too_many, (), identity.generation, {}, rfc3339(self._wall()))
         if not self._write(identity, status):
             self._store.tell_again(identity.key)
         return True
@@ -189,7 +189,3 @@ class RuleObjectStatuses:
             return False
         self._log.recovered("write", "statuses of MetricRules are written again")
         return True
-
-
-def _rfc3339(wall: float) -> str:
-    return datetime.fromtimestamp(int(wall), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

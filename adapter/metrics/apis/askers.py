@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Askers:
 def steps_of(askers: list[Asker], now: float) -> Iterator[ExplanationStep]:
     """Yield the steps of an explanation that name the callers."""
     for asker in askers[:MOST_TOLD]:
-        times = "once" if asker.number == 1 else f"{asker.number} times since {_time_text(asker.first)}"
+        times = "once" if asker.number == 1 else f"{asker.number} times since {rfc3339(asker.first)}"
         detail = f"{asker.name} asked last {max(0.0, now - asker.last):.0f} s ago, {times}"
         yield ExplanationStep("asked", Outcome.OK, detail)
     if len(askers) > MOST_TOLD:
@@ -123,7 +123,3 @@ def _join_asker(known: Asker | None, name: str, times: _Times) -> Asker:
     if known is None:
         return Asker(name, times.first, times.last, times.number)
     return Asker(name, min(known.first, times.first), max(known.last, times.last), known.number + times.number)
-
-
-def _time_text(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -12,11 +12,12 @@ from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.objects.pod_requests import ContainerResources, PodResources
 from adapter.foundation.objects.quantities import QuantityError, parse_quantity
+from adapter.foundation.time.timestamps import rfc3339
 from adapter.foundation.web.http import Response, json_line
 from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
 from adapter.nodes.extender.prioritize import UnknownPolicyError, policy_named
-from adapter.nodes.model.answers import API_VERSION, error_answer, rfc3339
+from adapter.nodes.model.answers import API_VERSION, error_answer
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import VERDICTS
 from adapter.nodes.scores.blend import filled

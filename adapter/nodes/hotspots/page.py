@@ -6,13 +6,14 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.quantities import Format, milli_quantity, quantity_text
+from adapter.foundation.time.timestamps import rfc3339
 from adapter.foundation.web.http import Response, json_line
 from adapter.foundation.web.rendering import rendered
 from adapter.foundation.web.routes import Route
 from adapter.nodes.hotspots.crowded import anti_affinity, crowded_replicas
 from adapter.nodes.hotspots.hot import hot_nodes
 from adapter.nodes.hotspots.movable import movable_pods
-from adapter.nodes.model.answers import API_VERSION, rfc3339
+from adapter.nodes.model.answers import API_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

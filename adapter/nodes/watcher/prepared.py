@@ -14,9 +14,10 @@ import numpy as np
 
 from adapter.foundation.files.gzip_format import GzipWriter
 from adapter.foundation.time.pace import UNPACED
+from adapter.foundation.time.timestamps import rfc3339
 from adapter.foundation.web.rendering import compressed_in_advance
 from adapter.foundation.web.tagged import entity
-from adapter.nodes.model.answers import API_VERSION, rfc3339
+from adapter.nodes.model.answers import API_VERSION
 from adapter.nodes.watcher.document import document_ends, node_entries
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import UTC, datetime
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -28,6 +28,7 @@ from recommender.commands.init.configuration_text import configuration_text, fou
 from recommender.commands.init.deciding import decided_now, value_sentence
 from recommender.commands.init.proposing import ProposedEntries, proposed_entries
 from recommender.commands.program import PROGRAM
+from recommender.decisions.texts.times import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +111,7 @@ def _write_file(values: FlagValues) -> list[str] | None:
     stated = prometheus_lines(
         found_by_service(found.settings) if found.is_behind_api_server else found.settings, found.url
     )
-    source = f"Recommendations for what {found.url} held at {_now()}, written by `{PROGRAM} init`."
+    source = f"Recommendations for what {found.url} held at {rfc3339(time.time())}, written by `{PROGRAM} init`."
     header = (
         f"{source} The values are those of that moment. Nothing is scaled until you write `outputs: [scale]`.",
         f"Start `{PROGRAM} run --config {folder / FILE}`: sizes are forecasts there, once the models have learned.",
@@ -127,7 +128,3 @@ def _write_file(values: FlagValues) -> list[str] | None:
         if draft.missing
     ]
     return lines
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

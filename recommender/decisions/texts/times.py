@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.bounded_cache import MEBIBYTE, bounded_cache
+from adapter.foundation.time import timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,7 +27,7 @@ def rfc3339(seconds: float) -> str:
 @bounded_cache(MEBIBYTE)
 def _of_whole_seconds(seconds: int) -> str:
     """Return the text; ten thousand records of one poll share a few times."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamps.rfc3339(seconds)
 
 
 def parse_rfc3339(text: str) -> float:

@@ -12,9 +12,10 @@ from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.access_rights import AccessRight
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.metrics.readings.explain.explanation import Explanation
+from recommender.decisions.texts.times import rfc3339
 from recommender.kubectl.reader import NotRead, namespaced
 from recommender.kubectl.report import Report, ReportSection
-from recommender.kubectl.why.moments import ago, rfc3339, seconds_of
+from recommender.kubectl.why.moments import ago, seconds_of
 from recommender.kubectl.why.next_sync import next_sync
 from recommender.kubectl.why.observed import RESOURCE, MetricsApis
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
@@ -20,8 +20,3 @@ def ago(moment: float, now: float) -> str:
         if passed >= 2 * size:
             return f"{passed // size:.0f} {unit} ago"
     return f"{passed:.0f} s ago"
-
-
-def rfc3339(moment: float) -> str:
-    """Return a time as the API writes it."""
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

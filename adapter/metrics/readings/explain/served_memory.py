@@ -7,9 +7,9 @@ failure are not repeated.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from adapter.foundation.time.timestamps import rfc3339
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
 from adapter.metrics.readings.explain.rules import of_usage, unnamed_usage
 from adapter.metrics.readings.notices import reason_for_askers
@@ -139,4 +139,4 @@ def _time_with_age(at: float | None, now: float) -> str:
     """Return unix seconds as a moment that people can find in a log, and how long ago that is."""
     if at is None:
         return "never"
-    return f"at {datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}, {max(0.0, now - at):.0f} s ago"
+    return f"at {rfc3339(at)}, {max(0.0, now - at):.0f} s ago"

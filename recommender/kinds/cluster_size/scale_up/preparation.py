@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.cluster_size.health.readiness import NodeReadiness, health_problem, readiness_of
 from recommender.kinds.cluster_size.health.requests import GroupRequest, requests_of
 from recommender.kinds.cluster_size.health.startup import starting_nodes
@@ -105,8 +105,7 @@ def _obstacles(
         state = health.readiness.get(group.name, NodeReadiness())
         unhealthy = health_problem(len(state.unready), state.total, settings.unready)
         if back_off is not None and situation.now < back_off.until:
-            until = datetime.fromtimestamp(back_off.until, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            found[group.name] = f"it is backing off until {until}: {back_off.reason}"
+            found[group.name] = f"it is backing off until {rfc3339(back_off.until)}: {back_off.reason}"
         elif unhealthy:
             found[group.name] = f"it is not healthy: {unhealthy}"
     return found

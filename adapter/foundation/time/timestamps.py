@@ -1,0 +1,11 @@
+"""Times as RFC 3339 states them."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+
+def rfc3339(unix_seconds: float) -> str:
+    """Return a time as `2026-11-21T06:00:00Z`: UTC, and whole seconds."""
+    return datetime.fromtimestamp(math.floor(unix_seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
