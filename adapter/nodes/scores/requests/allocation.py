@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from adapter.nodes.scores.policy_scores import taken
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from numpy.typing import NDArray
 
     from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.model.scheduling_settings import ResourceWeight
     from adapter.nodes.scores.policy_scores import Rows
 
+    Booleans: TypeAlias = NDArray[np.bool_]
     Integers: TypeAlias = NDArray[np.int64]
 
 _NON_ZERO: Final = frozenset({"cpu", "memory"})
@@ -43,15 +47,57 @@ def allocation(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: str)
     return np.minimum(total, _MOST).astype(np.int64), np.minimum(available, _MOST).astype(np.int64)
 
 
-def used_percent(requested: Integers, allocatable: Integers) -> Integers:
-    """Return the requests in percent of what is allocatable, at most 100, in Go's integer arithmetic; 0 without any."""
-    capped = np.minimum(requested, allocatable)
-    result: Integers = capped * 100 // np.maximum(allocatable, 1)
-    return result
+class ResourceUse(NamedTuple):
+    """How much of one resource is requested on each node, including the pod's requests."""
+
+    resource: str
+    weight: int
+    requested: Integers
+    allocatable: Integers
+    """0 where the resource does not count, as are its requests then."""
+
+    @property
+    def percent(self) -> Integers:
+        """The requests in percent of what is allocatable, at most 100, in Go's integer arithmetic."""
+        capped = np.minimum(self.requested, self.allocatable)
+        result: Integers = capped * 100 // np.maximum(self.allocatable, 1)
+        return result
 
 
-def used_text(resource: str, requested: int, allocatable: int) -> str:
-    """Return how much of a resource is requested, for people."""
+def resource_uses(
+    pod: PendingPod, columns: NodeColumns, rows: Rows, resources: Iterable[ResourceWeight]
+) -> tuple[ResourceUse, ...]:
+    """Return the use of each resource."""
+    return tuple(ResourceUse(item.name, item.weight, *allocation(pod, columns, rows, item.name)) for item in resources)
+
+
+def weighted_sum(
+    uses: Sequence[ResourceUse], value_of: Callable[[ResourceUse], tuple[Integers, Booleans]], nodes: int
+) -> tuple[Integers, Integers]:
+    """Return the sum of values times weights by node, and that of the weights, at least 1.
+
+    `value_of` returns the values of a resource, and on which nodes it counts.
+    """
+    total, weights = (np.zeros(nodes, dtype=np.int64) for _ in range(2))
+    for use in uses:
+        values, counts = value_of(use)
+        total += use.weight * values
+        weights += use.weight * counts
+    return total, np.maximum(weights, 1)
+
+
+def reason_of(uses: Sequence[ResourceUse]) -> Callable[[int], str]:
+    """Return the function that says how much of each resource is requested on a node, by its position."""
+
+    def reason(position: int) -> str:
+        return "; ".join(
+            _used_text(use.resource, int(use.requested[position]), int(use.allocatable[position])) for use in uses
+        )
+
+    return reason
+
+
+def _used_text(resource: str, requested: int, allocatable: int) -> str:
     if allocatable == 0:
         return f"{resource} does not count"
     return f"{resource} is requested to {100 * requested // allocatable} %"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adapter.nodes.scores.policy_scores import PolicyScores, clamped, rounded
-from adapter.nodes.scores.requests.allocation import allocation, used_percent, used_text
+from adapter.nodes.scores.requests.allocation import reason_of, resource_uses, weighted_sum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,29 +18,21 @@ if TYPE_CHECKING:
     from adapter.nodes.model.columns import NodeColumns, PendingPod
     from adapter.nodes.model.scheduling_settings import RequestedToCapacityRatioArgs
     from adapter.nodes.scores.policy_scores import Rows
-    from adapter.nodes.scores.requests.allocation import Integers
+    from adapter.nodes.scores.requests.allocation import Booleans, Integers, ResourceUse
 
 
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: RequestedToCapacityRatioArgs) -> PolicyScores:
     """Return the weighted mean of the function's values, without resources whose value is 0, as Kubernetes does."""
     shape = [(point.utilization, point.score * 10) for point in args.shape]
-    total = np.zeros(len(rows), dtype=np.int64)
-    weights = np.zeros(len(rows), dtype=np.int64)
-    parts = [(item, *allocation(pod, columns, rows, item.name)) for item in args.resources]
-    for item, requested, allocatable in parts:
+    uses = resource_uses(pod, columns, rows, args.resources)
+
+    def value_of(use: ResourceUse) -> tuple[Integers, Booleans]:
         # More than is allocatable counts as all of it.
-        values = np.where(allocatable > 0, broken_linear(shape, used_percent(requested, allocatable)), 0)
-        total += item.weight * values
-        weights += item.weight * (values > 0)
-    scores = clamped(rounded(total / np.maximum(weights, 1)), 100.0)
+        values = np.where(use.allocatable > 0, broken_linear(shape, use.percent), 0)
+        return values, values > 0
 
-    def reason(position: int) -> str:
-        return "; ".join(
-            used_text(item.name, int(requested[position]), int(allocatable[position]))
-            for item, requested, allocatable in parts
-        )
-
-    return PolicyScores(scores, reason)
+    total, weights = weighted_sum(uses, value_of, len(rows))
+    return PolicyScores(clamped(rounded(total / weights), 100.0), reason_of(uses))
 
 
 def broken_linear(shape: Sequence[tuple[int, int]], at: Integers) -> Integers:
