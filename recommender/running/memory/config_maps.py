@@ -12,8 +12,7 @@ from __future__ import annotations
 import base64
 import logging
 import threading
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.sources.kubernetes.errors import (
@@ -26,12 +25,8 @@ from adapter.foundation.sources.kubernetes.errors import (
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.running.memory.config_map_documents import LABELS, MANAGED_BY, content_of, decode_shard_text, place_of
-from recommender.running.memory.document import (
-    MemoryDocumentError,
-    decode_memory,
-    encode_memory,
-    encode_shard,
-)
+from recommender.running.memory.config_map_state import ConfigMapState, ForeignConfigMapError, MemoryClient
+from recommender.running.memory.document import MemoryDocumentError, decode_memory, encode_memory, encode_shard
 from recommender.running.memory.store import (
     MemoryKey,
     MemoryUnavailableError,
@@ -42,9 +37,9 @@ from recommender.running.memory.store import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from adapter.foundation.sources.kubernetes.writing import Fence, Reply
+    from adapter.foundation.sources.kubernetes.writing import Fence
     from recommender.decisions.memory import Memory
 
 T = TypeVar("T")
@@ -61,48 +56,6 @@ _ATTEMPTS = 2
 _LOOP_SECONDS = 0.5
 _SHOWN_CHARACTERS = 2000
 """Of content that cannot be used, in the log: that is where it is kept."""
-
-
-class MemoryClient(Protocol):
-    """The requests to the API server (`writing.ObjectClient`)."""
-
-    def get(self, path: str, *, seconds: float) -> Reply:
-        """Return the object."""
-        ...
-
-    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-        """Create an object in a collection."""
-        ...
-
-    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        """Put an object over the version that it names; sent at most once."""
-        ...
-
-
-@dataclass(slots=True)
-class _Stored:
-    """The state of one ConfigMap as this process knows it. Guarded by its lock, which is held during requests.
-
-    `wanted` alone may be replaced without the lock.
-    """
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    document: Mapping[str, Any] | None = None
-    """As last read or written; None: there is no ConfigMap."""
-    is_known: bool = False
-    """Whether `document` is what the server had last; False: read before the next write."""
-    needs_load: bool = True
-    is_foreign: bool = False
-    ours: str | None = None
-    """The content from which this process goes on."""
-    sent: str | None = None
-    """The content of a write whose outcome is not known."""
-    wanted: str | None = None
-    written_at: float | None = None
-
-
-class _ForeignError(Exception):
-    """The ConfigMap belongs to another client."""
 
 
 class ConfigMapMemoryStore:
@@ -127,7 +80,7 @@ class ConfigMapMemoryStore:
         self._rate = RateLimit(_ALL_PER_SECOND, int(_ALL_PER_SECOND), clock=clock.monotonic)
         self._states = StateLog(_log)
         self._lock = threading.Lock()
-        self._all: dict[MemoryKey, _Stored] = {}
+        self._all: dict[MemoryKey, ConfigMapState] = {}
         self._failing: frozenset[MemoryKey] = frozenset()
         """Recommendations whose ConfigMap could not be read or written last time."""
 
@@ -193,7 +146,7 @@ class ConfigMapMemoryStore:
             self._note_success(key)
             stored.ours, stored.sent, stored.wanted = content_of(key, stored.document), None, None
             stored.needs_load = False
-        except _ForeignError:
+        except ForeignConfigMapError:
             stored.needs_load = False
             return None
         except KubernetesError as error:
@@ -216,11 +169,11 @@ class ConfigMapMemoryStore:
             stored.wanted = text
             return self._write(key, stored)
 
-    def _of(self, key: MemoryKey) -> _Stored:
+    def _of(self, key: MemoryKey) -> ConfigMapState:
         with self._lock:
-            return self._all.setdefault(key, _Stored())
+            return self._all.setdefault(key, ConfigMapState())
 
-    def _write(self, key: MemoryKey, stored: _Stored) -> bool:
+    def _write(self, key: MemoryKey, stored: ConfigMapState) -> bool:
         """Bring what is wanted to the server; returns whether it is there. To be called with the lock held."""
         text = stored.wanted
         if text is None or (text == stored.ours and stored.is_known):
@@ -250,12 +203,12 @@ class ConfigMapMemoryStore:
         self._note_failure(key, problem)
         return False
 
-    def _is_written(self, key: MemoryKey, stored: _Stored, text: str) -> bool:
+    def _is_written(self, key: MemoryKey, stored: ConfigMapState, text: str) -> bool:
         """Write the text if that is right; False if another client's content is there. Raises KubernetesError."""
         if not stored.is_known:
             try:
                 self._read(key, stored)
-            except _ForeignError:
+            except ForeignConfigMapError:
                 return False
             if not self._is_ours(key, stored):
                 return False
@@ -263,7 +216,7 @@ class ConfigMapMemoryStore:
             self._put(key, stored, text)
         return True
 
-    def _is_ours(self, key: MemoryKey, stored: _Stored) -> bool:
+    def _is_ours(self, key: MemoryKey, stored: ConfigMapState) -> bool:
         """Return whether the content that was read is what this process goes on from; otherwise it must be loaded."""
         found = content_of(key, stored.document)
         if found is None or found in {stored.ours, stored.sent}:
@@ -277,7 +230,7 @@ class ConfigMapMemoryStore:
         )
         return False
 
-    def _put(self, key: MemoryKey, stored: _Stored, text: str) -> None:
+    def _put(self, key: MemoryKey, stored: ConfigMapState, text: str) -> None:
         stored.sent = text
         part, data_key = place_of(key)
         if stored.document is None:
@@ -292,8 +245,8 @@ class ConfigMapMemoryStore:
             after = self._objects.replace(path, {**stored.document, part: data}, self._fence)
         stored.document, stored.ours, stored.sent, stored.is_known = after, text, None, True
 
-    def _read(self, key: MemoryKey, stored: _Stored) -> None:
-        """Load what the server has. Raises KubernetesError and _ForeignError."""
+    def _read(self, key: MemoryKey, stored: ConfigMapState) -> None:
+        """Load what the server has. Raises KubernetesError and ForeignConfigMapError."""
         try:
             found = self._objects.get(f"{self._collection}/{key.object_name}", seconds=_READ_SECONDS).document
         except NotFoundError:
@@ -306,7 +259,7 @@ class ConfigMapMemoryStore:
                 " alone and nothing is scaled for this recommendation: delete it or rename the recommendation"
             )
             self._states.failed(key.object_name, message, recommendation=key.recommendation)
-            raise _ForeignError
+            raise ForeignConfigMapError
         self._states.recovered(key.object_name, "the ConfigMap can be used now", recommendation=key.recommendation)
         stored.document, stored.is_known = found, True
 
