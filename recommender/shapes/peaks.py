@@ -79,7 +79,6 @@ def history_of_recording(recording: Recording, group_of: Mapping[str, str]) -> H
 
 
 def history_of_now(
-    source: str,
     nodes: Iterable[ClusterNode],
     pods: Iterable[ClusterPod],
     group_of: Mapping[str, str],
@@ -90,7 +89,7 @@ def history_of_now(
     inside = [pod for pod in alive if not pod.node or pod.node in group_of]
     needed = tuple(pod for pod in inside if not comes_with_node(pod))
     there = tuple(node for node in nodes if node.name in group_of)
-    return History(source, (Peak(now, there, needed),), needed, daemons_of(inside))
+    return History("the present cluster", (Peak(now, there, needed),), needed, daemons_of(inside))
 
 
 def comes_with_node(pod: ClusterPod) -> bool:

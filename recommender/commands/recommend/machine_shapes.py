@@ -103,7 +103,7 @@ def _present_cluster(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[His
     groups = node_groups(settings.node_groups, state, now, (), settings.passing_taints)
     workloads = state.workloads.value if isinstance(state.workloads, Observed) else ()
     rules = DrainRules(settings.scale_down, workloads, RemainingDisruptions(()), now, CONTROLLERS)
-    history = history_of_now("the present cluster", state.nodes.value, state.pods.value, groups.group_of, now)
+    history = history_of_now(state.nodes.value, state.pods.value, groups.group_of, now)
     return history, groups, rules
 
 
