@@ -8,15 +8,12 @@ by the same decoder from JSON, from YAML and from a watch.
 
 from __future__ import annotations
 
-import sys
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from adapter.foundation.objects.decoders import converted, decoder_of
 from adapter.foundation.objects.metadata import states_kind
-from adapter.foundation.objects.resources import Resource
 from adapter.foundation.sources.kubernetes.lists.items import (
     ItemsError,
     JsonList,
@@ -24,101 +21,26 @@ from adapter.foundation.sources.kubernetes.lists.items import (
     decode_json,
     start_of_items,
 )
+from adapter.foundation.sources.manifest_forms import (
+    FileObject,
+    GroupKind,
+    LeaveOut,
+    Manifest,
+    ManifestError,
+    ManifestMetadata,
+    ObjectForms,
+    UnreadableObject,
+    group_kind,
+)
 from adapter.foundation.sources.yaml_objects import YamlObjectsError, read_yaml_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from adapter.foundation.objects.metadata import KindObject
     from adapter.foundation.sources.kubernetes.lists.items import Document
     from adapter.foundation.sources.yaml_objects import YamlObject, YamlValue
     from adapter.foundation.time.pace import Pace
-
-
-class ManifestError(ValueError):
-    """The file is not what it should be.
-
-    Attributes:
-        line: from 1; None if it is not known.
-    """
-
-    def __init__(self, reason: str, line: int | None = None) -> None:
-        """`reason` is the text of `str()`, without file and line."""
-        super().__init__(reason)
-        self.line = line
-
-
-class ManifestMetadata(msgspec.Struct, gc=False):
-    """The part of an object's metadata that is kept."""
-
-    name: str = ""
-    namespace: str | None = None
-    labels: dict[str, str] | None = None
-
-
-class Manifest(msgspec.Struct, gc=False, rename={"api_version": "apiVersion"}):
-    """The part of an object that is read of every kind."""
-
-    kind: str = ""
-    api_version: str = ""
-    metadata: ManifestMetadata = msgspec.field(default_factory=ManifestMetadata)
-    spec: msgspec.Raw = msgspec.Raw()
-    """JSON, or empty; only read of CustomResourceDefinitions."""
-
-
-class GroupKind(NamedTuple):
-    """A kind of objects in any version of its API group."""
-
-    group: str
-    kind: str
-
-
-ObjectForms: TypeAlias = "Mapping[GroupKind, type[msgspec.Struct]]"
-"""The Structs of the kinds that are needed whole."""
-
-
-class FileObject(NamedTuple):
-    """An object of a file."""
-
-    manifest: Manifest
-    whole: msgspec.Struct | None
-    """The object in the form of its kind; None if its kind has no form."""
-    content: bytes | msgspec.Raw = b""
-    """The object in JSON, where it was read as a whole; it must not be kept."""
-
-
-class UnreadableObject(NamedTuple):
-    """An object of a file that is not what it should be."""
-
-    manifest: Manifest
-    """With what can be read of it."""
-    content: bytes | msgspec.Raw
-    reason: str
-
-
-LeaveOut: TypeAlias = "Callable[[UnreadableObject], None]"
-"""Takes an object that is left out."""
-
-
-class _Names(msgspec.Struct):
-    plural: str
-    kind: str
-    singular: str = ""
-
-
-class _Version(msgspec.Struct):
-    name: str
-    served: bool = True
-
-
-class _Definition(msgspec.Struct):
-    group: str
-    names: _Names
-    scope: str
-    versions: list[_Version]
-
-
-_DEFINITION = decoder_of(_Definition)
 
 
 def read_manifests(body: bytes, *, is_json: bool, pace: Pace) -> Iterator[list[Manifest]]:
@@ -141,16 +63,6 @@ def read_objects(
     if is_json:
         return _checked_batches(_whole_json(body, reader, pace), leave_out)
     return _checked_batches(_yaml(bytes(body), forms, pace, leave_out), leave_out)
-
-
-def group_kind(manifest: Manifest) -> GroupKind:
-    """Return the kind of an object."""
-    return _group_kind(manifest.api_version, manifest.kind)
-
-
-@lru_cache(maxsize=1024)
-def _group_kind(api_version: str, kind: str) -> GroupKind:
-    return GroupKind(sys.intern(api_version.rpartition("/")[0]), sys.intern(kind))
 
 
 def _checked_batches(
@@ -177,29 +89,6 @@ def _is_usable(found: FileObject, leave_out: LeaveOut) -> bool:
         leave_out(UnreadableObject(found.manifest, found.content, str(error)))
         return False
     return True
-
-
-def defined_kind(manifest: Manifest) -> Resource | None:
-    """Return the kind that a CustomResourceDefinition defines; None for other objects. Raises ManifestError."""
-    if manifest.kind != "CustomResourceDefinition":
-        return None
-    try:
-        spec = _DEFINITION.decode(manifest.spec)
-    except msgspec.DecodeError as error:
-        raise ManifestError(f"CustomResourceDefinition {manifest.metadata.name}: spec: {error}") from error
-    served = [version.name for version in spec.versions if version.served]
-    return (
-        Resource(
-            group=spec.group,
-            version=served[0],
-            plural=spec.names.plural,
-            singular=spec.names.singular or spec.names.kind.lower(),
-            kind=spec.names.kind,
-            namespaced=spec.scope == "Namespaced",
-        )
-        if served
-        else None
-    )
 
 
 def _json(body: bytes, pace: Pace) -> Iterator[list[FileObject]]:

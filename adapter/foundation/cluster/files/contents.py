@@ -31,7 +31,8 @@ from adapter.foundation.cluster.forms.scheduling_objects import SizedNodeForm
 from adapter.foundation.cluster.forms.scheduling_pods import SchedulingPodForm
 from adapter.foundation.cluster.values.state import ClusterNeeds, Observed, Unknown
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.sources.manifests import GroupKind, group_kind, read_objects
+from adapter.foundation.sources.manifest_forms import GroupKind, group_kind
+from adapter.foundation.sources.manifests import read_objects
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
         PodSelector,
     )
     from adapter.foundation.sources.kubernetes.lists.items import Document
-    from adapter.foundation.sources.manifests import FileObject, Manifest, UnreadableObject
+    from adapter.foundation.sources.manifest_forms import FileObject, Manifest, UnreadableObject
     from adapter.foundation.time.pace import Pace
 
 F = TypeVar("F")

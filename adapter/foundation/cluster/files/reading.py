@@ -29,7 +29,7 @@ from adapter.foundation.cluster.values.state import (
     Unknown,
 )
 from adapter.foundation.files.file_contents import first_bytes, mapped_regular, read_regular
-from adapter.foundation.sources.manifests import ManifestError
+from adapter.foundation.sources.manifest_forms import ManifestError
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:

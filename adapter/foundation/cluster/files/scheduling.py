@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.scheduling.assemble import with_scheduling
 from adapter.foundation.cluster.scheduling.kinds import DAEMON_SET, SCHEDULING_KINDS, WORKLOADS
 from adapter.foundation.cluster.values.state import LeftOut, Observed, Unknown
-from adapter.foundation.sources.manifests import GroupKind
+from adapter.foundation.sources.manifest_forms import GroupKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,12 +16,12 @@ from adapter.foundation.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLO
 from adapter.foundation.cluster.values.state import LeftOut
 from adapter.foundation.cluster.values.workloads import WorkloadFacts
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.sources.manifests import GroupKind, group_kind
+from adapter.foundation.sources.manifest_forms import GroupKind, group_kind
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.scheduling.kinds import SchedulingValue
     from adapter.foundation.cluster.values.state import ClusterNeeds, ClusterPod, JsonObject
-    from adapter.foundation.sources.manifests import FileObject, Manifest, UnreadableObject
+    from adapter.foundation.sources.manifest_forms import FileObject, Manifest, UnreadableObject
 
 T = TypeVar("T")
 

@@ -12,7 +12,8 @@ import yaml
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
 from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
 from adapter.foundation.sources.kubernetes.watches.reflector import Reflector
-from adapter.foundation.sources.manifests import GroupKind, ManifestError, read_manifests, read_objects
+from adapter.foundation.sources.manifest_forms import GroupKind, ManifestError
+from adapter.foundation.sources.manifests import read_manifests, read_objects
 from adapter.foundation.time.backoff import Backoff
 from adapter.foundation.time.pace import UNPACED
 from tests.support.waiting import until
