@@ -1,4 +1,4 @@
-"""Why a child returned no result."""
+"""Errors of a child process that returned no result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Lease, the identity of a candidate, and what follows an election."""
+"""The Lease, the identity of a candidate, and the events of an election."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands on the pages: whether the programs take them."""
+"""Checks that the programs accept the commands on the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kube-apiserver refuses in objects of some kinds."""
+"""Checks objects as kube-apiserver does, and refuses those that are invalid."""
 
 from __future__ import annotations
 
