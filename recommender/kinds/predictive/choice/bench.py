@@ -14,7 +14,17 @@ import numpy as np
 from recommender.kinds.predictive.choice.experts import SCALES, experts_of, usual_of
 from recommender.kinds.predictive.choice.options import BEGINNER
 from recommender.kinds.predictive.choice.shortage_sums import COST, Family, Period
-from recommender.kinds.predictive.choice.weights import GAINED, after_losses, odds_of_models, proven, shared
+from recommender.kinds.predictive.choice.weights import (
+    BILL,
+    CONFIGURED,
+    GAINED,
+    REFUTED,
+    UNPROVEN,
+    after_losses,
+    odds_of_models,
+    proof_levels,
+    shared,
+)
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.predictive.simulation.frontier import HEADROOM_RATIOS
 
@@ -71,14 +81,13 @@ class Bench:
         self._weights = np.concatenate([np.zeros((series, experts)), np.ones((series, 1))], axis=1)
         self._sizes = np.zeros((series, experts))
         self._ratio = np.full(series, task.headroom_ratio)
-        # The same at the cost of the configured headroom, which acts until models are proven.
+        # The same at the cost of the configured headroom, which is paid until models are proven at that of the bill.
         self._tried_weights = self._weights
         self._tried_sizes = self._sizes
         self._configured = np.full(series, task.headroom_ratio)
         self._billed = np.zeros(series)
         self._headroom_shares = np.ones(series)
-        self._is_proven: BoolArray = np.zeros(series, dtype=bool)
-        self._was_proven: BoolArray = np.zeros(series, dtype=bool)
+        self._levels: IntArray = np.full(series, UNPROVEN)
 
     def decided(self) -> DecidedWeights:
         """Return all decisions, each with what was known then; to be called once."""
@@ -90,8 +99,7 @@ class Bench:
             prior = self._prior(number, begins)
             self._weights = shared(self._weights, prior, self._share())
             self._tried_weights = shared(self._tried_weights, prior, self._share())
-            self._is_proven = self._proven(prior)
-            self._was_proven |= self._is_proven
+            self._levels = self._proof_levels(prior)
             if self._weights[:, :-1].any():
                 experts, rival = self.experts.family.stretch(begins, number), self._headroom_of_each(begins, number)
                 self._ratio = self._bill_ratio(number, experts, rival)
@@ -100,11 +108,13 @@ class Bench:
                     self._tried_sizes = np.where(begins < number, _sizes_at(self._configured, experts, rival), 0.0)
             else:
                 self._ratio = self._first_ratio(number)
-            weights.append(self._weights)
-            acting.append(self._acting(prior))
-            sizes.append(self._sizes)
+            is_tried = self._levels == CONFIGURED
+            weights.append(np.where(is_tried[:, np.newaxis], self._tried_weights, self._weights))
+            acting.append(self._acting(weights[-1], prior))
+            sizes.append(np.where(is_tried[:, np.newaxis], self._tried_sizes, self._sizes))
             ratios.append(self._acting_ratio())
-            self._headroom_shares = acting[-1][:, -1]
+            # Nothing is paid at the cost of the bill while models act at the configured one.
+            self._headroom_shares = np.where(is_tried, 1.0, acting[-1][:, -1])
         found = DecidedWeights(np.stack(weights), np.stack(acting), np.stack(sizes), np.stack(ratios))
         return found if self._task.budget_ratio is not None else _with_beginner(found, self.experts.names)
 
@@ -182,23 +192,23 @@ class Bench:
         moved = self._ratio + (asked - self._ratio) / np.minimum(billed, most_decisions)
         return np.where(moves, moved, np.where(is_asked, self._ratio, least))
 
-    def _proven(self, prior: FloatArray) -> BoolArray:
-        """Return for which series the past proves that models know more than headroom does.
+    def _proof_levels(self, prior: FloatArray) -> IntArray:
+        """Return for each series at which cost the past proves that models know more than headroom does.
 
         Where they do not, their odds against headroom, divided by those of their prior, are expected to stay 1, so that
         they seldom grow much (Ville's inequality). It holds until they have fallen as much below 1.
         """
         odds, tried = (odds_of_models(each, prior) for each in (self._weights, self._tried_weights))
-        return proven(self._is_proven, odds, tried, self._options.proof_odds)
+        return proof_levels(self._levels, odds, tried, self._options.proof_odds)
 
     def _acting_ratio(self) -> FloatArray:
-        """Return the headroom that acts: the configured one until models are proven for the first time.
+        """Return the headroom that acts: the configured one until models are proven at the cost of the bill.
 
         From then on it is that of the bill: to pay now more and now less buys less than a bill that stays.
         """
         if self._task.budget_ratio is not None:
             return self._ratio
-        return np.where(self._was_proven, self._ratio, self._task.headroom_ratio)
+        return np.where(np.isin(self._levels, (BILL, REFUTED)), self._ratio, self._task.headroom_ratio)
 
     def _stays(self, number: int, asked: FloatArray) -> BoolArray:
         """Whether bills stay: headroom leads, a week is known, and what is asked for has not changed by much."""
@@ -215,15 +225,15 @@ class Bench:
         slowness = np.zeros(len(self._ratio)) if number < self._judged else self._headroom_shares
         return np.maximum(1.0, (fast + (slow - fast) * slowness) * DAY_SECONDS / self.seconds_between)
 
-    def _acting(self, prior: FloatArray) -> FloatArray:
+    def _acting(self, weights: FloatArray, prior: FloatArray) -> FloatArray:
         """Return the weights of what acts: of headroom, and once models are proven, of those above their prior.
 
         A model that has gained nothing since nothing was known of it has no evidence for itself.
         """
-        earned = self._weights > np.fmax(prior * GAINED, self._options.least_weight)
-        earned &= self._is_proven[:, np.newaxis]
+        earned = weights > np.fmax(prior * GAINED, self._options.least_weight)
+        earned &= np.isin(self._levels, (CONFIGURED, BILL))[:, np.newaxis]
         earned[:, -1] = True
-        found = np.where(earned, self._weights, 0.0)
+        found = np.where(earned, weights, 0.0)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def _headroom_of_each(self, begins: IntArray, number: int) -> Period:

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from recommender.kinds.predictive.arrays import BoolArray, FloatArray
+    from recommender.kinds.predictive.arrays import FloatArray, IntArray
 
+UNPROVEN, CONFIGURED, BILL, REFUTED = range(4)
+"""Levels of proof: the configured headroom acts; models do, at its cost; models do, at the cost of the bill; headroom
+of the bill does."""
 GAINED: Final = 1 + 1e-9
 """More than the rounding of floats has been gained on what was there in the beginning."""
 
@@ -51,12 +54,18 @@ def odds_of_models(weights: FloatArray, prior: FloatArray) -> FloatArray:
     return np.asarray(np.where(expected > 0, found / np.where(expected > 0, expected, 1.0), 0.0))
 
 
-def proven(is_proven: BoolArray, odds: FloatArray, tried: FloatArray, enough: float) -> BoolArray:
-    """Return whether models act, by their odds at the cost of the bill and at that of the configured headroom.
+def proof_levels(levels: IntArray, odds: FloatArray, tried: FloatArray, enough: float) -> IntArray:
+    """Return at which cost models act, by their odds at the cost of the bill and at that of the configured headroom.
 
-    The larger headroom of the bill may hardly ever be short, and then nothing can be proven beside it. The configured
-    headroom is, and acts until then: models that are better at its cost are proven, too, if they have gained at the
-    cost of the bill at all. They act until their odds there have fallen as much below 1 as they had to grow.
+    They act at the cost at which they are proven. The larger headroom of the bill may hardly ever be short, and then
+    nothing can be proven beside it, nor is there a reason to pay it. Once it has been paid, it is paid from then on.
+    What acts does so until its odds have fallen as much below 1 as they had to grow.
     """
-    begins = (odds >= enough) | ((tried >= enough) & (odds > GAINED))
-    return np.where(is_proven, odds >= 1 / enough, begins)
+    at_bill = odds >= enough
+    found = {
+        UNPROVEN: np.where(at_bill, BILL, np.where(tried >= enough, CONFIGURED, UNPROVEN)),
+        CONFIGURED: np.where(at_bill, BILL, np.where(tried >= 1 / enough, CONFIGURED, UNPROVEN)),
+        BILL: np.where(odds >= 1 / enough, BILL, REFUTED),
+        REFUTED: np.where(at_bill, BILL, REFUTED),
+    }
+    return np.asarray(np.choose(levels, [found[level] for level in range(len(found))]))

@@ -108,6 +108,23 @@ def test_what_was_proven_acts_until_the_odds_for_it_are_reversed() -> None:
     assert (found.decided.ratios[-1] > HEADROOM_RATIO).all()
 
 
+def test_models_that_are_proven_at_the_configured_cost_alone_act_at_that_cost() -> None:
+    """Headroom of the bill is hardly ever short, so that nothing is proven beside it; the configured one often is."""
+    whole = bursts_every_day(12)
+    calm = with_values(whole, 600.0 + whole.values / 4)
+    is_flood = np.random.default_rng(3).random(calm.steps) < 4 / DAY_STEPS
+    history = with_values(calm, calm.values * np.where(is_flood, 1.25, 1.0))
+    dear = Forecasts(history.values, history.values * 1.35)
+    forecasts = {"linear": dear, "polynomial": dear, "percentile": dear, "seasonal": of_yesterday(calm)}
+    played = PlayedChoices(history, forecasts, TASK, FLEET)
+    assert played.last_choice(0).model == "seasonal"
+    assert (played.decided.ratios == HEADROOM_RATIO).all()
+    versus = versus_headroom(played.capacity[0], history, 9)
+    assert versus.cost_as_headroom_ratio == pytest.approx(HEADROOM_RATIO, abs=0.03)
+    assert versus.tau_under_versus_headroom is not None
+    assert versus.tau_under_versus_headroom < 0.9
+
+
 def test_a_breaking_cycle_takes_the_lead_from_the_model_within_a_day() -> None:
     found = run(broken_from(bursts_every_day(12), 8 * DAY_STEPS))
     assert found.in_use[8 * DAY_STEPS - 1] == "seasonal"

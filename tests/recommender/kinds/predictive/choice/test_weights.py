@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.kinds.predictive.choice.weights import after_losses, odds_of_models, proven, shared
+from recommender.kinds.predictive.choice.weights import (
+    BILL,
+    CONFIGURED,
+    REFUTED,
+    UNPROVEN,
+    after_losses,
+    odds_of_models,
+    proof_levels,
+    shared,
+)
 
 RATE, SHARE = 0.5, 0.01
 PRIOR = np.full(3, 1 / 3)
@@ -48,22 +57,26 @@ def test_losses_of_any_size_leave_weights_that_add_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("acts", "odds", "tried", "expected"),
+    ("level", "odds", "tried", "expected"),
     [
-        pytest.param(False, 5.0, 0.1, True, id="proven at the cost of the bill"),
-        pytest.param(False, 4.9, 4.9, False, id="proven at neither cost"),
-        pytest.param(False, 1.1, 5.0, True, id="proven at the configured cost, with a gain at the other"),
-        pytest.param(False, 1.0, 50.0, False, id="nothing was gained at the cost of the bill"),
-        pytest.param(False, 0.9, 50.0, False, id="something was lost at the cost of the bill"),
-        pytest.param(True, 0.3, 0.0, True, id="a part is lost again"),
-        pytest.param(True, 0.1, 50.0, False, id="all is lost again, whatever it was at the configured cost"),
-        pytest.param(False, 0.0, 0.0, False, id="no model takes part"),
+        pytest.param(UNPROVEN, 5.0, 0.1, BILL, id="proven at the cost of the bill"),
+        pytest.param(UNPROVEN, 4.9, 4.9, UNPROVEN, id="proven at neither cost"),
+        pytest.param(UNPROVEN, 4.9, 5.0, CONFIGURED, id="proven at the configured cost"),
+        pytest.param(UNPROVEN, 0.1, 5.0, CONFIGURED, id="proven there, with a loss at the cost of the bill"),
+        pytest.param(UNPROVEN, 0.0, 0.0, UNPROVEN, id="no model takes part"),
+        pytest.param(CONFIGURED, 4.9, 0.3, CONFIGURED, id="a part is lost again at the configured cost"),
+        pytest.param(CONFIGURED, 5.0, 0.1, BILL, id="proven at the cost of the bill as well"),
+        pytest.param(CONFIGURED, 4.9, 0.1, UNPROVEN, id="all is lost again at the configured cost"),
+        pytest.param(BILL, 0.3, 0.0, BILL, id="a part is lost again"),
+        pytest.param(BILL, 0.1, 50.0, REFUTED, id="all is lost again, whatever it was at the configured cost"),
+        pytest.param(REFUTED, 4.9, 50.0, REFUTED, id="the bill stays when models are proven at the configured cost"),
+        pytest.param(REFUTED, 5.0, 0.1, BILL, id="proven once more at the cost of the bill"),
     ],
 )
-def test_models_act_once_they_are_proven_until_they_are_refuted(
-    *, acts: bool, odds: float, tried: float, expected: bool
+def test_models_act_at_the_cost_at_which_they_are_proven_until_they_are_refuted(
+    level: int, odds: float, tried: float, expected: int
 ) -> None:
-    found = proven(np.array([acts]), np.array([odds]), np.array([tried]), enough=5.0)
+    found = proof_levels(np.array([level]), np.array([odds]), np.array([tried]), enough=5.0)
     assert found.tolist() == [expected]
 
 
