@@ -45,13 +45,13 @@ class DecidedWeights:
     """The decisions, in their order."""
 
     weights: FloatArray
-    """Of each expert, plain headroom last; shape (decisions, series, experts + 1)."""
+    """Of each expert at the cost that is paid, plain headroom last; shape (decisions, series, experts + 1)."""
     acting: FloatArray
     """The weights of what acts, of the same shape."""
     sizes: FloatArray
     """The scale of each model's room, shape (decisions, series, experts)."""
     ratios: FloatArray
-    """Headroom that costs what the bill allows, shape (decisions, series)."""
+    """Headroom of the cost that is paid, shape (decisions, series)."""
 
 
 class Bench:

@@ -57,11 +57,12 @@ def odds_of_models(weights: FloatArray, prior: FloatArray) -> FloatArray:
 def proof_levels(levels: IntArray, odds: FloatArray, tried: FloatArray, enough: float) -> IntArray:
     """Return at which cost models act, by their odds at the cost of the bill and at that of the configured headroom.
 
-    They act at the cost at which they are proven. The larger headroom of the bill may hardly ever be short, and then
-    nothing can be proven beside it, nor is there a reason to pay it. Once it has been paid, it is paid from then on.
-    What acts does so until its odds have fallen as much below 1 as they had to grow.
+    They act at the cost at which they are proven. The larger headroom of the bill may be short so seldom that little
+    can be proven beside it: half of the proof, by the logarithm of the odds, is enough there once it is whole at the
+    configured cost. With less, there is no reason to pay the bill. Once it has been paid, it is paid from then on. What
+    acts does so until its odds have fallen as much below 1 as they had to grow.
     """
-    at_bill = odds >= enough
+    at_bill = (odds >= enough) | ((odds >= np.sqrt(enough)) & (tried >= enough))
     found = {
         UNPROVEN: np.where(at_bill, BILL, np.where(tried >= enough, CONFIGURED, UNPROVEN)),
         CONFIGURED: np.where(at_bill, BILL, np.where(tried >= 1 / enough, CONFIGURED, UNPROVEN)),

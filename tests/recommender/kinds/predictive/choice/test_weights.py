@@ -61,15 +61,19 @@ def test_losses_of_any_size_leave_weights_that_add_up() -> None:
     [
         pytest.param(UNPROVEN, 5.0, 0.1, BILL, id="proven at the cost of the bill"),
         pytest.param(UNPROVEN, 4.9, 4.9, UNPROVEN, id="proven at neither cost"),
-        pytest.param(UNPROVEN, 4.9, 5.0, CONFIGURED, id="proven at the configured cost"),
+        pytest.param(UNPROVEN, 2.3, 5.0, BILL, id="proven at the configured cost, and half of it at the other"),
+        pytest.param(
+            UNPROVEN, 2.2, 5.0, CONFIGURED, id="proven at the configured cost, and less than half at the other"
+        ),
         pytest.param(UNPROVEN, 0.1, 5.0, CONFIGURED, id="proven there, with a loss at the cost of the bill"),
         pytest.param(UNPROVEN, 0.0, 0.0, UNPROVEN, id="no model takes part"),
         pytest.param(CONFIGURED, 4.9, 0.3, CONFIGURED, id="a part is lost again at the configured cost"),
+        pytest.param(CONFIGURED, 2.3, 5.0, BILL, id="half of the proof has come at the cost of the bill"),
         pytest.param(CONFIGURED, 5.0, 0.1, BILL, id="proven at the cost of the bill as well"),
         pytest.param(CONFIGURED, 4.9, 0.1, UNPROVEN, id="all is lost again at the configured cost"),
         pytest.param(BILL, 0.3, 0.0, BILL, id="a part is lost again"),
         pytest.param(BILL, 0.1, 50.0, REFUTED, id="all is lost again, whatever it was at the configured cost"),
-        pytest.param(REFUTED, 4.9, 50.0, REFUTED, id="the bill stays when models are proven at the configured cost"),
+        pytest.param(REFUTED, 2.2, 50.0, REFUTED, id="the bill stays when models are proven at the configured cost"),
         pytest.param(REFUTED, 5.0, 0.1, BILL, id="proven once more at the cost of the bill"),
     ],
 )
