@@ -159,7 +159,10 @@ def _is_json(path: Path, body: bytes) -> bool:
 
 def _missing(kind: str, where: Path) -> Unknown:
     command = f"kubectl get {_COMMANDS.get(kind, kind)} -o json"
-    return Unknown(f"{where} contains no {kind}: add the output of `{command}`")
+    return Unknown(
+        f"{where} contains no {kind}: add the output of `{command}`; if that has no items either, kubectl asked a "
+        f"cluster without {kind}: `kubectl config current-context` names it"
+    )
 
 
 def _nodes(contents: Contents, time: float, where: Path) -> Observed[tuple[ClusterNode, ...]] | Unknown:

@@ -122,16 +122,29 @@ def test_facts_that_are_not_needed_are_not_stated(tmp_path: Path) -> None:
     assert read(written(tmp_path / "all.json", *OBJECTS), ClusterNeeds()) == ClusterState()
 
 
+def absent(path: Path, kind: str, command: str) -> Unknown:
+    return Unknown(
+        f"{path} contains no {kind}: add the output of `{command}`; if that has no items either, kubectl asked a "
+        f"cluster without {kind}: `kubectl config current-context` names it"
+    )
+
+
+@pytest.mark.parametrize("kind", ["List", "NodeList"])
+def test_an_empty_list_of_nodes_leads_to_the_cluster_that_was_asked(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "empty.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": kind, "items": []}))
+    state = read(path, ClusterNeeds(nodes=True))
+    assert state.nodes == absent(path, "nodes", "kubectl get nodes -o json")
+
+
 def test_a_kind_without_any_object_is_unknown_and_not_0(tmp_path: Path) -> None:
     path = written(tmp_path / "pods.json", plain_object("Pod", "web-1", "shop"))
     state = read(
         path, ClusterNeeds(nodes=True, counts=frozenset({CountQuery("services"), CountQuery("pods", "other")}))
     )
-    assert state.nodes == Unknown(f"{path} contains no nodes: add the output of `kubectl get nodes -o json`")
+    assert state.nodes == absent(path, "nodes", "kubectl get nodes -o json")
     assert state.counts == {
-        CountQuery("services"): Unknown(
-            f"{path} contains no services: add the output of `kubectl get services -A -o json`"
-        ),
+        CountQuery("services"): absent(path, "services", "kubectl get services -A -o json"),
         CountQuery("pods", "other"): Observed(0, NOW),
     }
 

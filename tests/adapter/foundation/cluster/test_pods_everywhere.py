@@ -140,6 +140,6 @@ def test_files_without_pods_say_nothing_of_pods_and_what_is_not_needed_is_not_re
     path = written(tmp_path / "nodes.json", node_object("a"))
     missing = state_of(read_contents(path, needs=NEEDS), NEEDS, NOW, path)
     assert isinstance(missing.pods, Unknown)
-    assert missing.pods.reason.endswith("contains no pods: add the output of `kubectl get pods -A -o json`")
+    assert "contains no pods: add the output of `kubectl get pods -A -o json`; if" in missing.pods.reason
     whole = written(tmp_path / "all.json", *OBJECTS)
     assert (read_contents(whole).pods, read_contents(whole).pod_selectors) == ({}, {})
