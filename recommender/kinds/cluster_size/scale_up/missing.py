@@ -45,6 +45,8 @@ class Lack:
     """Empty if it is none."""
     is_refusal: bool = False
     """Whether `need` has the scheduler's words."""
+    is_toleration: bool = False
+    """Whether the pod lacks it, and not the group."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ class MissingRequirements:
     def _nowhere(self, lack: Lack) -> str:
         if lack.is_refusal:
             return f"every group refuses it: {lack.need}"
+        if lack.is_toleration:
+            return f"needs {lack.need}; every group has this taint"
         if not lack.resource:
             return f"needs {lack.need}; no group has it"
         best = max(self._offers, key=lambda offer: offer.left(lack.resource))
@@ -114,11 +118,17 @@ class MissingRequirements:
 
 def _but_for(offers: Sequence[_Offer], lacks: Iterable[Lack]) -> str:
     """Return what keeps pods from groups that come nearest, with what there is of a resource."""
-    needs = []
+    names = listed(offer.name for offer in offers)
+    needs, refusal = [], ""
     for lack in lacks:
+        if lack.is_refusal:
+            refusal = f"{names} {'refuses' if len(offers) == 1 else 'refuse'} it: {lack.need}"
+            continue
         left = amount_text(lack.resource, min(offer.left(lack.resource) for offer in offers), rounds_up=False)
         needs.append(f"{lack.need} (a new node has {left})" if lack.resource else lack.need)
-    return f"{listed(offer.name for offer in offers)} would do but for {_joined_texts(needs)}"
+    if not refusal:
+        return f"{names} would do but for {_joined_texts(needs)}"
+    return f"{refusal}, and it needs {_joined_texts(needs)}" if needs else refusal
 
 
 def _limits(obstacles: Mapping[str, str]) -> str:
@@ -144,7 +154,7 @@ def _lacks(shape: PodShape, offer: _Offer, refusals: Sequence[Refusal]) -> Itera
     taint = untolerated_taint(offer.node, scheduling.tolerations)
     if taint is not None:
         value = f"={taint.value}" if taint.value else ""
-        yield Lack(f"a toleration of {taint.key}{value}:{taint.effect}")
+        yield Lack(f"a toleration of {taint.key}{value}:{taint.effect}", is_toleration=True)
     if refusals and refusals[0].plugin not in _JUDGED:
         first = refusals[0]
         yield Lack(f"{first.reason} ({first.detail})" if first.detail else first.reason, is_refusal=True)

@@ -77,6 +77,19 @@ def term(key: str, operator: Operator, *values: str) -> NodeSelectorTerm:
             id="each group lacks something else",
         ),
         pytest.param(
+            pod("p"),
+            {"a": DARK, "b": DARK},
+            "needs a toleration of dedicated=batch:NoSchedule; every group has this taint",
+            id="the pod lacks the toleration, not the group",
+        ),
+        pytest.param(
+            pod("p", scheduling=PodScheduling(spread=(SpreadConstraint("rack", 1, parse_selector("app=x")),))),
+            {"a": PLAIN, "b": PLAIN, "c": DARK},
+            "a, b refuse it: node(s) didn't match pod topology spread constraints (missing required label) (rack); "
+            "c would do but for a toleration of dedicated=batch:NoSchedule",
+            id="the scheduler's words are a clause of their own",
+        ),
+        pytest.param(
             pod("p", "6", scheduling=NVME),
             {"fast": FAST, "large": LARGE, "other": LARGE},
             "fast would do but for 6 cpu (a new node has 4); large, other would do but for disk=nvme",
