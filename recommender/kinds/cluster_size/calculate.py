@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.answer import Removal, ScaleDownAnswer, ScaleUp
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
+    from recommender.kinds.cluster_size.model.places import PodName
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 
@@ -42,6 +43,7 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
         unschedulable=scaled.unschedulable,
         places=scaled.places,
         unavailable=unavailable_nodes(situation, settings),
+        displaced=_displaced(situation, scaled),
         waiting=scaled.waiting,
         waits_until=scaled.waits_until,
         steps=scaled.steps,
@@ -84,6 +86,16 @@ def _reason(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due: in
         parts.append(f"no node is removed now: {lowered.hold.partition(':')[0]}")
     text = "; ".join(part for part in parts if part)
     return text or scaled.hold or "no pending pod needs it"
+
+
+def _displaced(situation: ClusterSituation, scaled: ScaleUp) -> dict[PodName, str]:
+    """Return the nodes that a what-if question takes from pods for which there is no other."""
+    sources = situation.displaced_pods
+    if not sources:
+        return {}
+    without_place = (*(pod for alike in scaled.unschedulable for pod in alike.pods), *scaled.waiting)
+    places = ((pod, sources.get((pod.namespace, pod.name))) for pod in without_place)
+    return {pod: node for pod, node in places if node is not None}
 
 
 def _pending(scaled: ScaleUp) -> int:

@@ -164,6 +164,23 @@ def test_a_what_if_question_is_answered(
     assert found["message"].startswith("what if: ")
 
 
+def test_a_pod_of_a_removed_node_that_fits_nowhere_is_told_from_those_that_are_pending(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    objects = [*OBJECTS, pod("huge-77-9", "huge-77", "64", on="b0")]
+    (tmp_path / "c.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    found = item(arguments, capsys, "--without-node=b0")
+
+    sources = {each["pod"]: each["moved_from"] for each in found["unschedulable"]}
+    assert sources == {"shop/huge-77-9": "b0", **{f"shop/huge-77-{number}": None for number in range(3)}}
+    with pytest.raises(SystemExit):
+        main([*arguments, "--without-node=b0"])
+    lines = capsys.readouterr().out.splitlines()
+    assert "    shop/huge-77-9: from b0 to no node, as NO NODE FOR says" in lines
+    assert "    4 pods of shop/huge: needs 64 cpu; the most on a new node is 8 (b)" in lines
+
+
 def test_pods_are_added_from_a_file(arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "more.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [workload("Deployment", "api", 4, "4")]}))

@@ -184,6 +184,8 @@ class ClusterSizeAnswer:
     places: tuple[PodPlace, ...] = ()
     """Of the pods without a node, those that have found one."""
     unavailable: tuple[UnavailableNode, ...] = ()
+    displaced: Mapping[PodName, str] = field(default_factory=dict)
+    """By pod without a place, the node that a what-if question takes from it."""
     waiting: tuple[PodName, ...] = ()
     waits_until: float | None = None
     """When the first of the waiting pods counts, in seconds since the Unix epoch; None without any."""

@@ -67,7 +67,7 @@ def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: Scal
     if new:
         return Waiting(
             WaitReason.SCALE_UP_NEEDED,
-            f"pending pods need new nodes ({new}), and no node is removed before that",
+            f"new nodes are needed ({new}), and no node is removed before they are there",
         )
     missing = ", ".join(_missing(situation))
     if missing:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.kinds.cluster_size.health.startup import starting_nodes
 from recommender.kinds.cluster_size.model.answer import KeptNode
+from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.places import pod_name
 from recommender.kinds.cluster_size.scale_down.eligibility import Eligibility, eligibility, is_being_deleted
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason
@@ -135,7 +136,8 @@ def _real_nodes(situation: ClusterSituation, snapshot: Snapshot) -> Iterator[tup
 
 def _smallest(group: NodeGroup) -> str:
     deleting = f", of which {len(group.deleting)} are being deleted" if group.deleting else ""
-    sizes = f"the node group {group.name} has {group.target_size} nodes{deleting}, and its minimum is {group.min_size}"
+    size = count_of(group.target_size, "node")
+    sizes = f"the node group {group.name} has {size}{deleting}, and its minimum is {group.min_size}"
     return f"{KeepReason.NODE_GROUP_MIN_SIZE_REACHED}: {sizes}"
 
 

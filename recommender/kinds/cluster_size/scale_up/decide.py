@@ -8,6 +8,7 @@ from recommender.kinds.cluster_size.estimator.bound import lower_bound, lower_co
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.limits.quotas import consume_quotas
 from recommender.kinds.cluster_size.model.answer import LowerBound, ScaleUp, SizeStep
+from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.places import pod_names
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
 from recommender.kinds.cluster_size.scale_up.exemplars import Exemplars
@@ -134,7 +135,8 @@ def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
         add_new_nodes(snapshot, group, count)
         state.sizes[name] += count
         state.increases[name] += count
-        detail = f"{count} of {wanted} nodes, to reach the minimum of {group.min_size}{f': {beyond}' if beyond else ''}"
+        added = count_of(count, "node") if count == wanted else f"{count} of {count_of(wanted, 'node')}"
+        detail = f"{added}, to reach the minimum of {group.min_size}{f': {beyond}' if beyond else ''}"
         limits = (MAX_PER_SCALE_UP,) if beyond else exceeded_limits(verdict)
         steps = ["minSize", *(limits if count < wanted else ())]
         state.steps += [SizeStep(step, name, state.sizes[name], detail) for step in steps]

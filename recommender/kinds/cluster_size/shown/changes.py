@@ -31,7 +31,7 @@ def change_lines(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
         if place.kind is PlaceKind.NEW:
             pods.setdefault(place.group, []).append(place.pod)
     changed = [group for group in answer.groups if _changes(group)]
-    names = min(max((len(group.name) for group in changed), default=0), _WIDEST_NAME)
+    names = max((len(group.name) for group in changed if len(group.name) <= _WIDEST_NAME), default=0)
     for group in changed:
         why = _why(group, answer, pods.get(group.name, ()))
         sizes = f"{group.current} to {group.after_removals}"

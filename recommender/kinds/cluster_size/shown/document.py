@@ -11,6 +11,8 @@ from recommender.decisions.texts.record_texts import money, plain
 from recommender.kinds.cluster_size.model.places import PlaceKind, PodOrigin
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recommender.kinds.cluster_size.model.answer import (
         Advice,
         ClusterSizeAnswer,
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
         Removal,
         UnschedulablePods,
     )
-    from recommender.kinds.cluster_size.model.places import PodPlace
+    from recommender.kinds.cluster_size.model.places import PodName, PodPlace
 
 
 def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:
@@ -44,7 +46,7 @@ def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:
             {"node": node.node, "group": node.group, "reason": node.reason, "pod": str(node.pod) if node.pod else None}
             for node in answer.kept
         ],
-        "unschedulable": [item for alike in answer.unschedulable for item in _unschedulable(alike)],
+        "unschedulable": [item for alike in answer.unschedulable for item in _unschedulable(alike, answer.displaced)],
         "fits_existing": [
             {"pod": str(place.pod), "node": place.node}
             for place in answer.places
@@ -99,11 +101,17 @@ def _removal(removal: Removal) -> dict[str, object]:
     }
 
 
-def _unschedulable(alike: UnschedulablePods) -> list[dict[str, object]]:
+def _unschedulable(alike: UnschedulablePods, displaced: Mapping[PodName, str]) -> list[dict[str, object]]:
     """Return an item for each pod, so that every pod is found by its name; those that are alike follow each other."""
     groups = dict(alike.groups)
     return [
-        {"pod": str(pod), "groups": groups, "reason": alike.reason or None, "missing": alike.missing or None}
+        {
+            "pod": str(pod),
+            "groups": groups,
+            "reason": alike.reason or None,
+            "missing": alike.missing or None,
+            "moved_from": displaced.get(pod),
+        }
         for pod in alike.pods
     ]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer
-    from recommender.kinds.cluster_size.model.places import PodPlace
+    from recommender.kinds.cluster_size.model.places import PodName, PodPlace
 
 _MOST_MOVES: Final = 250
 """More than a node has pods by default: a question about one node has an answer for each of them."""
@@ -28,13 +28,11 @@ def place_lines(answer: ClusterSizeAnswer, width: int) -> Mapping[str, Iterator[
     deleting = frozenset(one.node for one in answer.unavailable)
     moved = [one for one in answer.places if one.origin is PodOrigin.MOVED]
     return {
-        "NEW PLACES": _moves([one for one in moved if one.source not in deleting], width),
+        "NEW PLACES": _moves([one for one in moved if one.source not in deleting], answer.displaced, width),
         "NEW PLACES FOR PODS OF NODES THAT ARE BEING DELETED": _alike_lines(
             [one for one in moved if one.source in deleting], "from a node that goes to", width, unready
         ),
-        "PENDING ALTHOUGH A NODE HAS ROOM": lines(
-            PlaceKind.EXISTING, PodOrigin.PENDING, "Pending for the scheduler, although there is room on"
-        ),
+        "PENDING ALTHOUGH A NODE HAS ROOM": lines(PlaceKind.EXISTING, PodOrigin.PENDING, "there is room on"),
         "ROOM FOR ASSUMED PODS": lines(PlaceKind.EXISTING, PodOrigin.ASSUMED, "there is room on"),
         "WAITING FOR EVICTIONS": lines(
             PlaceKind.NOMINATED, PodOrigin.PENDING, "the scheduler evicts other pods for this on"
@@ -43,12 +41,14 @@ def place_lines(answer: ClusterSizeAnswer, width: int) -> Mapping[str, Iterator[
     }
 
 
-def _moves(places: Sequence[PodPlace], width: int) -> Iterator[str]:
-    """Yield a line for each pod, since a node that goes is a question about each of its pods."""
-    for place in places[:_MOST_MOVES]:
-        yield from lines_of(f"{place.pod}: from {place.source} to {_node_text(place)}", width, 2)
-    if len(places) > _MOST_MOVES:
-        yield from lines_of(f"and {len(places) - _MOST_MOVES} more pods: -o json has all of them", width, 2)
+def _moves(places: Sequence[PodPlace], displaced: Mapping[PodName, str], width: int) -> Iterator[str]:
+    """Yield a line for each pod of a node that goes, since the question is about each; pods without a place first."""
+    moves = [f"{pod}: from {source} to no node, as NO NODE FOR says" for pod, source in displaced.items()]
+    moves += [f"{place.pod}: from {place.source} to {_node_text(place)}" for place in places]
+    for move in moves[:_MOST_MOVES]:
+        yield from lines_of(move, width, 2)
+    if len(moves) > _MOST_MOVES:
+        yield from lines_of(f"and {len(moves) - _MOST_MOVES} more pods: -o json has all of them", width, 2)
 
 
 def _node_text(place: PodPlace) -> str:

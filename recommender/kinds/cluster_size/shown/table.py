@@ -78,9 +78,12 @@ def _unavailable(nodes: Iterable[UnavailableNode], width: int) -> Iterator[str]:
 def _later(removals: Iterable[Removal], width: int) -> Iterator[str]:
     later = [removal for removal in removals if not removal.is_due]
     if len(later) <= _FEW:
+        by_reason: dict[str, list[str]] = {}
         for removal in later:
             used = f"{removal.utilization_ratio:.0%} requested"
-            yield from lines_of(f"{removal.node} ({removal.group}, {used}): {removal.reason}", width, 2)
+            by_reason.setdefault(removal.reason, []).append(f"{removal.node} ({removal.group}, {used})")
+        for reason, nodes in by_reason.items():
+            yield from lines_of(f"{listed(nodes)}: {reason}", width, 2)
         return
     for found in kept_by_reason(KeptNode(one.node, one.group, one.reason) for one in later):
         example = found.example.partition(": ")[2] or found.example

@@ -107,7 +107,7 @@ def test_a_cool_down_ends(at: float) -> None:
     [
         (
             ScaleUp({"g": 2}),
-            "ScaleUpNeeded: pending pods need new nodes (2 of g), and no node is removed before that",
+            "ScaleUpNeeded: new nodes are needed (2 of g), and no node is removed before they are there",
         ),
         (ScaleUp({}, hold="4 of 6 nodes are not ready"), "ScaleUpHeld: 4 of 6 nodes are not ready"),
         (
