@@ -12,6 +12,7 @@ from recommender.kinds.cluster_size.bound_terms import within_term_bound
 from recommender.kinds.cluster_size.health.unavailable import unavailable_nodes
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
 from recommender.kinds.cluster_size.model.counts import count_of
+from recommender.kinds.cluster_size.model.places import PlaceKind
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.decide import scale_down
 from recommender.kinds.cluster_size.scale_up.decide import scale_up
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.model.answer import Removal, ScaleDownAnswer, ScaleUp
     from recommender.kinds.cluster_size.model.groups import NodeGroup
     from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
-    from recommender.kinds.cluster_size.model.places import PodName
+    from recommender.kinds.cluster_size.model.places import PodName, PodPlace
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 
@@ -41,7 +42,7 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
         removals=lowered.removals,
         kept=lowered.kept,
         unschedulable=scaled.unschedulable,
-        places=scaled.places,
+        places=_final_places(scaled.places, lowered, situation),
         unavailable=unavailable_nodes(situation, settings),
         displaced=_displaced(situation, scaled),
         waiting=scaled.waiting,
@@ -86,6 +87,24 @@ def _reason(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due: in
         parts.append(f"no node is removed now: {lowered.hold.partition(':')[0]}")
     text = "; ".join(part for part in parts if part)
     return text or scaled.hold or "no pending pod needs it"
+
+
+def _final_places(
+    places: Iterable[PodPlace], lowered: ScaleDownAnswer, situation: ClusterSituation
+) -> tuple[PodPlace, ...]:
+    """Return the places with those on nodes that are removed now replaced by the ones found for the removal."""
+    going = {removal.node for removal in lowered.removals if removal.is_due}
+    if not going:
+        return tuple(places)
+    real = {node.name for node in situation.nodes}
+
+    def final(place: PodPlace) -> PodPlace:
+        node = lowered.new_nodes.get((place.pod.namespace, place.pod.name))
+        if place.kind is not PlaceKind.EXISTING or place.node not in going or node not in real:
+            return place
+        return dataclasses.replace(place, node=node, group=situation.groups.group_of.get(node, ""))
+
+    return tuple(map(final, places))
 
 
 def _displaced(situation: ClusterSituation, scaled: ScaleUp) -> dict[PodName, str]:

@@ -181,6 +181,26 @@ def test_a_pod_of_a_removed_node_that_fits_nowhere_is_told_from_those_that_are_p
     assert "    4 pods of shop/huge: needs 64 cpu; the most on a new node is 8 (b)" in lines
 
 
+@pytest.mark.parametrize("more", [(), ("--without-node=a2",)])
+def test_the_place_of_a_pod_is_on_a_node_that_stays(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    objects = [
+        *(node(f"a{number}", "a", "4") for number in range(3)),
+        pod("web-5d4f-0", "web-5d4f", "1500m", on="a1"),
+        pod("web-5d4f-1", "web-5d4f", "1", on="a2" if more else ""),
+        workload("ReplicaSet", "web-5d4f", 2),
+    ]
+    (tmp_path / "c.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    found = item(arguments, capsys, *more)
+
+    [place] = found["places"]
+    going = {each["node"] for each in found["removals"] if each["due"]}
+    assert going
+    assert place["node"] in {"a0", "a1", "a2"} - going
+
+
 def test_pods_are_added_from_a_file(arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "more.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [workload("Deployment", "api", 4, "4")]}))

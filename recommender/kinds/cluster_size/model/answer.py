@@ -167,6 +167,8 @@ class ScaleDownAnswer:
     advice: tuple[Advice, ...] = ()
     unneeded_since: Mapping[str, float] = field(default_factory=dict)
     unremovable_until: Mapping[str, float] = field(default_factory=dict)
+    new_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By namespace and name, where pods end up that are on nodes removed now, or that have found a place on these."""
     hold: str = ""
     """The reason why no node is removed now, such as a cool-down; empty otherwise."""
 

@@ -135,6 +135,7 @@ def _advice(kind: str, nodes: Sequence[StayingNode], found: NodeReplacement) -> 
     listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     new = f"{count_of(found.new_nodes, 'new node')} of {found.group}"
     instead = f"{new} instead of {listed}" if found.new_nodes else f"{listed} could be removed without a replacement"
-    places = f"{found.fitting_pods} of {'its' if len(names) == 1 else 'their'} pods fit on other nodes"
+    fit = "fits" if found.fitting_pods == 1 else "fit"
+    places = f"{found.fitting_pods} of {'its' if len(names) == 1 else 'their'} pods {fit} on other nodes"
     rest = f", and the new ones take the other {found.other_pods}" if found.new_nodes else ""
     return Advice(kind, names, f"{instead}: {places}{rest}", found.saved_per_hour)

@@ -86,6 +86,7 @@ def scale_down(
         else (),
         unneeded_since=since,
         unremovable_until=_unremovable_until(situation, sequence),
+        new_nodes=confirmed.nodes,
         hold=str(waiting.hold) if waiting.hold else "",
     )
     snapshot.revert(start)
