@@ -96,6 +96,10 @@ class Backends:
         gone = _Gone("no rule names it any more: name it in a rule, or ask another")
         return Source(gone, PrometheusUptime(self._clock), self._default.submit)
 
+    def number(self) -> int:
+        """Return how many Prometheus servers there are to be asked, that of the flags included."""
+        return 1 + len(self._used)
+
     def open(self, rulebook: Rulebook) -> None:
         """Connect to the backends of rules that are to be in force, beside those that are used already."""
         wanted = _backends_of(rulebook)

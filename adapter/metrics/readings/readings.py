@@ -116,7 +116,7 @@ class Readings:
         )
         self._number_of_unread_objects: Callable[[], int] = lambda: 0
         self._scheduler = self._new_scheduler()
-        self._current_readings = CurrentReadings(self._scheduler, self._settings, self._clock)
+        self._current_readings = CurrentReadings(self._scheduler, self._settings, self._clock, self._backends.number)
         self._answering = self._new_answering()
         self._loop = self._new_loop(Refreshers(self._backends, self._new_refresher))
         self._usage = self._new_usage()

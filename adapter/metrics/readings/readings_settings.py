@@ -50,7 +50,8 @@ class ReadingSettings:
     max_waiting_requests: int = 12
     """Requests that may wait at once; beyond, a first asker is turned away instead of holding one more thread."""
     max_waiting_requests_per_namespace: int = 8
-    """Requests of one namespace that may wait at once, so that others find room."""
+    """Requests of one namespace that may wait at once, so that others find room. Where there are several Prometheus
+    servers, each has its part of both limits (`answering/waiting_requests`)."""
     query_deadline_seconds: float = 10.0
     """When a query in the background is given up."""
     max_concurrent_refreshes: int = 4

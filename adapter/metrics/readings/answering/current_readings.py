@@ -1,18 +1,18 @@
 """Returns the reading that answers a request now: the newest in memory if it is young enough, or the first one.
 
 Requests only wait for a first reading, for the first list of a kind of objects, or for the first look-ups of series.
-Few may wait at once, and not for long, because a hanging Prometheus must not occupy all threads of the server.
+Few may wait at once, and not for long, because a hanging Prometheus must not occupy all threads of the server, nor all
+places of those that wait for another one.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
 from adapter.foundation.sources.objects import ObjectsNotSyncedError
 from adapter.foundation.sources.prometheus.backend import called
 from adapter.foundation.sources.prometheus.errors import shortened
+from adapter.metrics.readings.answering.waiting_requests import NO_PROMETHEUS, WaitingRequests
 from adapter.metrics.readings.errors import AnswerTooOldError, FirstAnswerPendingError
 from adapter.metrics.readings.notices import reason_for_askers
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.sources.objects import ObjectSource
+    from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.foundation.time.clock import Clock
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.queries import Reading
@@ -33,13 +34,14 @@ T = TypeVar("T")
 class CurrentReadings:
     """Returns readings to requests. Thread-safe."""
 
-    def __init__(self, scheduler: QueryScheduler, settings: ReadingSettings, clock: Clock) -> None:
+    def __init__(
+        self, scheduler: QueryScheduler, settings: ReadingSettings, clock: Clock, sources: Callable[[], int]
+    ) -> None:
+        """`sources` returns how many Prometheus servers there are to be asked now."""
         self._scheduler = scheduler
         self._settings = settings
         self._clock = clock
-        self._lock = threading.Lock()
-        self._waiting: Counter[str | None] = Counter()
-        """Number of waiting requests by namespace."""
+        self._waiting = WaitingRequests(settings, sources)
 
     def current(self, entry: DemandEntry, until: float) -> Reading:
         """Return what answers a request now; a first reading is waited for until then, in monotonic seconds.
@@ -61,12 +63,12 @@ class CurrentReadings:
             return look()
         except ObjectsNotSyncedError:
             # A list serves all namespaces, so the requests that wait for one are counted together.
-            if not self._has_joined(None):
+            if not self._waiting.has_joined(NO_PROMETHEUS, None):
                 raise
         try:
             objects.await_first_list(resource, max(0.0, until - self._clock.monotonic()))
         finally:
-            self._leave(None)
+            self._waiting.leave(NO_PROMETHEUS, None)
         return look()
 
     def all_looked_up(self, namespace: str | None, looked_up: Callable[[float], bool]) -> None:
@@ -77,13 +79,13 @@ class CurrentReadings:
         """
         if looked_up(0.0):
             return
-        joined = self._has_joined(namespace)
+        joined = self._waiting.has_joined(NO_PROMETHEUS, namespace)
         try:
             if joined and looked_up(self._settings.first_answer_wait_seconds):
                 return
         finally:
             if joined:
-                self._leave(namespace)
+                self._waiting.leave(NO_PROMETHEUS, namespace)
         raise FirstAnswerPendingError(
             "it is not known, and the series of some rules are still being looked up for the first time: try again in "
             "a moment"
@@ -98,38 +100,22 @@ class CurrentReadings:
         query = self._scheduler.query_of(entry)
         if query.settled.is_set() and query.failure is not None:
             raise query.failure.raised()
-        self._enter(entry)
+        backend, namespace = query.key.backend, entry.request.namespace
+        if not self._waiting.has_joined(backend, namespace):
+            raise self._crowded(entry, backend)
         try:
             return self._wait(entry, until)
         finally:
-            self._leave(entry.request.namespace)
+            self._waiting.leave(backend, namespace)
 
-    def _enter(self, entry: DemandEntry) -> None:
-        settings = self._settings
-        if self._has_joined(entry.request.namespace):
-            return
-        raise FirstAnswerPendingError(
-            f"{entry.request.metric}: Prometheus is queried for it for the first time, and at most "
-            f"{settings.max_waiting_requests} requests wait at once, {settings.max_waiting_requests_per_namespace} of "
-            "each namespace: try again in a moment"
+    def _crowded(self, entry: DemandEntry, backend: Backend | None) -> FirstAnswerPendingError:
+        """Return the error for a first asker that finds no place among those that wait."""
+        limits = self._waiting.limits()
+        return FirstAnswerPendingError(
+            f"{entry.request.metric}: {called(backend)} is queried for it for the first time, and at most "
+            f"{limits.most} requests wait at once, {limits.most_per_namespace} of each namespace: "
+            "try again in a moment"
         )
-
-    def _has_joined(self, namespace: str | None) -> bool:
-        """Return whether one more request of the namespace may wait; it is counted from then on, until it leaves."""
-        settings = self._settings
-        with self._lock:
-            if self._waiting[namespace] >= settings.max_waiting_requests_per_namespace:
-                return False
-            if self._waiting.total() >= settings.max_waiting_requests:
-                return False
-            self._waiting[namespace] += 1
-            return True
-
-    def _leave(self, namespace: str | None) -> None:
-        with self._lock:
-            self._waiting[namespace] -= 1
-            if not self._waiting[namespace]:
-                del self._waiting[namespace]
 
     def _wait(self, entry: DemandEntry, until: float) -> Reading:
         while True:
