@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.errors import PrometheusError
+    from adapter.metrics.readings.backends import Connect
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Metric, Rulebook
 
@@ -285,6 +286,7 @@ def make_house(
     real_time: bool = False,
     cross_checks: bool = False,
     started: Callable[[float], Started] | None = lambda _timeout: Started(0.0, 0.0),
+    connect: Connect | None = None,
 ) -> House:
     """Put readings together with a fake clock, unless told otherwise; without cross-checks queries can be counted.
 
@@ -306,6 +308,7 @@ def make_house(
         settings=settings,
         clock=Clock() if real_time else fake.clock,
         started=started,
+        connect=connect,
     )
     return House(readings, registry, fake)
 

@@ -37,7 +37,7 @@ class CurrentReadings:
     def __init__(
         self, scheduler: QueryScheduler, settings: ReadingSettings, clock: Clock, sources: Callable[[], int]
     ) -> None:
-        """`sources` returns how many Prometheus servers there are to be asked now."""
+        """Start with nobody waiting; `sources` returns how many Prometheus servers there are to be asked now."""
         self._scheduler = scheduler
         self._settings = settings
         self._clock = clock

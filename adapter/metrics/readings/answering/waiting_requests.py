@@ -49,7 +49,7 @@ class WaitingRequests:
     """The requests that wait. Thread-safe."""
 
     def __init__(self, settings: ReadingSettings, sources: Callable[[], int]) -> None:
-        """`sources` returns how many Prometheus servers there are to be asked now."""
+        """Start with nobody waiting; `sources` returns how many Prometheus servers there are to be asked now."""
         self._settings = settings
         self._sources = sources
         self._lock = threading.Lock()

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
+from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.catalogue.discovery import LookUpKey, LookUpResult, look_up_key
 from adapter.metrics.readings.retries import retry_after
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from adapter.foundation.sources.prometheus.backend import Backend
     from adapter.foundation.time.clock import Clock
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.model import Rulebook
 
 _log = logging.getLogger(__name__)
+
+_REPORT_SECONDS = 0.5
+"""How long a reload waits beyond its time for look-ups to say that their deadline has passed."""
 
 
 class Cataloguer:
@@ -60,17 +66,35 @@ class Cataloguer:
         """
         states = self._discovery.prepared(rulebook)
         missing = _by_backend(_look_up_keys(state for state in states if not state.looked_up))
-        findings: list[LookUpResult] = []
-        # Each backend has its share of the time, so that one that hangs leaves the rules of the others theirs.
-        seconds = self._settings.reload_discovery_seconds / max(1, len(missing))
-        for keys in missing.values():
-            until = self._clock.monotonic() + seconds
-            for key in keys:
-                left = until - self._clock.monotonic()
-                if left <= 0:
-                    break
-                findings.append(self._finding(key, states, left))
-        self._adopt(rulebook, findings)
+        self._adopt(rulebook, self._looked_up_at_once(missing, states))
+
+    def _looked_up_at_once(
+        self, missing: Mapping[Backend | None, list[LookUpKey]], states: tuple[DiscoveredRule, ...]
+    ) -> list[LookUpResult]:
+        """Return what was found in time; all backends are asked at the same time.
+
+        The first on the thread that calls, each other one on a thread of its own.
+        """
+        until = self._clock.monotonic() + self._settings.reload_discovery_seconds
+        found: queue.SimpleQueue[LookUpResult | None] = queue.SimpleQueue()
+
+        def look_up(keys: list[LookUpKey]) -> None:
+            try:
+                for key in keys:
+                    left = until - self._clock.monotonic()
+                    if left <= 0:
+                        break
+                    found.put(self._finding(key, states, left))
+            finally:
+                found.put(None)
+
+        own, *others = missing.values() or ([],)
+        threads = DaemonThreads("look-up of a reload", len(others))
+        for keys in others:
+            threads.submit(partial(look_up, keys))
+        threads.close()
+        look_up(own)
+        return list(_until_all_ended(found, 1 + len(others), until + _REPORT_SECONDS, self._clock))
 
     def take_due(self) -> list[LookUpKey]:
         """Return what to look up now, as much as each Prometheus may be asked at once, for calls of `look_up`."""
@@ -202,3 +226,18 @@ def _by_backend(keys: Iterable[LookUpKey]) -> dict[Backend | None, list[LookUpKe
     for key in keys:
         found.setdefault(key.backend, []).append(key)
     return found
+
+
+def _until_all_ended(
+    found: queue.SimpleQueue[LookUpResult | None], running: int, until: float, clock: Clock
+) -> Iterator[LookUpResult]:
+    """Yield what arrives until so many have ended, each with None, or until that time, in monotonic seconds."""
+    while running:
+        try:
+            result = found.get(timeout=max(0.0, until - clock.monotonic()))
+        except queue.Empty:
+            return
+        if result is None:
+            running -= 1
+        else:
+            yield result

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.backend import Backend
-from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.metrics.readings.asking.queries import Query, QueryKey
 from adapter.metrics.readings.asking.run_queue import BackendLanes
@@ -15,11 +16,12 @@ from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import PlanKind, Rulebook
 from adapter.metrics.rulebook.requests import PlannedQuery
-from tests.support.readings import FakeClock, ScriptedPrometheus, rulebook_of
+from tests.support.readings import FakeClock, ScriptedPrometheus, make_house, rulebook_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping
 
+    from adapter.foundation.sources.prometheus.errors import PrometheusError
     from adapter.foundation.sources.prometheus.runtime import Started
 
 RULES = rulebook_of().rules
@@ -106,3 +108,27 @@ def test_queries_to_one_backend_take_no_place_from_those_to_another() -> None:
     assert lanes.begin(2.0) == others
     lanes.keep({None})
     assert lanes.running > len(others)
+
+
+def test_a_reload_looks_up_the_series_of_all_backends_at_the_same_time() -> None:
+    # Each answers only after all have been asked.
+    together = threading.Barrier(3)
+
+    def meet(selector: str) -> Collection[Mapping[str, str]] | PrometheusError:
+        try:
+            together.wait(20)
+        except threading.BrokenBarrierError:
+            return PrometheusTimeoutError(selector, "it was asked alone")
+        return ()
+
+    settings = ReadingSettings(reload_discovery_seconds=60)
+
+    def connect(asked: Backend) -> Client:
+        return Client(series_answer=meet, backend=asked)
+
+    house = make_house(ScriptedPrometheus(), settings=settings, connect=connect)
+    named = [backend(port=9090 + number) for number in range(3)]
+    rules = (replace(RULES[0], id=f"rules[{number}]", backend=each) for number, each in enumerate(named))
+    house.readings.replace_rulebook(Rulebook(tuple(rules)))
+    assert [look_up.failure for look_up in house.readings.look_ups()] == [None] * 3
+    assert house.readings.has_looked_up_all()
