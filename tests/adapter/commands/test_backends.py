@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -20,8 +22,10 @@ from tests.support.serving import Adapter, Trust, eventually, run, running_adapt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
     from pathlib import Path
 
+    from tests.support.caller import Answer
     from tests.support.prometheus import ScrapedPrometheus
 
 SECRET: Final = "hunter2-of-this-test"
@@ -75,6 +79,22 @@ def backend(prometheus: ScrapedPrometheus, name: str = "far", more: str = "") ->
 
 def rules(far: ScrapedPrometheus) -> str:
     return backend(far) + "externalRules:\n" + rule("home") + rule("distant", "far")
+
+
+CROWD: Final = 30
+
+
+@pytest.fixture(scope="module")
+def crowded(house: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adapter]:
+    """Return an adapter with one rule for the Prometheus of its flags, and many for one that never accepts."""
+    folder = tmp_path_factory.mktemp("crowded")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        declared = f"prometheus: [{{name: far, url: 'http://127.0.0.1:{silent.getsockname()[1]}'}}]\n"
+        distant = "".join(rule(f"distant_{number}", "far") for number in range(CROWD))
+        text = declared + "externalRules:\n" + rule("home") + distant
+        trust = Trust.made_in(folder / "trust")
+        with running_adapter(folder, trust, prometheus_url=house.home.url, rules=text) as adapter:
+            yield adapter
 
 
 @pytest.fixture(scope="module")
@@ -212,3 +232,34 @@ def test_doctor_checks_each_backend_of_the_rule_files(house: House) -> None:
     lines = {line.name: line.status for line in look_at_backend(name, settings, "rules")}
     assert lines == {"prometheus/far": CheckStatus.OK, "prometheus/far/clusters": CheckStatus.OK}
     assert str(settings.matchers) == 'cluster="a"'
+
+
+def test_an_adapter_is_ready_and_has_values_though_a_backend_hangs_from_the_start(crowded: Adapter) -> None:
+    eventually(lambda: crowded.plain("/readyz").status == 200)
+    with crowded.caller() as caller:
+        eventually(lambda: caller.external("home").status == 200)
+        assert caller.external("distant_0").status in {503, 504}
+
+
+def test_first_askers_of_a_backend_that_hangs_take_no_place_from_those_of_another_one(crowded: Adapter) -> None:
+    def ask(metric: str, namespace: str) -> Answer:
+        with crowded.caller() as caller:
+            return caller.external(metric, namespace=namespace)
+
+    def tells_of_a_crowd(waiting: list[Future[Answer]]) -> bool:
+        ended = [each.result() for each in waiting if each.done()]
+        return len(ended) == CROWD or any(map(is_turned_away, ended))
+
+    def is_turned_away(answer: Answer) -> bool:
+        return "requests wait at once" in answer.message
+
+    eventually(lambda: crowded.plain("/readyz").status == 200)
+    with ThreadPoolExecutor(CROWD) as pool:
+        waiting: list[Future[Answer]] = [
+            pool.submit(ask, f"distant_{number}", f"far-{number}") for number in range(CROWD)
+        ]
+        # Those who find no place are told at once, the others wait for seconds: from then on all places are taken.
+        eventually(lambda: tells_of_a_crowd(waiting))
+        answers = [ask("home", f"near-{number}") for number in range(3)]
+        assert not [answer.message for answer in answers if answer.status != 200 and is_turned_away(answer)]
+        assert {each.result().status for each in waiting} <= {503, 504}
