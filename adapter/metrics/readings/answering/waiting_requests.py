@@ -62,7 +62,8 @@ class WaitingRequests:
 
     def total(self) -> int:
         """Return how many requests wait."""
-        return self._waiting.total()
+        with self._lock:
+            return self._waiting.total()
 
     def has_joined(self, awaited: Awaited, namespace: str | None) -> bool:
         """Return whether one more request of the namespace may wait; it is counted from then on, until it leaves."""
