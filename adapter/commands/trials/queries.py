@@ -7,13 +7,18 @@ Prometheus. A query that cannot be tried in time is accepted, unless it was refu
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.commands.trials.served import asked_of_nobody
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
-from adapter.foundation.sources.prometheus.budget import Budgeted
-from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError
+from adapter.foundation.sources.prometheus.errors import (
+    PrometheusError,
+    PrometheusTimeoutError,
+    QueryRefusedError,
+)
 from adapter.metrics.rulebook.lint.examples import example_of
 from adapter.metrics.rulebook.model import ResourceRule, Rule
 from adapter.metrics.rulebook.parsing.malformed import is_written_out
@@ -30,7 +35,37 @@ if TYPE_CHECKING:
     from adapter.metrics.rulebook.parsing.query_check import Judge
 
 TRIAL_SECONDS: Final = 5.0
-"""Time limit for all queries of one change to one Prometheus: changes should be in force within 15 seconds."""
+"""Time limit for all queries of one change to one Prometheus."""
+CHANGE_SECONDS: Final = 2 * TRIAL_SECONDS
+"""Time limit for all queries of one change: changes should be in force within 15 seconds."""
+
+
+class TrialBudget:
+    """The time that the queries of one change may take.
+
+    A query may take half of what is left, and a Prometheus that does not answer in time is not asked again. So any
+    number that hang leave time to the others, and all together take less than `CHANGE_SECONDS`.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Nothing has been spent yet."""
+        self._monotonic = monotonic
+        self._spent: defaultdict[Backend | None, float] = defaultdict(float)
+        self._late: set[Backend | None] = set()
+
+    def ask(self, prometheus: Prometheus, backend: Backend | None, query: str) -> None:
+        """Send the query to a backend, for as long as there is time. Raises PrometheusError."""
+        left = min(TRIAL_SECONDS - self._spent[backend], (CHANGE_SECONDS - sum(self._spent.values())) / 2)
+        if backend in self._late or left <= 0:
+            raise PrometheusTimeoutError(query, "not sent: the queries before it took too long")
+        began = self._monotonic()
+        try:
+            prometheus.instant(query, timeout_seconds=left)
+        except PrometheusTimeoutError:
+            self._late.add(backend)
+            raise
+        finally:
+            self._spent[backend] += self._monotonic() - began
 
 
 class QueryTrials:
@@ -46,25 +81,20 @@ class QueryTrials:
         """Return the function that judges changed rules; rules in force are not tried, since they may work."""
         rules: tuple[Rule | ResourceRule, ...] = (*in_force.rules, *in_force.resource.rules)
         left_alone = set(map(_rule_content, rules))
-        return partial(self._refusal_of, {}, left_alone)
+        return partial(self._refusal_of, TrialBudget(), left_alone)
 
     def remembered(self, rule: Rule | ResourceRule) -> str | None:
         """Return why Prometheus refused the rule when it was last tried."""
         return self._refused.get(_rule_content(rule))
 
-    def _refusal_of(
-        self, budgets: dict[Backend | None, Budgeted], left_alone: set[Hashable], rule: Rule | ResourceRule
-    ) -> str | None:
+    def _refusal_of(self, budget: TrialBudget, left_alone: set[Hashable], rule: Rule | ResourceRule) -> str | None:
         said = _rule_content(rule)
         if said in left_alone:
             return None
         backend = rule.backend if isinstance(rule, Rule) else rule.metrics[0].rule.backend
-        if backend not in budgets:
-            # One that hangs must not take the time in which the rules of the others are tried.
-            budgets[backend] = Budgeted(self._prometheus_of(backend), TRIAL_SECONDS)
         try:
             for query in self._queries(rule):
-                budgets[backend].instant(query, timeout_seconds=TRIAL_SECONDS)
+                budget.ask(self._prometheus_of(backend), backend, query)
         except QueryRefusedError as e:
             if e.error_type != "execution" and not e.error_type.startswith("http_"):
                 self._refused[said] = e.message
