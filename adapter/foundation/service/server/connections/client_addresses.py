@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MOST_FAMILIAR = 1024
 """Addresses that are remembered: the nodes of a control plane and their proxies, many times over."""
 FAMILIAR_SECONDS = 3600.0
-"""How long an address is remembered after its last authentication."""
+"""How long an address is remembered after its last authenticated connection or request."""
 _V4_MAPPED = bytes(10) + b"\xff\xff"
 _PREFIX_BYTES = 8
 """Of an IPv6 address: whoever has one usually has all addresses of its /64."""

@@ -68,6 +68,9 @@ class WaitingRoom:
         conn.stage = stage
         conn.expires = time.monotonic() + self._deadlines.of(stage)
         self._members[stage][conn] = None
+        if stage is Stage.IDLE and conn.is_known:
+            # A connection that is kept for hours authenticates once, and must not become a stranger's.
+            self.familiar.note(conn.address)
         if (counts := self._counts(stage)) is not None:
             counts[conn.address] += 1
         self.poll(conn, events)

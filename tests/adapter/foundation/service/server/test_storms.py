@@ -129,6 +129,21 @@ def test_a_familiar_address_keeps_what_a_stranger_loses(room: WaitingRoom, sock:
     assert room.least_missed() is stranger
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_requests_of_a_kept_connection_keep_its_address_familiar(
+    room: WaitingRoom,
+    sock: socket.socket,
+    monkeypatch: pytest.MonkeyPatch,
+    is_known: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    monkeypatch.setattr(Connection, "is_known", is_known)
+    conn = entered(room, sock, "127.0.0.1", Stage.HEAD)
+    assert conn.address not in room.familiar
+    room.take(conn)
+    room.put(conn, Stage.IDLE, events=0)
+    assert (conn.address in room.familiar) is is_known
+
+
 def test_a_connection_that_ends_waits_for_no_handshake(room: WaitingRoom, sock: socket.socket) -> None:
     conn = entered(room, sock, STRANGER, Stage.HANDSHAKE)
     room.park(conn)
