@@ -86,11 +86,12 @@ class AcceptingWorker(ClosingWorker):
                 self._advance(conn)
             self._room.newcomers.spent(conn.address, counted.seconds)
             if conn.stage is Stage.HANDSHAKE and not conn.events:
-                self._poll_again(conn)
+                self._poll_for(conn, selectors.EVENT_READ)
 
-    def _poll_again(self, conn: Connection) -> None:
+    def _poll_for(self, conn: Connection, events: int) -> None:
+        """Change what the poller waits for. A connection that the kernel refuses to watch ends, and no other one."""
         try:
-            self._room.poll(conn, selectors.EVENT_READ)
+            self._room.poll(conn, events)
         except OSError as e:
             self._drop(conn, "not_pollable", e)
 

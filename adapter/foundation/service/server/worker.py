@@ -162,9 +162,9 @@ class TidewatchWorker(AcceptingWorker):
         try:
             self._step(conn)
         except ssl.SSLWantReadError:
-            self._room.poll(conn, selectors.EVENT_READ)
+            self._poll_for(conn, selectors.EVENT_READ)
         except ssl.SSLWantWriteError:
-            self._room.poll(conn, selectors.EVENT_WRITE)
+            self._poll_for(conn, selectors.EVENT_WRITE)
         except BlockingIOError:
             pass
         except EOFError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import socket
+import ssl
 from contextlib import closing
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -46,6 +48,25 @@ class Turn(TidewatchWorker):
         self.now += self.seconds_each
 
 
+class Unpollable(TidewatchWorker):
+    """A worker whose kernel watches no further socket; each step waits for the client."""
+
+    def __init__(self, waiting: type[ssl.SSLError]) -> None:
+        self.ended: list[tuple[Connection, str]] = []
+        self._waiting = waiting
+        poller = cast("selectors.BaseSelector", SimpleNamespace(register=self.refuse, modify=self.refuse))
+        self._room = WaitingRoom(poller, Deadlines())
+
+    def refuse(self, *_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def _step(self, _conn: Connection) -> None:
+        raise self._waiting
+
+    def _drop(self, conn: Connection, reason: str = "", _error: OSError | None = None) -> None:
+        self.ended.append((conn, reason))
+
+
 @pytest.fixture(name="sock")
 def _sock() -> Iterator[socket.socket]:
     with closing(socket.socket()) as sock:
@@ -82,3 +103,12 @@ def test_a_turn_ends_in_time_and_yet_every_stage_goes_on(sock: socket.socket, mo
     turn._dispatch(0.0)
     stages = [conn.stage for conn in turn.advanced if isinstance(conn, Connection)]
     assert stages == [Stage.HANDSHAKE, *MOST_PER_TURN]
+
+
+@pytest.mark.parametrize("waiting", [ssl.SSLWantReadError, ssl.SSLWantWriteError])
+def test_a_connection_that_the_kernel_refuses_to_watch_ends_alone(
+    sock: socket.socket, waiting: type[ssl.SSLError]
+) -> None:
+    conn, server = connection(sock, Stage.HANDSHAKE), Unpollable(waiting)
+    server._advance(conn)
+    assert server.ended == [(conn, "not_pollable")]
