@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.e2e.controlplane import kernel
+from tests.e2e.controlplane.kubelet.container import show
 from tests.e2e.controlplane.kubelet.environment import Surroundings, compose, expanded, field
 from tests.e2e.controlplane.kubelet.settings import Image
 from tests.e2e.controlplane.kubelet.spec import Container, RefusedError, read_pod
 from tests.e2e.controlplane.kubelet.volumes import File, make_empty, write_atomically
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 POD: dict[str, Any] = {
     "metadata": {"name": "web-0", "namespace": "shop", "uid": "u-1", "labels": {"app": "web"}},
@@ -112,3 +114,22 @@ def test_a_missing_key_is_an_error_unless_it_is_optional() -> None:
         compose(container(env=[entry]), AROUND)
     optional = {"name": "TOKEN", "valueFrom": {"secretKeyRef": {**source, "optional": True}}}
     assert "TOKEN" not in compose(container(env=[optional]), AROUND)
+
+
+def test_what_is_gone_since_a_folder_was_listed_keeps_no_container_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bind(source: str, _target: str, **_: object) -> None:
+        Path(source).stat()
+
+    monkeypatch.setattr(kernel, "mount", bind)
+    folder, root = tmp_path / "machine", tmp_path / "container"
+    (folder / "folder").mkdir(parents=True)
+    (folder / "file").touch()
+    (folder / "link").symlink_to("file")
+    entries = list(os.scandir(folder))
+    shutil.rmtree(folder)
+    root.mkdir()
+    for entry in entries:
+        show(entry, root / entry.name)
+    assert not (root / "link").exists()

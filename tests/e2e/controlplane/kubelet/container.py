@@ -109,21 +109,25 @@ def _copy_folder(source: Path, target: Path, wanted: set[tuple[str, ...]]) -> No
             if deeper := below - {()}:
                 _copy_folder(source / name, target / name, deeper)
         elif entry is not None:
-            _show(entry, target / name)
+            show(entry, target / name)
 
 
-def _show(entry: os.DirEntry[str], target: Path) -> None:
-    if entry.is_symlink():
-        target.symlink_to(Path(entry.path).readlink())
-        return
-    if entry.is_dir():
-        target.mkdir()
-    else:
-        target.touch()
+def show(entry: os.DirEntry[str], target: Path) -> None:
+    """Show a file, a folder or a link of this machine at a path of the container."""
     try:
+        if entry.is_symlink():
+            target.symlink_to(Path(entry.path).readlink())
+            return
+        if entry.is_dir():
+            target.mkdir()
+        else:
+            target.touch()
         _bind(entry.path, target)
     except PermissionError:
         # A folder of somebody else: empty here, as it would be unreadable.
+        return
+    except FileNotFoundError:
+        # A temporary file of another process that is gone since the folder was listed.
         return
 
 
