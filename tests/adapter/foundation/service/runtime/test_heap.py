@@ -3,8 +3,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 THREADS_THAT_ALLOCATE = """
 import ctypes, os, threading
 from adapter.foundation.service.runtime.heap import settle_heap
@@ -27,7 +25,6 @@ libc.fflush(ctypes.c_void_p(out))
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the heap of glibc")
 def test_threads_share_two_heaps() -> None:
     told = subprocess.run(
         [sys.executable, "-c", THREADS_THAT_ALLOCATE], capture_output=True, text=True, timeout=30, check=True
@@ -55,7 +52,6 @@ print(before - resident_pages())
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the heap of glibc")
 def test_memory_between_blocks_in_use_is_returned() -> None:
     told = subprocess.run(
         [sys.executable, "-c", MEMORY_THAT_IS_FREED], capture_output=True, text=True, timeout=60, check=True
