@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from adapter.foundation.documents.scalars import parse_whole
+from adapter.foundation.objects.integers import INT64_MAX
 from adapter.foundation.objects.quantities import Format, QuantityError, parse_quantity, quantity_text
 from recommender.kinds.proportional.go_json import (
     GoJsonError,
@@ -32,7 +33,6 @@ ScaleConfig: TypeAlias = dict[str, dict[str, dict[str, ResourceStep]]]
 _SECTIONS: Final = ("requests", "limits")
 _AMOUNTS: Final = ("base", "max", "step")
 _PER_STEP: Final = {"coresperstep": "coresPerStep", "nodesperstep": "nodesPerStep"}
-_MOST_MILLI: Final = 2**63 - 1
 _FIX: Final = 'write {"CONTAINER": {"requests": {"cpu": {"base": "100m", "step": "10m", "nodesPerStep": 1}}}}'
 
 
@@ -137,7 +137,7 @@ def _amount(where: str, value: Json) -> str:
     except QuantityError as error:
         raise ScaleConfigError(f"`{where}`: {error}") from error
     milli = found.milli_value()
-    if not 0 <= milli <= _MOST_MILLI:
+    if not 0 <= milli <= INT64_MAX:
         _refuse(where, value, "a quantity from 0 to 9223372036854775")
     return quantity_text(milli, found.format)
 

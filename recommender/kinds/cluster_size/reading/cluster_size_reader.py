@@ -19,6 +19,7 @@ from adapter.foundation.documents.scalars import (
 )
 from adapter.foundation.documents.sections import Key, Section
 from adapter.foundation.documents.shapes import ListOf
+from adapter.foundation.objects.integers import INT32_MAX, INT64_MAX
 from adapter.foundation.objects.names import label_key_problem
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.size_settings import (
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
 
-_LARGEST_PRIORITY: Final = 2**31 - 1
 _HEADROOM: Final = percentage(Bounds(0, 1000))
 _PREFIX: Final = checked(
     "the beginning of a taint key",
@@ -140,7 +140,7 @@ CLUSTER_SIZE: Final = Section(
         Key("nodeGroups", NODE_GROUPS, "Groups that are sized.", "{clusterAPI: {namespaces: [capi-system]}}"),
         Key("expander", EXPANDER, "How one of several groups is chosen: a name or a chain.", into="expanders"),
         Key("priorities", PRIORITIES, "Patterns of names of groups, by priority."),
-        Key("randomSeed", whole(0, 2**63 - 1), "Seed of the expander random."),
+        Key("randomSeed", whole(0, INT64_MAX), "Seed of the expander random."),
         Key("balanceSimilarNodeGroups", BOOLEAN, "Whether similar groups grow together."),
         Key("balancingIgnoreLabels", ListOf(LABEL_KEY), "Labels in which similar groups may differ."),
         Key("balancingLabels", ListOf(LABEL_KEY), "Labels that are compared instead of all."),
@@ -150,7 +150,7 @@ CLUSTER_SIZE: Final = Section(
         Key("newPodScaleUpDelay", TIME, "Age from which a pending pod counts.", into="new_pod_scale_up_delay_seconds"),
         Key(
             "expendablePodsPriorityCutoff",
-            whole(-_LARGEST_PRIORITY, _LARGEST_PRIORITY),
+            whole(-INT32_MAX, INT32_MAX),
             "Priority below which pods do not count.",
         ),
         Key("maxNodeProvisionTime", TIME, "How long a new node may take.", into="max_node_provision_seconds"),
