@@ -228,7 +228,7 @@ ADAPTER: Final = (
         "doctor without a cluster",
         "doctor --kubeconfig none",
         "kubeconfig none",
-        "Invalid kube-config file. No configuration found.",
+        "Invalid kube-config file. No configuration found: ",
         "name a valid file with --kubeconfig, or run in a pod with a service account",
     ),
     Mistake(

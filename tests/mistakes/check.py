@@ -281,7 +281,7 @@ CHECK: Final = (
         "a kubeconfig that is missing",
         "check --configmap a/b --kubeconfig none",
         "kubeconfig none",
-        "Invalid kube-config file. No configuration found.",
+        "Invalid kube-config file. No configuration found: name",
         "name a valid file with --kubeconfig, or run in a pod with a service account",
     ),
     Mistake(

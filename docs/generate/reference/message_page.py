@@ -58,7 +58,7 @@ _REPAIRS: Final = frozenset(
 )
 """Words with which what to do begins."""
 _REQUIRED: Final = "it must "
-"""What is required says what to do."""
+"""A message with these words says what to do by what it requires."""
 _OF_KINDS: Final = frozenset({"Scalar", "checked"})
 """Calls whose first text says what a value should be."""
 _FORMAT: Final = re.compile(r"%[sdr]|%\.\d+f|\{\w+\}")

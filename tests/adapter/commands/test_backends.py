@@ -258,7 +258,8 @@ def test_first_askers_of_a_backend_that_hangs_take_no_place_from_those_of_anothe
         waiting: list[Future[Answer]] = [
             pool.submit(ask, f"distant_{number}", f"far-{number}") for number in range(CROWD)
         ]
-        # Those who find no place are told at once, the others wait for seconds: from then on all places are taken.
+        # Requests without a place are refused at once, and the others wait for seconds. After the first refusal, all
+        # places are taken.
         eventually(lambda: tells_of_a_crowd(waiting))
         answers = [ask("home", f"near-{number}") for number in range(3)]
         assert not [answer.message for answer in answers if answer.status != 200 and is_turned_away(answer)]

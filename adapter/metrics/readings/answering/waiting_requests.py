@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.readings_settings import ReadingSettings
 
 NO_PROMETHEUS: Final = "none"
-"""What requests wait for that wait for no answer to a query."""
+"""The source for requests that wait for something other than the answer to a query."""
 
 Awaited: TypeAlias = "Backend | str | None"
-"""What is waited for: a backend, None for the Prometheus of the flags, or `NO_PROMETHEUS`."""
+"""The source for which a request waits: a backend, None for the Prometheus of the flags, or `NO_PROMETHEUS`."""
 
 
 class WaitingLimits(NamedTuple):

@@ -63,7 +63,7 @@ class DiscoveredRule:
 
 
 class LookUpKey(NamedTuple):
-    """What is looked up: rules with the same one share it."""
+    """Identifies a look-up of series, which all rules with the same key share."""
 
     series_query: str
     backend: Backend | None = None

@@ -110,7 +110,7 @@ def _note_problems(problems: Iterable[DocumentProblem], notes: Notes) -> None:
 
 
 def _note_repeated(entry: _Declared, before: _Declared, notes: Notes) -> None:
-    message = f"the backend {shortened(entry.name)!r} is declared otherwise in {_place(before.node)}"
+    message = f"the backend {shortened(entry.name)!r} is declared with other content in {_place(before.node)}"
     fix = "give each a name of its own, or make both the same; until then, no rule can name it"
     notes.error(Code.REPEATED_BACKEND, entry.node, message, fix)
 

@@ -157,7 +157,7 @@ def _load(source: str, load: Callable[[], object]) -> None:
         load()
     except ConfigException as error:
         # The text after " in " prints the entry itself.
-        reason = str(error).split(" in ", 1)[0]
+        reason = str(error).split(" in ", 1)[0].rstrip(".")
     except OSError as error:
         reason = f"{error.strerror}: {error.filename}"
     except MarkedYAMLError as error:
