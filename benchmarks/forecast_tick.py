@@ -28,8 +28,8 @@ import numpy as np
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from benchmarks.load_answers import load_answers
@@ -74,7 +74,7 @@ from recommender.running.queries.query_values import QueryValues
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
     from recommender.decisions.loads.inputs import LoadInputs

@@ -26,8 +26,8 @@ from adapter.foundation.service.flags.parsing import flags_or_exit
 from adapter.foundation.service.runtime.process_telemetry import exposition
 from adapter.foundation.service.server.process import serve_forever
 from adapter.foundation.sources.files import FileObjects
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.errors import PrometheusError
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
 from adapter.foundation.web.wsgi import wsgi_application
 from adapter.metrics.apis.apis_telemetry import Telemetry
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
-    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.metrics.readings.answers import BySelector, NamedBySelector
     from adapter.metrics.readings.catalogue.look_ups import LookUp
     from adapter.metrics.readings.explain.explanation import ExplanationStep, Question

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.queries.refresher import SampleRefresher
 from benchmarks.node_loads import SCRAPE_SECONDS, class_of, mean_ratio
@@ -23,7 +23,7 @@ from tests.support.backfill import backfill
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.foundation.sources.prometheus.ranges import RangeAnswer
+    from adapter.foundation.sources.prometheus.answers.ranges import RangeAnswer
     from benchmarks.report import Row
 
 CPUS = 4

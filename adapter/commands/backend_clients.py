@@ -6,17 +6,17 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.threads import DaemonThreads
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, SettingsError
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
     from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
-    from adapter.foundation.sources.prometheus.runtime import Started
+    from adapter.foundation.sources.prometheus.queries.runtime import Started
     from adapter.foundation.time.pace import Pace
 
 QUERY_THREADS: Final = 32

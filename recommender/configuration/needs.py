@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import ClusterNeeds
-from adapter.foundation.sources.prometheus.data_sources import source_of
+from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.table import kind_of
 

@@ -15,7 +15,7 @@ from adapter.foundation.documents.shapes import Anything, ListOf
 from adapter.foundation.documents.tree import DocumentError, DocumentProblem, SequenceNode, problems_within, shortened
 from adapter.foundation.objects.durations import format_duration
 from adapter.foundation.service.server.addresses import parse_address
-from adapter.foundation.sources.prometheus.backend_settings import BACKENDS, ReadBackends
+from adapter.foundation.sources.prometheus.backends.backend_settings import BACKENDS, ReadBackends
 from recommender.configuration.conflicts import conflicts_of, leaves_alone
 from recommender.configuration.entry import ENTRY, Shared, read_entry
 from recommender.configuration.merging import with_rivals

@@ -178,7 +178,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "needs Prometheus": (f"{_OUTAGES}::test_prometheus_is_not_there_at_the_start",),
     "its own metrics": ("tests/adapter/commands/test_values.py::test_own_metrics_tell_of_requests_and_queries",),
     "a token file": (
-        "tests/adapter/foundation/sources/prometheus/test_credentials.py::test_a_changed_token_is_used_a_second_later",
+        "tests/adapter/foundation/sources/prometheus/transport/test_credentials.py::test_a_changed_token_is_used_a_second_later",
     ),
 }
 """How a row begins, and what holds it."""

@@ -13,7 +13,7 @@ from adapter.commands.nodes.flags import NODES
 from adapter.commands.nodes.nodes_settings import nodes_settings
 from adapter.foundation.cluster.values.state import ClusterState, Unknown
 from adapter.foundation.service.flags.parsing import UsageError, parse_flags
-from adapter.foundation.sources.prometheus.credentials import Credentials
+from adapter.foundation.sources.prometheus.transport.credentials import Credentials
 from adapter.nodes.board.cluster_facts import node_facts
 from adapter.nodes.configuration.reading import SchedulingFileError, read_scheduling
 from tests.adapter.nodes.board.test_keeper import Script, averages

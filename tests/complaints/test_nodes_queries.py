@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from adapter.foundation.cluster.values.state import NodeAddress
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.names.mapping import series_mapper

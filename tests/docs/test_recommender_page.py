@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from adapter.foundation.sources.prometheus.backend_settings import PROMETHEUS
+from adapter.foundation.sources.prometheus.backends.backend_settings import PROMETHEUS
 from recommender.configuration import entry, reading
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.constraints.brakes import MAX_CHANGES, MAX_STEP, PAUSED, ROLLOUT

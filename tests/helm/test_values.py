@@ -13,7 +13,7 @@ import yaml
 
 from adapter.foundation.documents.load import load_documents
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.prometheus import backend_settings
+from adapter.foundation.sources.prometheus.backends import backend_settings
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
 from adapter.nodes.configuration.reading import read_scheduling
 from adapter.nodes.hotspots.query import UtilizationSelector, parse_query

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.decoding import SeriesAnswer
+from adapter.foundation.sources.prometheus.answers.decoding import SeriesAnswer
 
 if TYPE_CHECKING:
-    from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
+    from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 
 
 def read_series(selector: str, body: bytes | bytearray, *, limits: AnswerLimits) -> SeriesAnswer:

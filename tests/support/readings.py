@@ -15,10 +15,10 @@ from adapter.foundation.documents.load import load_documents
 from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.foundation.sources.objects import ObjectsNotSyncedError
-from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
-from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer, read_instant
+from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
+from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer, read_instant
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
-from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.foundation.sources.prometheus.queries.runtime import Started
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.readings import Readings

@@ -33,7 +33,7 @@ from adapter.foundation.sources.kubernetes.errors import (
     KubernetesError,
     NotFoundError,
 )
-from adapter.foundation.sources.prometheus.budget import Budgeted
+from adapter.foundation.sources.prometheus.queries.budget import Budgeted
 from adapter.metrics.rulebook.lint.repairs import repaired
 from adapter.metrics.rulebook.model import Severity
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from adapter.foundation.documents.load import Document
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.service.flags.table import FlagValues
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.rulebook.model import Rulebook
     from adapter.metrics.rulebook.report import RulebookReport, ServedMetrics
 

@@ -17,8 +17,8 @@ from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-from adapter.foundation.sources.prometheus.requests import ApiRequest
-from adapter.foundation.sources.prometheus.server import Server
+from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
+from adapter.foundation.sources.prometheus.transport.server import Server
 from adapter.nodes.exporters.claims import source_of, source_text
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
-    from adapter.foundation.sources.prometheus.http_answers import HttpAnswer
+    from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer
 
 _SECONDS: Final = 5.0
 _SHOWN_JOBS: Final = 3

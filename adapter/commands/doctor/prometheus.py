@@ -10,9 +10,6 @@ from adapter.foundation.reports.lines import Line, error, ok, unknown
 from adapter.foundation.reports.stores import CLUSTERS, judge_clusters
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, fault_of
-from adapter.foundation.sources.prometheus.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
-from adapter.foundation.sources.prometheus.clusters import clusters_in
-from adapter.foundation.sources.prometheus.connection import check_connection
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
@@ -20,8 +17,11 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusUnreachableError,
     SettingsError,
 )
-from adapter.foundation.sources.prometheus.requests import ApiRequest
-from adapter.foundation.sources.prometheus.server import Server
+from adapter.foundation.sources.prometheus.queries.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
+from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
+from adapter.foundation.sources.prometheus.queries.connection import check_connection
+from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
+from adapter.foundation.sources.prometheus.transport.server import Server
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.writing import ObjectClient

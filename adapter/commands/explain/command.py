@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import ResolveResource, Resource
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.objects import ObjectSource
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.metrics.readings.explain.explanation import Explanation, Question
     from adapter.metrics.rulebook.model import Rule, Rulebook
 

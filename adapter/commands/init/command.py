@@ -28,10 +28,10 @@ from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.prometheus.budget import Budgeted
-from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.clusters import clusters_in
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.queries.budget import Budgeted
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
 from adapter.foundation.time.timestamps import rfc3339
 
 if TYPE_CHECKING:

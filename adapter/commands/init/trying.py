@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.exporters.recognition import RecognisedMetric
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Finding, Metric, Rule
 

@@ -35,7 +35,7 @@ from adapter.foundation.service.runtime.process_telemetry import exposition
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.service.server.process import serve_forever
 from adapter.foundation.sources.kubernetes.kubernetes_telemetry import WatchMetrics
-from adapter.foundation.sources.prometheus.backend_telemetry import BackendTelemetry
+from adapter.foundation.sources.prometheus.backends.backend_telemetry import BackendTelemetry
 from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
 from adapter.foundation.time.pace import Pace
 from adapter.foundation.web.wsgi import wsgi_application
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.server.context import WorkerContext
     from adapter.foundation.service.server.process import WsgiApp
     from adapter.foundation.sources.objects import ObjectSource
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.rulebook.model import Rulebook
 
 _log = logging.getLogger(__name__)

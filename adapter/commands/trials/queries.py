@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Rulebook
     from adapter.metrics.rulebook.parsing.query_check import Judge

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.exporters.known_metrics import KnownMetric
     from adapter.foundation.exporters.recognition import RecognisedMetric
-    from adapter.foundation.sources.prometheus.budget import Queries
-    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.foundation.sources.prometheus.answers.decoding import Sample
+    from adapter.foundation.sources.prometheus.queries.budget import Queries
 
 ANY_TARGET: Final = "count(up)"
 ASKING_AGAIN: Final = "write a rule for it yourself, or try again when Prometheus has less to do"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.lines import Line, error, ok, unknown
 from adapter.foundation.reports.stores import CLUSTERS, judge_clusters
-from adapter.foundation.sources.prometheus.clusters import clusters_in
-from adapter.foundation.sources.prometheus.connection import check_connection
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
+from adapter.foundation.sources.prometheus.queries.connection import check_connection
 
 if TYPE_CHECKING:
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings

@@ -23,10 +23,10 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.lists.list_watch import WatchSettings
 from adapter.foundation.sources.kubernetes.watches.cluster import ClusterObjects
 from adapter.foundation.sources.objects import ObjectsError
-from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.connection import check_connection
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+from adapter.foundation.sources.prometheus.queries.connection import check_connection
 from adapter.foundation.time.pace import UNPACED
 from adapter.foundation.time.rate_limit import RateLimit
 

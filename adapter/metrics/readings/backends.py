@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import TypeAlias
 
-    from adapter.foundation.sources.prometheus.backend import Backend
-    from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
-    from adapter.foundation.sources.prometheus.runtime import Started
+    from adapter.foundation.sources.prometheus.queries.runtime import Started
     from adapter.metrics.readings.prometheus import Prometheus
     from adapter.metrics.rulebook.model import Rulebook
 

@@ -10,7 +10,7 @@ from adapter.metrics.readings.readings_telemetry import Overview
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.asking.queries import QueryGroup
     from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
     from adapter.metrics.rulebook.model import ResourceRules, Rule, Rulebook

@@ -19,7 +19,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusUnreachableError,
     UnexpectedAnswerError,
 )
-from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.foundation.sources.prometheus.queries.runtime import Started
 
 if TYPE_CHECKING:
     from collections.abc import Callable

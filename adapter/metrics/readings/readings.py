@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.objects import ObjectSource
-    from adapter.foundation.sources.prometheus.backend import Backend
-    from adapter.foundation.sources.prometheus.runtime import Started
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
+    from adapter.foundation.sources.prometheus.queries.runtime import Started
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.answers import (
         ByName,

@@ -16,14 +16,14 @@ import msgspec
 import numpy as np
 
 from adapter.foundation.objects.decoders import decoder_of
-from adapter.foundation.sources.prometheus.envelopes import decode_part
+from adapter.foundation.sources.prometheus.answers.envelopes import decode_part
+from adapter.foundation.sources.prometheus.answers.matrices import open_matrix
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
-from adapter.foundation.sources.prometheus.matrices import open_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.foundation.sources.prometheus.ranges import RangeLimits, RangePart
+    from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits, RangePart
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.queries.plan import QueryPiece

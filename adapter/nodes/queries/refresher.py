@@ -11,11 +11,11 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits
 from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     UnexpectedAnswerError,
 )
-from adapter.foundation.sources.prometheus.ranges import RangeLimits
 from adapter.foundation.time.pace import UNPACED, Pace
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleSet
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterNode
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.nodes.exporters.claims import Owner, Source
     from adapter.nodes.model.day import LoadDay
     from adapter.nodes.model.samples import SampleGrid

@@ -14,7 +14,7 @@ from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, past_of, survey
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.exporters.claims import Past, Source
     from adapter.nodes.model.samples import SampleGrid

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.foundation.sources.prometheus.connection import range_values
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.queries.connection import range_values
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.recorded.range_cache import CachedSteps
 from recommender.backtest.recorded.trace import RecordedLoad

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.values.state import Unknown
 from adapter.foundation.documents.tree import shortened
 from adapter.foundation.reports.lines import Line, error, ok, warning
-from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
 from recommender.configuration.needs import needs_of_one
 from recommender.running.queries.query_values import QueryValues

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, unknown, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
 from recommender.commands.doctor.prometheus import QUERY_SECONDS
 from recommender.configuration.needs import needs_of_one

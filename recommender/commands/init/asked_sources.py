@@ -13,9 +13,9 @@ from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.stores import judge_clusters
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
-from adapter.foundation.sources.prometheus.budget import Budgeted
-from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.clusters import clusters_in
+from adapter.foundation.sources.prometheus.queries.budget import Budgeted
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
 from recommender.commands.init.proposing import SeenSources, Surroundings, look_around
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.foundation.options.found_prometheus import FoundPrometheus
     from adapter.foundation.service.flags.table import FlagValues
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.prometheus.budget import Queries
+    from adapter.foundation.sources.prometheus.queries.budget import Queries
 
 QUERY_SECONDS: Final = 30.0
 _ALL_QUERIES_SECONDS: Final = 90.0

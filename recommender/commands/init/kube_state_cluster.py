@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from adapter.foundation.exporters.pod_names import LikelyWorkload
-    from adapter.foundation.sources.prometheus.budget import Queries
-    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.foundation.sources.prometheus.answers.decoding import Sample
+    from adapter.foundation.sources.prometheus.queries.budget import Queries
 
 # With it, `namespace` and `pod` are those of kube-state-metrics itself.
 _HONOURED: Final = 'exported_namespace=""'

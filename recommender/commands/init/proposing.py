@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from adapter.foundation.exporters.known_metrics import KnownMetric
     from adapter.foundation.exporters.recognition import RecognisedMetric, UnusedMetric
     from adapter.foundation.sources.kubernetes.client import KubernetesClient
-    from adapter.foundation.sources.prometheus.budget import Queries
+    from adapter.foundation.sources.prometheus.queries.budget import Queries
     from recommender.commands.init.deciding import ReadInputs
     from recommender.commands.init.drafts import Draft
     from recommender.commands.init.workload_loads import WorkloadLoad

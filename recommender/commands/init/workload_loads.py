@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from adapter.foundation.exporters.known_metrics import KnownMetric
     from adapter.foundation.exporters.pod_names import LikelyWorkload
     from adapter.foundation.exporters.recognition import RecognisedMetric
-    from adapter.foundation.sources.prometheus.budget import Queries
+    from adapter.foundation.sources.prometheus.queries.budget import Queries
 
 HISTORY: Final = "14d"
 """The default of a recommendation's `history`."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.errors import SettingsError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.backtest.recorded.moments import parse_moment
 from recommender.commands.chosen_backend import chosen_prometheus
 from recommender.commands.replay.kube_history import recording_of

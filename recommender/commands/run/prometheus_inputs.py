@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.sources.prometheus.backend_telemetry import BackendTelemetry
-from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.backends.backend_telemetry import BackendTelemetry
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.child_processes.parent import Children
 from recommender.commands.program import METRICS_PREFIX
 from recommender.running.loads.load_service import LoadService

@@ -15,7 +15,6 @@ from adapter.foundation.options.logs import configure_quiet_logs_by
 from adapter.foundation.options.prometheus import prometheus_settings
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
@@ -23,6 +22,7 @@ from adapter.foundation.sources.prometheus.errors import (
     SettingsError,
     shortened,
 )
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.commands.program import PROGRAM
 from recommender.commands.sizes.flags import SIZES, history_seconds, size_settings
 from recommender.commands.sizes.size_autoscalers import SeenAutoscalers, seen_autoscalers, with_autoscalers

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.sources.prometheus.data_sources import source_of
+from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from adapter.foundation.time.pace import UNPACED
 from recommender.running.queries.query_values import NO_PROMETHEUS, QueryValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.pace import Pace
     from recommender.configuration.recommender_configuration import Configuration
 

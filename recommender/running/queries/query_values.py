@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.sources.prometheus.decoding import Sample
+from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.foundation.sources.prometheus.errors import PrometheusError, QueryRefusedError, SettingsError
 from recommender.decisions.texts.times import CLOCK_SLACK_SECONDS
 from recommender.running.queries.sample_times import must_search, times_of, times_query
@@ -14,8 +14,8 @@ from recommender.running.queries.sample_times import must_search, times_of, time
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.pace import Pace
     from recommender.running.queries.sample_times import TimesQuery
 

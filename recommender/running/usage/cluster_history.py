@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.foundation.sources.prometheus.clusters import CLUSTER_LABELS
+from adapter.foundation.sources.prometheus.queries.clusters import CLUSTER_LABELS
 from recommender.kinds.resources.usage import MOST_BYTES, MOST_CORES, MemoryPeaks
 from recommender.kinds.resources.workloads import (
     CPU,
@@ -28,7 +28,7 @@ from recommender.running.usage.prometheus_vectors import doubled_containers, in_
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.running.usage.prometheus_vectors import Element
     from recommender.running.usage.usage_window import SizeWindow
 

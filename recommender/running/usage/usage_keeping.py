@@ -23,7 +23,7 @@ from recommender.running.usage.usage_window import SizeWindow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.decisions.record import TargetReference
     from recommender.kinds.resources.size_record import SizeRecord
     from recommender.kinds.resources.workloads import SizedWorkload

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.data_sources import source_of
+from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.decisions.record import TargetReference
 from recommender.kinds.resizing.resize_settings import API_VERSION
 from recommender.kinds.resources.resources_settings import ResourcesSettings

@@ -20,7 +20,7 @@ from recommender.running.usage.usage_window import SizeWindow
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.kinds.resources.workloads import PodContainer, SizedWorkload
     from recommender.running.usage.cluster_history import ClusterHistory
     from recommender.running.usage.usage_needs import UsageNeed

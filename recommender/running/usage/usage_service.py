@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.foundation.cluster.values.state import Observed
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.decisions.record import TargetReference

@@ -10,7 +10,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.backend import called
+from adapter.foundation.sources.prometheus.backends.backend import called
 from adapter.metrics.readings.asking.effects import Remark, Trial
 from adapter.metrics.readings.asking.held_values import size_of_reading
 from adapter.metrics.readings.errors import ReadingError, TooMuchDemandError
@@ -22,7 +22,7 @@ from adapter.metrics.rulebook.rendering import RenderError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.effects import Change
     from adapter.metrics.readings.asking.held_values import HeldValues

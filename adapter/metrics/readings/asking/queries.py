@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.objects.selectors import Selector
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.answers import BySelector
     from adapter.metrics.readings.failure import Failure
     from adapter.metrics.readings.samples.external_reading import ExternalReading

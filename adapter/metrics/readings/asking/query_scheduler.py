@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterator
 
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.demand import DemandedRequest

@@ -25,7 +25,7 @@ from adapter.metrics.rulebook.model import PlanKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.readings_settings import ReadingSettings
 

@@ -18,7 +18,7 @@ from adapter.metrics.readings.retries import retry_after
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.clock import Clock
     from adapter.metrics.readings.catalogue.discovery import DiscoveredRule, SeriesDiscovery
     from adapter.metrics.readings.readings_settings import ReadingSettings

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from adapter.foundation.sources.prometheus.backend import attributed
+from adapter.foundation.sources.prometheus.backends.backend import attributed
 from adapter.foundation.sources.prometheus.errors import (
     PrometheusError,
     PrometheusUnreachableError,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.backends import Backends

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from adapter.foundation.sources.prometheus.backend import called
+from adapter.foundation.sources.prometheus.backends.backend import called
 from adapter.metrics.readings.errors import (
     ObjectsNotKnownError,
     PartialAnswerError,
@@ -29,7 +29,7 @@ from adapter.metrics.rulebook.reload.last_good import says
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
     from adapter.metrics.readings.failure import Failure
     from adapter.metrics.rulebook.model import Rule

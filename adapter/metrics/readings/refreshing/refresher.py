@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
 
     from adapter.foundation.sources.objects import ObjectSource
-    from adapter.foundation.sources.prometheus.decoding import InstantAnswer
+    from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer
     from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.queries import Query, Reading

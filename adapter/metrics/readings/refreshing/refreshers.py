@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.backend import attributed
+from adapter.foundation.sources.prometheus.backends.backend import attributed
 from adapter.metrics.readings.failure import Failure
 
 if TYPE_CHECKING:

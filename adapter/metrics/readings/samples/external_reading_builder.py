@@ -16,7 +16,7 @@ from adapter.metrics.rulebook.requests import Row
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.metrics.readings.samples.object_reading import Evaluation
     from adapter.metrics.rulebook.requests import PlannedQuery
 

@@ -20,7 +20,7 @@ from adapter.metrics.readings.samples.object_reading import ROOT, Dropped, Fault
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.samples.object_reading import Evaluation
     from adapter.metrics.readings.samples.shared_names import SharedNames

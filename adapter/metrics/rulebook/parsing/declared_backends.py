@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.documents.load import DocumentError, MappingNode, ScalarNode, problems_within, shortened
-from adapter.foundation.sources.prometheus.backend import Backend
-from adapter.foundation.sources.prometheus.backend_settings import BACKEND
+from adapter.foundation.sources.prometheus.backends.backend import Backend
+from adapter.foundation.sources.prometheus.backends.backend_settings import BACKEND
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Severity
 from adapter.metrics.rulebook.parsing.notes import Notes

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.load import MappingEntry, MappingNode, Node
     from adapter.foundation.objects.resources import ResolveResource, Resource
-    from adapter.foundation.sources.prometheus.backend import Backend
+    from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.metrics.rulebook.model import Finding
     from adapter.metrics.rulebook.parsing.declared_backends import DeclaredBackends
     from adapter.metrics.rulebook.parsing.query_check import Judge

@@ -11,7 +11,7 @@ from adapter.foundation.documents.scalars import BOOLEAN, TEXTS_MAY_BE_EMPTY, du
 from adapter.foundation.documents.sections import Key, Section, mapping_of
 from adapter.foundation.documents.shapes import ListOf, OneOf, Scalar
 from adapter.foundation.documents.tree import MappingNode, ScalarNode
-from adapter.foundation.sources.prometheus.backend_settings import BACKEND
+from adapter.foundation.sources.prometheus.backends.backend_settings import BACKEND
 from adapter.metrics.rulebook.model import ForeignNamespaces
 
 if TYPE_CHECKING:

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.sources.prometheus.answers.ranges import RangeLimits
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     PrometheusError,
     PrometheusTimeoutError,
     QueryRefusedError,
 )
-from adapter.foundation.sources.prometheus.ranges import RangeLimits
 from adapter.foundation.time.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.ring import Span
     from recommender.running.loads.needs import LoadNeed

@@ -15,7 +15,7 @@ from recommender.running.loads.histories.load_histories import TargetHistory
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
     from adapter.foundation.time.clock import Clock
     from recommender.running.loads.histories.history_files import LoadFiles
     from recommender.running.loads.histories.load_histories import Coverage

@@ -18,7 +18,7 @@ from recommender.running.loads.histories.target_loads import LoadSeriesError, ta
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adapter.foundation.sources.prometheus.ranges import RangeSeries
+    from adapter.foundation.sources.prometheus.answers.ranges import RangeSeries
     from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
     from recommender.running.loads.histories.ring import Samples, Span
     from recommender.running.loads.histories.target_loads import Target

@@ -16,7 +16,7 @@ from recommender.running.loads.histories.ring import LARGEST_SAMPLE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from adapter.foundation.sources.prometheus.decoding import Sample
+    from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from recommender.kinds.predictive.predictive_settings import Connections, ForEach
 
 Target: TypeAlias = TargetReference | None

@@ -13,7 +13,7 @@ from adapter.foundation.exporters.known_metrics import MetricSubject
 from adapter.foundation.exporters.pod_names import LikelyWorkload, workload_of
 from adapter.foundation.exporters.recognition import ObjectKey, RecognisedMetric, UnusedMetric, recognised
 from adapter.foundation.exporters.table import KNOWN
-from adapter.foundation.sources.prometheus.decoding import Sample
+from adapter.foundation.sources.prometheus.answers.decoding import Sample
 
 BY_NAME = {known.name: known for known in KNOWN}
 CONNECTIONS = BY_NAME["websocket_connections"]

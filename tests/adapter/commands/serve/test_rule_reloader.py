@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.foundation.sources.prometheus.decoding import InstantAnswer
+    from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer
     from adapter.foundation.sources.prometheus.errors import PrometheusError
     from adapter.metrics.rulebook.model import Rulebook
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.trials.served import served_by
 from adapter.foundation.objects.resources import BUILT_IN, find_resource
-from adapter.foundation.sources.prometheus.budget import Budgeted
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
+from adapter.foundation.sources.prometheus.queries.budget import Budgeted
 from tests.support.readings import FakeClock, ScriptedPrometheus, reply, rulebook_of
 
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
-    from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer
     from adapter.metrics.rulebook.report import ServedMetrics
 
 RULES = """

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.commands.trials.queries import CHANGE_SECONDS, TRIAL_SECONDS, TrialBudget
-from adapter.foundation.sources.prometheus.backend import Backend
+from adapter.foundation.sources.prometheus.backends.backend import Backend
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from tests.support.readings import ScriptedPrometheus
 
 if TYPE_CHECKING:
-    from adapter.foundation.sources.prometheus.decoding import InstantAnswer
+    from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer
 
 
 @dataclass

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.backend import Backend
+from adapter.foundation.sources.prometheus.backends.backend import Backend
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.metrics.readings.asking.queries import Query, QueryKey
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from adapter.foundation.sources.prometheus.errors import PrometheusError
-    from adapter.foundation.sources.prometheus.runtime import Started
+    from adapter.foundation.sources.prometheus.queries.runtime import Started
 
 RULES = rulebook_of().rules
 

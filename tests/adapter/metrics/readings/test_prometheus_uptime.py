@@ -15,7 +15,7 @@ from adapter.foundation.sources.prometheus.errors import (
     QueryRefusedError,
     UnexpectedAnswerError,
 )
-from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.foundation.sources.prometheus.queries.runtime import Started
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime, collecting_since, may_stand_in
 from tests.support.readings import START, FakeClock
 

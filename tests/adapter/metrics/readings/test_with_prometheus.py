@@ -14,8 +14,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.errors import (
     AmbiguousSamplesError,

@@ -10,8 +10,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.cluster.values.placed_pods import placed
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
 from adapter.nodes.board.board_telemetry import BoardMetrics
 from adapter.nodes.board.cluster_facts import NodeFacts

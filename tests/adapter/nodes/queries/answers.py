@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.ranges import RANGE_LIMITS, RangeLimits, range_parts
+from adapter.foundation.sources.prometheus.answers.ranges import RANGE_LIMITS, RangeLimits, range_parts
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.queries.matrix import MatrixReader, SeriesMatrix
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.foundation.sources.prometheus.answers.ranges import RangeJoiner, RangeLimits, RangeSeries, range_parts
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
-from adapter.foundation.sources.prometheus.ranges import RangeJoiner, RangeLimits, RangeSeries, range_parts
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.queries.plan import QueryPiece
 from tests.adapter.nodes.queries.answers import Series, matrix_body, read_matrix

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.nodes.model.day import SLOT_SECONDS, LoadDay
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleSet

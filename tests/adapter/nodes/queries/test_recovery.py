@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from adapter.foundation.cluster.values.state import NodeAddress
-from adapter.foundation.sources.prometheus.answer_elements import INSTANT_LIMITS
-from adapter.foundation.sources.prometheus.decoding import read_instant
+from adapter.foundation.sources.prometheus.answers.answer_elements import INSTANT_LIMITS
+from adapter.foundation.sources.prometheus.answers.decoding import read_instant
+from adapter.foundation.sources.prometheus.answers.ranges import range_parts
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
-from adapter.foundation.sources.prometheus.ranges import range_parts
 from adapter.foundation.time.pace import UNPACED
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
@@ -24,8 +24,8 @@ from tests.adapter.nodes.queries.answers import matrix_body
 
 if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterNode
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
-    from adapter.foundation.sources.prometheus.ranges import RangeReader
+    from adapter.foundation.sources.prometheus.answers.ranges import RangeReader
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 
 START = 1_800_000_000.0
 INTERVAL = 30.0

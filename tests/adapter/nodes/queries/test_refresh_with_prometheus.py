@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from adapter.foundation.cluster.values.state import NodeAddress
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.errors import QueryRefusedError
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
 from adapter.nodes.queries.expressions import ACCOUNTED_RULE, RULES
@@ -24,7 +24,7 @@ from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapter.foundation.sources.prometheus.ranges import RangeReader
+    from adapter.foundation.sources.prometheus.answers.ranges import RangeReader
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.queries.results import RefreshResult

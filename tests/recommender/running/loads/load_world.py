@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from recommender.kinds.predictive.predictive_settings import ForEach, ModelName, PredictiveSettings
@@ -26,7 +26,7 @@ from recommender.running.queries.query_values import QueryValues
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.foundation.sources.prometheus.ranges import RangeAnswer
+    from adapter.foundation.sources.prometheus.answers.ranges import RangeAnswer
 
 FOR_EACH = ForEach("namespace", "deployment")
 

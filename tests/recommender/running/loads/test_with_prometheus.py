@@ -11,9 +11,9 @@ import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.promql.narrowing import Matchers
-from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.data_sources import source_of
+from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.child_processes.child_errors import ChildDeadlineError
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.record import TargetReference

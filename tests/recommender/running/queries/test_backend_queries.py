@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
-from adapter.foundation.sources.prometheus.backend_telemetry import BackendTelemetry
-from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.backends.backend_telemetry import BackendTelemetry
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.configuration.needs import AskedQuery
 from recommender.running.inputs.gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.queries.backend_queries import BackendConnection, BackendQueries

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.sources.prometheus.client import PrometheusClient
-from adapter.foundation.sources.prometheus.decoding import Sample
+from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
 from recommender.running.queries.query_values import QueryValues
 from recommender.running.queries.sample_times import times_of, times_query

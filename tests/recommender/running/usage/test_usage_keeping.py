@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.decisions.record import TargetReference
 from recommender.kinds.resources.resources_settings import FromUsage, ResourcesSettings, WorkloadsOfKind
 from recommender.kinds.resources.workload_usage import WorkloadUsage

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
+from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
-    from adapter.foundation.sources.prometheus.client import PrometheusClient
+    from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 
 ONE = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]}]}}'
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 92\r\n\r\n"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
-from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     AuthenticationRefusedError,
@@ -14,6 +13,7 @@ from adapter.foundation.sources.prometheus.errors import (
 )
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.foundation.sources.prometheus.prometheus_telemetry import PrometheusTelemetry
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.pace import UNPACED
 from tests.support.raw_server import Peer, raw_server
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.foundation.sources.prometheus.backend import Backend
+from adapter.foundation.sources.prometheus.backends.backend import Backend
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 from adapter.metrics.readings.answering.waiting_requests import (
     NO_PROMETHEUS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
-from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
+from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
 from adapter.foundation.time.pace import Pace
 from adapter.metrics.readings.answers import ByName

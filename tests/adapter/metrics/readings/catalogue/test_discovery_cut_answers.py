@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
+from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from tests.adapter.metrics.readings.catalogue.discovery_world import PATTERN_RULES, Series, names, series

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from tests.support.raw_server import Peer, raw_server
 from tests.support.readings import make_house

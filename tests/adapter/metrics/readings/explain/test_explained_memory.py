@@ -13,7 +13,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusUnreachableError,
     QueryRefusedError,
 )
-from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.foundation.sources.prometheus.queries.runtime import Started
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.answers import ByName, BySelector
@@ -36,7 +36,7 @@ from tests.support.readings import (
 )
 
 if TYPE_CHECKING:
-    from adapter.foundation.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer
     from adapter.foundation.sources.prometheus.errors import PrometheusError
     from tests.support.readings import House
 

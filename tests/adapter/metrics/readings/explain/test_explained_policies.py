@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.foundation.sources.prometheus.queries.runtime import Started
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.backends import only
 from adapter.metrics.readings.explain.explainer import Explainer

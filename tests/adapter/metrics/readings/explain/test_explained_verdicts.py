@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.sources.prometheus.answer_elements import AnswerLimits
-from adapter.foundation.sources.prometheus.decoding import InstantAnswer, read_instant
+from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
+from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, read_instant
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     PrometheusError,
@@ -22,7 +22,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusUnreachableError,
     QueryRefusedError,
 )
-from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.foundation.sources.prometheus.queries.runtime import Started
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.apis.status import code_of
 from adapter.metrics.readings.answers import ByName, BySelector

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from adapter.foundation.objects.resources import Resource
-    from adapter.foundation.sources.prometheus.decoding import SeriesAnswer
+    from adapter.foundation.sources.prometheus.answers.decoding import SeriesAnswer
     from adapter.metrics.readings.explain.explanation import Explanation
     from tests.support.readings import Reply
 

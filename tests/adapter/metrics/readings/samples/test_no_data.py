@@ -13,7 +13,7 @@ from adapter.foundation.sources.prometheus.errors import (
     PrometheusTimeoutError,
     QueryRefusedError,
 )
-from adapter.foundation.sources.prometheus.runtime import Started
+from adapter.foundation.sources.prometheus.queries.runtime import Started
 from adapter.metrics.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.metrics.readings.errors import (
     AmbiguousSamplesError,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.sources.prometheus.decoding import Sample
+from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.metrics.readings.errors import AmbiguousSamplesError, NoSampleError
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation, ObjectReading
 from adapter.metrics.readings.samples.object_reading_builder import Assignment, ObjectReadingBuilder

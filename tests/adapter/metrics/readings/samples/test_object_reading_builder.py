@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.sources.prometheus.decoding import Sample
+from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.foundation.time.pace import Pace
 from adapter.metrics.readings.errors import NoSampleError
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation

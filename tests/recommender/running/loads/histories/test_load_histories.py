@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from adapter.foundation.sources.prometheus.answers.ranges import RangeAnswer, RangeSeries
 from adapter.foundation.sources.prometheus.errors import AnswerTooLargeError, PrometheusError, QueryRefusedError
-from adapter.foundation.sources.prometheus.ranges import RangeAnswer, RangeSeries
 from recommender.running.loads.histories.downloads import CHECK_SECONDS, Downloads
 from recommender.running.loads.histories.load_histories import TargetHistory
 from tests.recommender.running.loads.load_world import Clocks, need

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from adapter.foundation.sources.prometheus.decoding import Sample
+from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.predictive_settings import Connections, ForEach
 from recommender.running.loads.histories.target_loads import LoadSeriesError, loads_of, pods_of

@@ -1,0 +1,92 @@
+"""The envelope of Prometheus's answers: the status, the type and the warnings around the elements.
+
+The elements of a long answer are cut out first (`slicing`) and decoded part by part.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.sources.prometheus.answers.slicing import Cut, Shape, cuts
+from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.time.pace import Pace
+
+
+class Envelope(msgspec.Struct):
+    """The keys that all answers have."""
+
+    status: str
+    error: str = ""
+    warnings: list[str] | None = None
+    infos: list[str] | None = None
+    is_partial: bool = msgspec.field(name="isPartial", default=False)
+    """Whether the answer is partial; VictoriaMetrics sets it if a storage node did not answer."""
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """The warnings, and one for an answer that says it is partial."""
+        return (*(self.warnings or ()), *(("the answer is partial (isPartial)",) if self.is_partial else ()))
+
+
+class QueryData(msgspec.Struct):
+    """The data of a query's answer."""
+
+    result_type: str = msgspec.field(name="resultType")
+    result: msgspec.Raw
+    """The elements that were not cut out."""
+
+
+class QueryEnvelope(Envelope):
+    """The envelope of `/api/v1/query` and `/api/v1/query_range`."""
+
+    data: QueryData | None = None
+
+
+class SeriesEnvelope(Envelope):
+    """The envelope of `/api/v1/series`."""
+
+    data: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    """The elements that were not cut out."""
+
+
+E = TypeVar("E", bound=Envelope)
+T = TypeVar("T")
+
+
+def open_answer(query: str, body: bytearray, shape: Shape, form: type[E], pace: Pace) -> tuple[Cut, E]:
+    """Cut the body between its elements and decode its envelope; raises UnexpectedAnswerError if it failed."""
+    problem: Exception | None = None
+    for cut in cuts(body, shape, pace):
+        try:
+            with pace.slice():
+                envelope = decoder_of(form).decode(cut.envelope)
+        except (msgspec.DecodeError, ValueError, RecursionError) as e:
+            problem = e
+            continue
+        refuse_failure(query, envelope)
+        return cut, envelope
+    reason = f": {shortened(str(problem))}" if problem else ""
+    raise UnexpectedAnswerError(query, f"the answer is not JSON in the format of Prometheus's API{reason}") from problem
+
+
+def refuse_failure(query: str, envelope: Envelope) -> None:
+    """Raise UnexpectedAnswerError for an answer with HTTP status 200 whose own status is not success."""
+    if envelope.status != "success":
+        raise UnexpectedAnswerError(
+            query, f"the answer has the status {shortened(envelope.status)}: {shortened(envelope.error)}"
+        )
+
+
+def decode_part(query: str, part: bytes, read: Callable[[bytes], T]) -> T:
+    """Return what `read` makes of a part of an answer; its errors of decoding become UnexpectedAnswerError."""
+    try:
+        return read(part)
+    except (msgspec.DecodeError, ValueError, RecursionError) as e:
+        raise UnexpectedAnswerError(query, f"the answer cannot be read: {shortened(str(e))}") from e

@@ -1,0 +1,51 @@
+"""One time limit for all queries of a command, so that a hanging Prometheus does not cost a deadline for each rule."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer
+
+
+class Queries(Protocol):
+    """The queries of a client that commands which run once need."""
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        """Evaluate an expression at one moment (Unix seconds). Raises PrometheusError."""
+        ...
+
+    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+        """Look up the label sets of series that had samples since `start` (Unix seconds). Raises PrometheusError."""
+        ...
+
+
+class Budgeted:
+    """A client that sends queries for a number of seconds from now, and then fails at once."""
+
+    def __init__(self, prometheus: Queries, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._prometheus = prometheus
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._end = monotonic() + seconds
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        """Evaluate an expression within the remaining time. Raises PrometheusError."""
+        return self._prometheus.instant(query, timeout_seconds=self._seconds_left(query, timeout_seconds), at=at)
+
+    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+        """Look up series within the remaining time. Raises PrometheusError."""
+        return self._prometheus.series(
+            selector, start=start, timeout_seconds=self._seconds_left(selector, timeout_seconds)
+        )
+
+    def _seconds_left(self, query: str, timeout_seconds: float) -> float:
+        left = self._end - self._monotonic()
+        if left <= 0:
+            raise PrometheusTimeoutError(query, f"not sent: the queries before it took {self._seconds:g} s")
+        return min(left, timeout_seconds)

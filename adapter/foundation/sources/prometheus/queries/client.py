@@ -1,0 +1,288 @@
+"""Instant, range and series queries to Prometheus: the hot path, with a time limit on everything and no retries.
+
+A caller that needs an answer within 2 s gains nothing from a second attempt after 4 s, and an overloaded Prometheus
+does not recover under twice the load; background refreshes are repeated anyway. There are two exceptions, which cost
+nothing: `POST` falls back to `GET` if a proxy refuses it (once, then this is remembered), and a request on a connection
+that the server has just closed is sent again on a new one (`transport`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
+from adapter.foundation.sources.prometheus.answers.answer_elements import (
+    INSTANT_LIMITS,
+    SERIES_LIMITS,
+    AnswerLimits,
+    ElementGuard,
+)
+from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, SeriesAnswer, read_instant
+from adapter.foundation.sources.prometheus.answers.matrices import MATRIX
+from adapter.foundation.sources.prometheus.answers.ranges import (
+    RANGE_LIMITS,
+    RangeAnswer,
+    RangeJoiner,
+    RangeLimits,
+    RangeReader,
+    range_parts,
+)
+from adapter.foundation.sources.prometheus.answers.slicing import SERIES, VECTOR, Shape
+from adapter.foundation.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.queries.clocks import refuse_other_time
+from adapter.foundation.sources.prometheus.queries.runtime import Started, ask_started
+from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
+from adapter.foundation.sources.prometheus.transport.server import Server
+from adapter.foundation.time.pace import UNPACED, Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
+
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings, Verb
+    from adapter.foundation.sources.prometheus.prometheus_telemetry import QueryTelemetry
+    from adapter.foundation.sources.prometheus.transport.http_answers import HttpAnswer, OpenAnswer
+
+SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
+"""Evaluated at the start of a server: empty if it scraped nothing in the hour before."""
+_QUERY_PATH = "/api/v1/query"
+_RANGE_PATH = "/api/v1/query_range"
+_SERIES_PATH = "/api/v1/series"
+_POST_REFUSED = frozenset({405, 501})
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One query that is being sent."""
+
+    asked: str
+    """Expression or selector, for messages."""
+    kind: str
+    path: str
+    parameters: tuple[tuple[str, str], ...]
+    shape: Shape
+    limits: AnswerLimits
+    deadline: Deadline
+
+
+class PrometheusClient:
+    """Queries one Prometheus. Thread-safe. Every failure is a PrometheusError."""
+
+    def __init__(
+        self,
+        settings: PrometheusSettings,
+        *,
+        telemetry: QueryTelemetry | None = None,
+        pace: Pace = UNPACED,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Read the credentials, without connecting yet. Raises SettingsError.
+
+        `pace` is for reading an answer and for the parts that are checked before it is returned; decoding takes its
+        own. `clock` returns Unix seconds, the evaluation time of queries.
+        """
+        self._server = Server(settings)
+        self._verb: Verb = settings.verb
+        self._scraped_before: tuple[float, bool] | None = None
+        """A start of the server, and whether it scraped anything before that."""
+        self._telemetry = telemetry
+        self._pace = pace
+        self._clock = clock
+
+    @property
+    def address(self) -> str:
+        """The server's address without credentials, for messages and logs."""
+        return self._server.endpoint.shown
+
+    def instant(
+        self, query: str, *, timeout_seconds: float, at: float | None = None, limits: AnswerLimits = INSTANT_LIMITS
+    ) -> InstantAnswer:
+        """Evaluate a PromQL expression.
+
+        `at` is in Unix seconds, to the millisecond; None means the last whole second of this machine's clock.
+        The time is always sent, so that an answer of time T is the one that anybody gets for `time=T`. If Prometheus's
+        clock differs from ours by more than a minute, the answer is of another time and is refused. The whole exchange
+        ends within `timeout_seconds`, which is also sent to Prometheus as the time limit of the query. Raises
+        PrometheusError.
+        """
+        evaluated_at = float(math.floor(self._clock())) if at is None else round(at, 3)
+        parameters = (
+            ("query", query),
+            ("time", _timestamp(evaluated_at)),
+            ("timeout", f"{timeout_seconds:.3f}"),
+        )
+        question = _Question(query, "instant", _QUERY_PATH, parameters, VECTOR, limits, Deadline(timeout_seconds))
+        with self._count_result(question):
+            answer = self._ask(question)
+            refuse_other_time(query, answer.headers, self._clock())
+            return read_instant(query, answer.body, evaluated_at=evaluated_at, limits=limits, pace=self._pace)
+
+    def range(
+        self,
+        query: str,
+        *,
+        start: float,
+        end: float,
+        step_seconds: float,
+        timeout_seconds: float,
+        limits: RangeLimits = RANGE_LIMITS,
+    ) -> RangeAnswer:
+        """Evaluate a PromQL expression at `start` and each step after it up to `end`.
+
+        Both are Unix seconds, to the millisecond. A range of more points than Prometheus returns at once is queried in
+        parts, one after another; all of them end within `timeout_seconds`. `ranges` describes the values. Start at a
+        multiple of the step: some servers move the range there, and such an answer is refused. Raises PrometheusError,
+        and ValueError for an invalid range.
+        """
+        joiner = RangeJoiner(query, limits, self._pace)
+        self.read_range(
+            joiner,
+            query,
+            start=start,
+            end=end,
+            step_seconds=step_seconds,
+            timeout_seconds=timeout_seconds,
+            limits=limits,
+        )
+        return joiner.answer()
+
+    def read_range(
+        self,
+        reader: RangeReader,
+        query: str,
+        *,
+        start: float,
+        end: float,
+        step_seconds: float,
+        timeout_seconds: float,
+        limits: RangeLimits = RANGE_LIMITS,
+    ) -> None:
+        """Ask as `range` does, and let `reader` read the answers; it holds to the limits itself."""
+        parts = range_parts(start, end, step_seconds)
+        deadline = Deadline(timeout_seconds)
+        for part in parts:
+            try:
+                left = deadline.remaining()
+            except DeadlinePassedError as e:
+                raise PrometheusTimeoutError(query, f"the range was not answered within {timeout_seconds:.3g} s") from e
+            parameters = (
+                ("query", query),
+                ("start", _timestamp(part.start / 1000)),
+                ("end", _timestamp(part.end / 1000)),
+                ("step", _timestamp(part.step / 1000)),
+                ("timeout", f"{left:.3f}"),
+            )
+            elements = AnswerLimits(limits.max_bytes, limits.max_series)
+            question = _Question(query, "range", _RANGE_PATH, parameters, MATRIX, elements, deadline)
+            with self._count_result(question):
+                answer = self._ask(question)
+                refuse_other_time(query, answer.headers, self._clock())
+                reader.add(part, answer.body)
+
+    def series(
+        self,
+        selector: str,
+        *,
+        start: float,
+        timeout_seconds: float,
+        limit: int | None = None,
+        limits: AnswerLimits = SERIES_LIMITS,
+    ) -> SeriesAnswer:
+        """Return the label sets of the series that match a selector and had samples since `start` (Unix seconds).
+
+        The request is sent when the iteration begins. Request and iteration end within `timeout_seconds`, and raise
+        PrometheusError. A server that supports `limit` (default: that of `limits`) returns at most that many series,
+        with a warning if there are more; older ones ignore it.
+        """
+        most = limits.max_samples if limit is None else limit
+        parameters = (("match[]", selector), ("start", _timestamp(start)), ("limit", str(most)))
+        question = _Question(selector, "series", _SERIES_PATH, parameters, SERIES, limits, Deadline(timeout_seconds))
+        return SeriesAnswer(selector, lambda: self._stream_answer(question), limits)
+
+    def started(self, timeout_seconds: float) -> Started:
+        """Return when the server started, by one request, and a second one after a restart, each with half of the time.
+
+        Raises PrometheusError, even if the server only lacks this information.
+        """
+        found = ask_started(self._server, timeout_seconds / 2)
+        if self._scraped_before is None or self._scraped_before[0] != found.process:
+            scraped = self.instant(SCRAPED_BEFORE, timeout_seconds=timeout_seconds / 2, at=found.process)
+            if scraped.warnings:
+                raise UnexpectedAnswerError(SCRAPED_BEFORE, f"the answer may be partial: {scraped.warnings[0]}")
+            self._scraped_before = found.process, any(scraped.batches(self._pace))
+        return found if self._scraped_before[1] else replace(found, configured=-math.inf)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._server.close()
+
+    @contextmanager
+    def _count_result(self, question: _Question) -> Iterator[None]:
+        began = time.monotonic()
+        result = "ok"
+        try:
+            yield
+        except PrometheusError as e:
+            result = e.result
+            raise
+        finally:
+            if self._telemetry is not None:
+                self._telemetry.queried(
+                    kind=question.kind,
+                    path=question.path,
+                    server=self.address,
+                    result=result,
+                    seconds=time.monotonic() - began,
+                )
+
+    @contextmanager
+    def _stream_answer(self, question: _Question) -> Iterator[Iterable[bytes]]:
+        with self._count_result(question), self._success(question) as answer:
+            yield answer
+
+    def _ask(self, question: _Question) -> HttpAnswer:
+        """Return the answer if it is a success."""
+        with self._success(question) as answer:
+            return answer.whole()
+
+    @contextmanager
+    def _success(self, question: _Question) -> Iterator[OpenAnswer]:
+        """Yield the answer if it is a success."""
+        with ExitStack() as stack:
+            answer = stack.enter_context(self._open_answer(question))
+            if answer.status in _POST_REFUSED and self._verb == "POST":
+                answer.beginning()
+                stack.close()
+                self._verb = "GET"
+                answer = stack.enter_context(self._open_answer(question))
+            if not answer.is_success:
+                refusal = answer.beginning()
+                # Only after an answer without an error is the connection used for the next request.
+                stack.close()
+                self._server.success(question.asked, refusal)
+            yield answer
+
+    def _open_answer(self, question: _Question) -> AbstractContextManager[OpenAnswer]:
+        request = ApiRequest(
+            question.path,
+            question.parameters,
+            verb=self._verb,
+            max_bytes=question.limits.max_bytes,
+            watch=ElementGuard(question.asked, question.shape, question.limits, self._pace),
+        )
+        return self._server.opened(question.asked, request, question.deadline)
+
+
+def _timestamp(seconds: float) -> str:
+    """Return Unix seconds in the format of the API, whose resolution is a millisecond."""
+    return f"{seconds:.3f}".rstrip("0").rstrip(".")

@@ -1,0 +1,40 @@
+"""Counts the clusters whose series a store holds, as far as labels tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+from adapter.foundation.time.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+
+CLUSTER_LABELS: Final = (
+    "cluster",
+    "clusterName",
+    "cluster_id",
+    "cluster_name",
+    "k8s_cluster",
+    "k8s_cluster_name",
+    "kubernetes_cluster",
+)
+# Series of nodes: other exporters have a label `cluster` for databases and queues.
+_QUERY: Final = (
+    f"group by ({','.join(CLUSTER_LABELS)}) "
+    '({__name__=~"kube_node_info|kubelet_node_name|machine_cpu_cores|node_uname_info"})'
+)
+
+
+def clusters_in(settings: PrometheusSettings, timeout_seconds: float) -> Mapping[str, tuple[str, ...]]:
+    """Return the values of each label that names clusters, of those with several; empty: series without the label.
+
+    Raises PrometheusError and SettingsError.
+    """
+    with PrometheusClient(settings) as client:
+        answer = client.instant(_QUERY, timeout_seconds=timeout_seconds)
+        found = [sample.labels for batch in answer.batches(UNPACED) for sample in batch]
+    values = {label: tuple(sorted({labels.get(label, "") for labels in found})) for label in CLUSTER_LABELS}
+    return {label: several for label, several in values.items() if len(several) > 1}

@@ -1,0 +1,80 @@
+"""Rare calls: whether there is a Prometheus, its label values, and history for a backtest.
+
+Each uses a connection of its own. They use prometheus-api-client (`library`), which is imported by the first call,
+since it takes 30 MiB.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+    from adapter.foundation.sources.prometheus.queries.library import Library
+
+
+def check_connection(settings: PrometheusSettings, timeout_seconds: float) -> str:
+    """Return the version of the server, or `unknown` if it answers queries but does not state its version.
+
+    Raises PrometheusError if it does not answer queries, and SettingsError.
+    """
+    with _library(settings, timeout_seconds, "version of the server") as library:
+        try:
+            return library.version()
+        except (UnexpectedAnswerError, LookupError, TypeError, ValueError):
+            # Some servers implement the query API without this part of the status API.
+            library.custom_query("vector(1)")
+            return "unknown"
+
+
+def label_values(
+    settings: PrometheusSettings, label: str, timeout_seconds: float, selector: str | None = None
+) -> list[str]:
+    """Return the values of a label, of all or of matching series. Raises PrometheusError, and SettingsError."""
+    with _library(settings, timeout_seconds, f"values of label {label}") as library:
+        parameters = {"match[]": selector} if selector else {}
+        values = library.get_label_values(quote(label, safe=""), parameters)
+        if not isinstance(values, list):
+            raise TypeError("the values are not a list")
+        return [str(value) for value in values]
+
+
+def range_values(
+    settings: PrometheusSettings, query: str, start: float, end: float, step_seconds: int, timeout_seconds: float
+) -> list[list[tuple[float, float]]]:
+    """Return the points of each series of a range query, as Unix seconds and values; both ends are whole seconds.
+
+    A step without a value is absent. One request is made, so the range may have at most 11,000 steps. Raises
+    PrometheusError, also for an answer with warnings, which may be a part only, and SettingsError.
+    """
+    with _library(settings, timeout_seconds, query) as library:
+        found = library.custom_query_range(
+            query, datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC), str(step_seconds)
+        )
+        if library.warnings:
+            warning = shortened(library.warnings[0])
+            raise UnexpectedAnswerError(query, f"Prometheus warns that the values may be partial: {warning}")
+        if not all(isinstance(series, dict) and "values" in series for series in found):
+            raise UnexpectedAnswerError(query, "the answer to the range query is not a matrix")
+        return [[(float(at), float(value)) for at, value in series["values"]] for series in found]
+
+
+@contextmanager
+def _library(settings: PrometheusSettings, timeout_seconds: float, what: str) -> Iterator[Library]:
+    """Open the library, and raise UnexpectedAnswerError for its errors about the content of an answer."""
+    from adapter.foundation.sources.prometheus.queries.library import Library  # noqa: PLC0415 - large, and needed rarely
+
+    with Library(settings, timeout_seconds) as library:
+        try:
+            yield library
+        except (LookupError, TypeError, AttributeError, ValueError) as e:
+            raise UnexpectedAnswerError(
+                what, f"the answer is not in the format of Prometheus's API: {shortened(str(e))}"
+            ) from e

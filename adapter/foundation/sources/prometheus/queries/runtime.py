@@ -1,0 +1,67 @@
+"""Since when a Prometheus has collected samples, by its own status: it may lack data from before that time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.sources.deadlines import Deadline
+from adapter.foundation.sources.prometheus.errors import UnexpectedAnswerError
+from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
+
+if TYPE_CHECKING:
+    from adapter.foundation.sources.prometheus.transport.server import Server
+
+_PATH = "/api/v1/status/runtimeinfo"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """When a Prometheus started, in Unix seconds of its own clock."""
+
+    process: float
+    """Start of the process; after that, it reads its stored data, which may take many minutes."""
+    configured: float
+    """When it last loaded its configuration: not before it was ready, and again with each reload.
+
+    Minus infinity for a server that has no data from before its start, of which nothing can be missing.
+    """
+
+
+class _Data(msgspec.Struct):
+    start: str = msgspec.field(name="startTime")
+    configured: str = msgspec.field(default="", name="lastConfigTime")
+
+
+class _Answer(msgspec.Struct):
+    data: _Data
+
+
+_ANSWER = decoder_of(_Answer)
+
+
+def ask_started(server: Server, timeout_seconds: float) -> Started:
+    """Return when the server started.
+
+    Raises PrometheusError, even if the server only lacks this path, like others that implement only the query API.
+    """
+    answer = server.success(_PATH, server.exchange(_PATH, ApiRequest(_PATH), Deadline(timeout_seconds)))
+    try:
+        data = _ANSWER.decode(answer.body).data
+        process = _unix_seconds(data.start)
+        configured = _unix_seconds(data.configured) if data.configured else process
+    except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as e:
+        raise UnexpectedAnswerError(_PATH, "the answer does not say when the server started") from e
+    return Started(process, max(process, configured))
+
+
+def _unix_seconds(text: str) -> float:
+    """Return Unix seconds of an RFC 3339 time; raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(text)
+    return moment.timestamp()

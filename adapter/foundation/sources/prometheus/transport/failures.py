@@ -1,0 +1,167 @@
+"""Converts HTTP statuses and exceptions of the transport to the errors of this package."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+import urllib3.exceptions
+
+from adapter.foundation.objects.decoders import decoder_of
+from adapter.foundation.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+    shortened,
+)
+from adapter.foundation.sources.prometheus.transport.http_answers import (
+    BodyTooLargeError,
+    BodyUnreadableError,
+    HttpAnswer,
+)
+from adapter.foundation.sources.prometheus.transport.transport import ConnectFailedError
+
+if TYPE_CHECKING:
+    from adapter.foundation.sources.deadlines import Deadline
+    from adapter.foundation.sources.prometheus.prometheus_settings import Endpoint
+
+TRANSPORT_ERRORS = (
+    OSError,
+    http.client.HTTPException,
+    urllib3.exceptions.HTTPError,
+    BodyTooLargeError,
+    BodyUnreadableError,
+)
+"""The exceptions that `Transport.opened` raises."""
+
+_SHOWN_BODY_BYTES = 200
+_TOO_LONG = {
+    413: "the request is too long for it",
+    414: "the query is too long for a URL",
+    431: "the query is too long for a URL",
+}
+_CUT_OFF = (http.client.RemoteDisconnected, http.client.IncompleteRead)
+_NOT_ABOUT_THE_QUERY = {401, 403, 429}
+_SERVER_AT_FAULT = {"canceled", "internal", "unavailable"}
+
+
+class _Refusal(msgspec.Struct):
+    status: str
+    error_type: str = msgspec.field(name="errorType", default="")
+    error: str = ""
+
+
+_REFUSAL = decoder_of(_Refusal)
+
+
+def transport_failure(
+    query: str, error: Exception, endpoint: Endpoint, deadline: Deadline, read_seconds: float
+) -> PrometheusError:
+    """Return the error for an exception of the transport; `read_seconds` limits each time without data."""
+    kind: type[PrometheusError] = PrometheusUnreachableError
+    cause = f"{endpoint.shown} cut the answer off: {_cut_reason(error)}"
+    if isinstance(error, BodyTooLargeError):
+        kind, cause = AnswerTooLargeError, str(error)
+    elif isinstance(error, BodyUnreadableError):
+        kind, cause = UnexpectedAnswerError, str(error)
+    elif isinstance(error, ConnectFailedError):
+        cause = str(error)
+    elif isinstance(error, (TimeoutError, urllib3.exceptions.TimeoutError)):
+        kind, cause = PrometheusTimeoutError, _timeout_reason(error, endpoint, min(deadline.seconds, read_seconds))
+    elif isinstance(error, http.client.HTTPException) and not isinstance(error, _CUT_OFF):
+        kind, cause = UnexpectedAnswerError, f"{endpoint.shown} does not answer in valid HTTP: check the port"
+    return kind(query, cause)
+
+
+def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError | None:
+    """Return the error for an answer that is not a success; None for one that is."""
+    if 200 <= answer.status < 300:
+        return None
+    refusal = _refusal(answer)
+    if refusal is not None and answer.status not in _NOT_ABOUT_THE_QUERY:
+        return _refusal_error(query, refusal, endpoint)
+    return _foreign_failure(query, answer, endpoint)
+
+
+def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError:
+    """Return the error for an answer with only a status, such as that of a gateway."""
+    status = answer.status
+    answered = f"{endpoint.shown} answers HTTP {status}"
+    if status in {401, 403}:
+        return AuthenticationRefusedError(
+            query, f"{endpoint.shown} refuses the credentials (HTTP {status}){_body_reason(answer)}"
+        )
+    if 300 <= status < 400:
+        return UnexpectedAnswerError(query, _redirect_reason(answer, endpoint))
+    if status in _TOO_LONG:
+        return QueryRefusedError(query, f"http_{status}", _TOO_LONG[status])
+    if status >= 500 or status == 429:
+        return PrometheusUnreachableError(query, f"{answered}{_body_reason(answer)}")
+    hint = ": check the path of the URL" if status == 404 else ""
+    return UnexpectedAnswerError(query, f"{answered}{hint}{_body_reason(answer)}")
+
+
+def _refusal_error(query: str, refusal: _Refusal, endpoint: Endpoint) -> PrometheusError:
+    if refusal.error_type == "timeout":
+        return PrometheusTimeoutError(query, f"Prometheus gave up: {shortened(refusal.error)}")
+    if refusal.error_type in _SERVER_AT_FAULT:
+        return PrometheusUnreachableError(
+            query, f"{endpoint.shown} cannot answer ({refusal.error_type}): {shortened(refusal.error)}"
+        )
+    return QueryRefusedError(query, refusal.error_type or "unknown", refusal.error)
+
+
+def _refusal(answer: HttpAnswer) -> _Refusal | None:
+    """Return Prometheus's own error in the body; None if the body is not from Prometheus."""
+    try:
+        refusal = _REFUSAL.decode(answer.body)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return refusal if refusal.status == "error" else None
+
+
+def _redirect_reason(answer: HttpAnswer, endpoint: Endpoint) -> str:
+    redirects = f"{endpoint.shown} redirects (HTTP {answer.status})"
+    try:
+        target = urlsplit(answer.headers.get("location", ""))
+        host = f"//{target.hostname}{f':{target.port}' if target.port else ''}" if target.hostname else ""
+    except ValueError:
+        return f"{redirects} to an address that cannot be read"
+    scheme = f"{target.scheme}:" if target.scheme else ""
+    # The query and user of another address are omitted: those of login pages contain secrets.
+    return f"{redirects} to {shortened(scheme + host + target.path)}, which is not followed: give the final address"
+
+
+def _body_reason(answer: HttpAnswer) -> str:
+    """Return the first words of a body, without HTML."""
+    text = bytes(answer.body[: 10 * _SHOWN_BODY_BYTES]).decode(errors="replace")
+    words = " ".join(re.sub(r"<[^>]*>", " ", text).split())
+    printable = "".join(character for character in words if character.isprintable())
+    return f": {printable[:_SHOWN_BODY_BYTES]}" if printable else ""
+
+
+def _timeout_reason(error: Exception, endpoint: Endpoint, seconds: float) -> str:
+    reason = f"no answer from {endpoint.shown} within {seconds:.3g} s"
+    # What urllib3 says of its own timeouts is no more than that.
+    is_plain = isinstance(error, urllib3.exceptions.HTTPError)
+    return f"{reason}: {error.args[0]}" if error.args and isinstance(error.args[0], str) and not is_plain else reason
+
+
+def _cut_reason(error: BaseException) -> str:
+    if isinstance(error, urllib3.exceptions.HTTPError) and error.__cause__ is not None:
+        # Its own text is a representation of the cause.
+        return _cut_reason(error.__cause__)
+    if isinstance(error, http.client.IncompleteRead):
+        return "the end is missing"
+    if isinstance(error, http.client.RemoteDisconnected):
+        return "it closed the connection without an answer"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return shortened(str(error))

@@ -1,0 +1,201 @@
+"""HTTP/1.1 exchanges with one server, each of which ends by its deadline, whatever the server does.
+
+The connections are those of urllib3, but the pool is our own, for two reasons. A time-out of urllib3 applies to one
+read, so a server that sends a byte a second would block a thread for hours: here, each read of the head and of the body
+waits at most until the request's deadline. And urllib3 does not show whether a connection is new: a server may close an
+idle connection while a request is being sent on it, which does not mean that the server is unhealthy. So a request that
+was sent on a *reused* connection and got *no byte* back is sent once more, at once, on a new connection. Queries change
+nothing on the server, so this is safe; all other failures are raised.
+
+The name of the server is resolved by the system's resolver, which has time limits of its own (resolv.conf).
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections import deque
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError, Reading, TimedResponse
+from adapter.foundation.sources.prometheus.transport.http_answers import HttpRequest, OpenAnswer
+from adapter.foundation.time.thread_limit import ThreadLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from urllib3.response import BaseHTTPResponse
+
+    from adapter.foundation.sources.prometheus.prometheus_settings import Endpoint
+
+
+class ConnectFailedError(ConnectionError):
+    """No connection was established, because of the name, route, port or TLS."""
+
+
+class Transport:
+    """Connections to one server, at most `size` at a time. Thread-safe."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        size: int,
+        connect_seconds: float,
+        read_seconds: float,
+        tls: Callable[[], ssl.SSLContext | None],
+    ) -> None:
+        """`tls` returns the context of a new connection. The seconds limit connecting, and each time without data."""
+        self._endpoint = endpoint
+        self._connect_seconds = connect_seconds
+        self._read_seconds = read_seconds
+        self._tls = tls
+        self._limit = ThreadLimit(size, lambda: DeadlinePassedError(f"all {size} connections were busy"))
+        # The connection that was used last is used first, so that the server closes those that are no longer needed.
+        self._idle: deque[HTTPConnection] = deque()
+
+    @contextmanager
+    def opened(self, request: HttpRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
+        """Send the request, and yield the answer when its head has arrived; its body is read inside the `with`.
+
+        A connection whose answer was not read to its end is closed. Raises OSError (DeadlinePassedError and
+        ConnectFailedError among them), http.client.HTTPException, urllib3's HTTPError, BodyTooLargeError and
+        BodyUnreadableError; so does the reading of the body.
+        """
+        with self._limit.entered(deadline.remaining()):
+            connection, response = self._begin_exchange(request, deadline)
+            try:
+                answer = OpenAnswer(response, request)
+                yield answer
+            except BaseException:
+                connection.close()
+                raise
+            # The connection is already closed if the server requested that.
+            if not answer.is_read:
+                connection.close()
+            elif connection.sock is not None:
+                self._idle.append(connection)
+
+    def close(self) -> None:
+        """Close the idle connections; the transport stays usable."""
+        while (connection := self._take_idle()) is not None:
+            connection.close()
+
+    def _idle_connection(self) -> HTTPConnection | None:
+        while (connection := self._take_idle()) is not None:
+            # A connection that is readable without a request was closed by the server, or has unexpected data.
+            if connection.is_connected:
+                return connection
+            connection.close()
+        return None
+
+    def _take_idle(self) -> HTTPConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _new_connection(self, deadline: Deadline) -> HTTPConnection:
+        context = self._tls()
+        kind = HTTPSConnection if context else HTTPConnection
+        connection = kind(self._endpoint.host, self._endpoint.port)
+        connection.sock = _connected_socket(
+            self._endpoint, context, partial(self._wait, self._connect_seconds, deadline)
+        )
+        return connection
+
+    def _begin_exchange(self, request: HttpRequest, deadline: Deadline) -> tuple[HTTPConnection, BaseHTTPResponse]:
+        reused = self._idle_connection()
+        if reused is not None:
+            response = self._begun_on_reused(reused, request, deadline)
+            if response is not None:
+                return reused, response
+        fresh = self._new_connection(deadline)
+        return fresh, self._begun_on(fresh, request, Reading(partial(self._wait, self._read_seconds, deadline)))
+
+    def _begun_on_reused(
+        self, connection: HTTPConnection, request: HttpRequest, deadline: Deadline
+    ) -> BaseHTTPResponse | None:
+        """Return the answer; None if the server closed the connection instead of answering."""
+        reading = Reading(partial(self._wait, self._read_seconds, deadline))
+        try:
+            return self._begun_on(connection, request, reading)
+        except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            if reading.received:
+                raise
+            return None
+
+    def _begun_on(self, connection: HTTPConnection, request: HttpRequest, reading: Reading) -> BaseHTTPResponse:
+        try:
+            return self._send_request(connection, request, reading)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _send_request(self, connection: HTTPConnection, request: HttpRequest, reading: Reading) -> BaseHTTPResponse:
+        """Send the request and return the answer when its head has arrived."""
+        # The connection creates its answers, which get the deadline here.
+        connection.response_class = partial(TimedResponse, reading=reading)  # type: ignore[assignment]  # any callable
+        connection.timeout = reading.next_wait()
+        assert connection.sock is not None
+        connection.sock.settimeout(connection.timeout)
+        # The server's last data explain more than the closed connection: with TLS 1.3, a client's certificate is
+        # refused after the handshake, when the request is already being sent.
+        with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
+            connection.request(
+                request.method, request.target, body=request.body, headers=request.headers, preload_content=False
+            )
+        return connection.getresponse()
+
+    @staticmethod
+    def _wait(limit_seconds: float, deadline: Deadline) -> float:
+        return min(limit_seconds, deadline.remaining())
+
+
+def _connected_socket(
+    endpoint: Endpoint, context: ssl.SSLContext | None, next_wait: Callable[[], float]
+) -> socket.socket:
+    """Try the server's addresses in turn; each has the time limit of connecting, and TLS has it again."""
+    try:
+        addresses = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as e:
+        raise ConnectFailedError(f"the name {endpoint.host!r} cannot be resolved: {_cause(e)}") from e
+    failure: OSError | None = None
+    for family, kind, protocol, _, address in addresses:
+        plain = socket.socket(family, kind, protocol)
+        try:
+            plain.settimeout(next_wait())
+            plain.connect(address)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return _with_tls(plain, endpoint, context, next_wait) if context else plain
+        except (DeadlinePassedError, ConnectFailedError):
+            plain.close()
+            raise
+        except OSError as e:
+            plain.close()
+            failure = e
+    raise ConnectFailedError(f"no connection to {endpoint.shown}: {_cause(failure)}") from failure
+
+
+def _with_tls(
+    plain: socket.socket, endpoint: Endpoint, context: ssl.SSLContext, next_wait: Callable[[], float]
+) -> ssl.SSLSocket:
+    plain.settimeout(next_wait())
+    try:
+        return context.wrap_socket(plain, server_hostname=endpoint.host)
+    except (OSError, ValueError) as e:
+        raise ConnectFailedError(f"the TLS handshake with {endpoint.shown} failed: {_cause(e)}") from e
+
+
+def _cause(error: Exception | None) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {error.verify_message}"
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) if error else "it has no address"

@@ -1,0 +1,258 @@
+"""Answers that are cut, foreign, refused or too large: no value is read from them, and the error says what happened."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
+from adapter.foundation.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+)
+from tests.adapter.foundation.sources.prometheus.asking_client import HEAD, ONE, ClientOf, ask
+from tests.support.raw_server import Peer, answering, raw_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def cuts_before_the_head(peer: Peer) -> None:
+    peer.read()
+
+
+def resets_before_the_head(peer: Peer) -> None:
+    peer.read()
+    peer.reset()
+
+
+def cuts_in_the_head(peer: Peer) -> None:
+    peer.read()
+    peer.send(HEAD[:20])
+
+
+def cuts_in_the_body(peer: Peer) -> None:
+    peer.read()
+    peer.send(HEAD + ONE[:-1])
+
+
+def cuts_in_a_chunk(peer: Peer) -> None:
+    peer.read()
+    peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b" % (len(ONE), ONE[:-1]))
+
+
+def cuts_between_chunks(peer: Peer) -> None:
+    peer.read()
+    peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n" % (len(ONE), ONE))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        cuts_before_the_head,
+        resets_before_the_head,
+        cuts_in_the_body,
+        cuts_in_a_chunk,
+        cuts_between_chunks,
+    ],
+)
+def test_a_cut_answer_is_no_answer_and_asked_for_once(client_of: ClientOf, script: Callable[[Peer], None]) -> None:
+    with raw_server(script) as server:
+        with pytest.raises(PrometheusUnreachableError, match="cut the answer off"):
+            ask(client_of(server.url))
+        assert server.connections == 1
+
+
+def test_a_cut_head_is_no_answer(client_of: ClientOf) -> None:
+    with raw_server(cuts_in_the_head) as server, pytest.raises(PrometheusError):
+        ask(client_of(server.url))
+
+
+def test_something_that_is_not_http(client_of: ClientOf) -> None:
+    def script(peer: Peer) -> None:
+        peer.read()
+        peer.send(b"220 mail.example.com ESMTP\r\n")
+
+    with raw_server(script) as server, pytest.raises(UnexpectedAnswerError, match="does not answer in valid HTTP"):
+        ask(client_of(server.url))
+
+
+@pytest.mark.parametrize("status", ["500 Internal Server Error", "502 Bad Gateway", "503 Service Unavailable"])
+def test_a_gateway_without_a_server(client_of: ClientOf, status: str) -> None:
+    page = b"<html>\n<head><title>Oops</title></head><body>no healthy \x1b[31mupstream</body></html>"
+    with raw_server(answering(page, status)) as server:
+        with pytest.raises(PrometheusUnreachableError) as caught:
+            ask(client_of(server.url))
+        told = f"HTTP {status[:3]}: Oops no healthy [31mupstream"
+        assert told in str(caught.value)
+        assert "\x1b" not in str(caught.value)
+        assert len(server.requests) == 1
+
+
+def test_a_redirect_is_named_without_its_secrets_and_not_followed(client_of: ClientOf) -> None:
+    location = "https://user:secret@login.example.com:8443/auth?state=hidden#also"
+    with raw_server(answering(b"", "302 Found", Location=location)) as server:
+        with pytest.raises(UnexpectedAnswerError) as caught:
+            ask(client_of(server.url))
+        assert "redirects (HTTP 302) to https://login.example.com:8443/auth, which is not followed" in str(caught.value)
+        for secret in ("secret", "hidden", "user", "also"):
+            assert secret not in str(caught.value)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("location", ["http://[::1/", "http://host:notaport/", ""])
+def test_a_redirect_to_nowhere_is_an_unexpected_answer(client_of: ClientOf, location: str) -> None:
+    with (
+        raw_server(answering(b"", "301 Moved Permanently", Location=location)) as server,
+        pytest.raises(UnexpectedAnswerError, match="redirects"),
+    ):
+        ask(client_of(server.url))
+
+
+@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
+@pytest.mark.parametrize("body", [b"no", b'{"status":"error","errorType":"forbidden","error":"no"}'])
+def test_refused_credentials_are_told_without_them(client_of: ClientOf, status: str, body: bytes) -> None:
+    with raw_server(answering(body, status)) as server:
+        with pytest.raises(AuthenticationRefusedError, match=f"refuses the credentials .HTTP {status[:3]}") as caught:
+            ask(client_of(server.url.replace("//", "//me:secret@")))
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "error_type", "expected"),
+    [
+        ("400 Bad Request", "bad_data", QueryRefusedError),
+        ("422 Unprocessable Entity", "execution", QueryRefusedError),
+        ("422 Unprocessable Entity", "422", QueryRefusedError),
+        ("503 Service Unavailable", "timeout", PrometheusTimeoutError),
+        ("503 Service Unavailable", "canceled", PrometheusUnreachableError),
+        ("500 Internal Server Error", "internal", PrometheusUnreachableError),
+        ("503 Service Unavailable", "unavailable", PrometheusUnreachableError),
+        ("429 Too Many Requests", "too_many_requests", PrometheusUnreachableError),
+    ],
+)
+def test_errors_of_prometheus_by_their_type(
+    client_of: ClientOf, status: str, error_type: str, expected: type[PrometheusError]
+) -> None:
+    body = f'{{"status":"error","errorType":"{error_type}","error":"because of\\nthis"}}'.encode()
+    with raw_server(answering(body, status)) as server:
+        with pytest.raises(expected, match=r"because of.*this") as caught:
+            ask(client_of(server.url))
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected", "message"),
+    [
+        ("404 Not Found", UnexpectedAnswerError, "HTTP 404: check the path of the URL"),
+        ("400 Bad Request", UnexpectedAnswerError, "HTTP 400: Client sent an HTTP request"),
+        ("413 Payload Too Large", QueryRefusedError, "http_413"),
+        ("414 URI Too Long", QueryRefusedError, "too long for a URL"),
+    ],
+)
+def test_statuses_without_prometheus_words(
+    client_of: ClientOf, status: str, expected: type[PrometheusError], message: str
+) -> None:
+    page = b"Client sent an HTTP request to an HTTPS server."
+    with raw_server(answering(page, status)) as server, pytest.raises(expected, match=message):
+        ask(client_of(server.url))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>please log in</html>",
+        b"null",
+        b"[]",
+        b"{}",
+        ONE[:-1],
+        b'{"status":"success"}',
+        b'{"status":"success","data":null}',
+        b'{"status":"error","errorType":"execution","error":"said with a 200"}',
+        b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"one"]}]}}',
+        b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":1},"value":[1,"1"]}]}}',
+        b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"\xff"},"value":[1,"1"]}]}}',
+        b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{}}]}}',
+        b'{"status":"success","data":{"resultType":"scalar","result":[]}}',
+        b'{"status":"success","data":{"resultType":"vector","result":' + b"[" * 50_000,
+    ],
+)
+def test_a_success_that_is_not_prometheus_json_is_unexpected(client_of: ClientOf, body: bytes) -> None:
+    with raw_server(answering(body)) as server, pytest.raises(UnexpectedAnswerError):
+        ask(client_of(server.url))
+
+
+def test_more_bytes_than_allowed_are_not_read_to_the_end(client_of: ClientOf) -> None:
+    def endless(peer: Peer) -> None:
+        peer.read()
+        peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while not over.is_set():
+            peer.send(b"2000\r\n%b\r\n" % (b" " * 0x2000))
+
+    over = threading.Event()
+    with raw_server(endless) as server:
+        try:
+            with pytest.raises(AnswerTooLargeError, match="more than 1,000,000 bytes"):
+                ask(client_of(server.url), limits=AnswerLimits(max_bytes=1_000_000))
+        finally:
+            over.set()
+
+
+def test_more_samples_than_allowed_are_not_read_to_the_end(client_of: ClientOf) -> None:
+    def endless(peer: Peer) -> None:
+        peer.read()
+        peer.send(b"HTTP/1.1 200 OK\r\n\r\n" + ONE[:-3])
+        while not over.is_set():
+            peer.send(b',{"metric":{},"value":[1,"1"]}' * 100)
+
+    over = threading.Event()
+    with raw_server(endless) as server:
+        try:
+            with pytest.raises(AnswerTooLargeError, match="more than 100,000 samples"):
+                ask(client_of(server.url))
+        finally:
+            over.set()
+
+
+def test_a_compressed_answer_is_read_though_not_asked_for(client_of: ClientOf) -> None:
+    with raw_server(answering(gzip.compress(ONE), Content_Encoding="gzip")) as server:
+        assert ask(client_of(server.url)) == [1.0]
+        assert server.requests[0].headers["accept-encoding"] == "identity"
+
+
+def test_a_decompression_bomb_is_stopped_at_the_limit(client_of: ClientOf) -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+    assert len(bomb) < 100_000
+    with (
+        raw_server(answering(bomb, Content_Encoding="gzip")) as server,
+        pytest.raises(AnswerTooLargeError, match="more than 1,000,000 bytes"),
+    ):
+        ask(client_of(server.url), limits=AnswerLimits(max_bytes=1_000_000))
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [
+        # Named, since the bytes hold the time: processes that run tests side by side must agree on their names.
+        pytest.param(gzip.compress(ONE)[:-12], "gzip", id="gzip that is cut"),
+        pytest.param(ONE, "gzip", id="none, called gzip"),
+        pytest.param(zlib.compress(ONE), "deflate", id="deflate"),
+        pytest.param(ONE, "br", id="none, called br"),
+    ],
+)
+def test_a_broken_or_foreign_compression_is_no_answer(client_of: ClientOf, body: bytes, encoding: str) -> None:
+    with (
+        raw_server(answering(body, Content_Encoding=encoding)) as server,
+        pytest.raises(UnexpectedAnswerError, match=r"compression|encoded"),
+    ):
+        ask(client_of(server.url))

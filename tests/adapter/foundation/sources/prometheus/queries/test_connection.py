@@ -1,0 +1,172 @@
+"""The rare calls, through prometheus-api-client on our own transport."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+)
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.connection import check_connection, label_values, range_values
+from demo.machine.ports import free_port
+from tests.support.raw_server import Peer, answering, raw_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.prometheus import ScrapedPrometheus
+
+TEXT = '# TYPE jobs_total counter\njobs_total{queue="a"} 1\njobs_total{queue="b"} 2\nload{zone="z"} 1\n'
+
+
+@pytest.fixture(scope="module")
+def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
+    server = start_prometheus(interval="1s", stamped=True)
+    server.publish(TEXT, seen="jobs_total")
+    return server
+
+
+def test_a_real_prometheus_tells_its_version(prometheus: ScrapedPrometheus) -> None:
+    assert check_connection(PrometheusSettings(prometheus.url), 10)[0].isdigit()
+
+
+def test_a_real_prometheus_tells_the_values_of_a_label(prometheus: ScrapedPrometheus) -> None:
+    settings = PrometheusSettings(prometheus.url)
+    assert label_values(settings, "queue", 10) == ["a", "b"]
+    assert label_values(settings, "queue", 10, 'jobs_total{queue="b"}') == ["b"]
+    assert label_values(settings, "no_such_label", 10) == []
+    with pytest.raises(QueryRefusedError, match="parse error"):
+        label_values(settings, "queue", 10, "jobs_total{")
+
+
+def test_a_server_that_does_not_tell_its_version_is_asked_a_query() -> None:
+    def script(peer: Peer) -> None:
+        while (request := peer.read()) is not None:
+            if request.target.startswith("/p/api/v1/query?query=vector%281%29"):
+                peer.answer(b'{"status":"success","data":{"resultType":"vector","result":[]}}')
+            else:
+                peer.answer(b"404 page not found", "404 Not Found")
+
+    with raw_server(script) as server:
+        assert check_connection(PrometheusSettings(server.url + "/p"), 10) == "unknown"
+
+
+def test_a_server_that_knows_neither_is_no_prometheus() -> None:
+    with (
+        raw_server(answering(b"404 page not found", "404 Not Found")) as server,
+        pytest.raises(UnexpectedAnswerError, match="check the path of the URL"),
+    ):
+        check_connection(PrometheusSettings(server.url), 10)
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"[]", b"null", b'{"data":null}', b'{"data":{"a":"b"}}', b'{"status":"success"}']
+)
+def test_answers_of_another_api_are_unexpected(body: bytes) -> None:
+    with raw_server(answering(body)) as server:
+        settings = PrometheusSettings(server.url)
+        with pytest.raises(UnexpectedAnswerError):
+            label_values(settings, "up", 10)
+
+
+def test_no_second_try_and_no_waiting() -> None:
+    with raw_server(answering(b"busy", "503 Service Unavailable")) as server:
+        with pytest.raises(PrometheusUnreachableError, match="HTTP 503"):
+            check_connection(PrometheusSettings(server.url), 10)
+        assert len(server.requests) == 1
+
+
+def test_a_redirect_is_not_followed() -> None:
+    with raw_server(answering(b"", "302 Found", Location="http://127.0.0.1:1/")) as server:
+        with pytest.raises(UnexpectedAnswerError, match="redirects"):
+            label_values(PrometheusSettings(server.url), "queue", 10)
+        assert len(server.requests) == 1
+
+
+def test_a_server_that_drips_is_left_at_the_deadline() -> None:
+    def script(peer: Peer) -> None:
+        peer.read()
+        peer.drip(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}" * 100)
+
+    with raw_server(script) as server, pytest.raises(PrometheusTimeoutError):
+        check_connection(PrometheusSettings(server.url), 0.4)
+
+
+def test_nobody_listens() -> None:
+    with pytest.raises(PrometheusUnreachableError, match="Connection refused"):
+        check_connection(PrometheusSettings(f"http://127.0.0.1:{free_port()}"), 10)
+
+
+def test_credentials_headers_and_parameters_are_sent(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("abc")
+    with raw_server(answering(b"no", "403 Forbidden")) as server:
+        settings = PrometheusSettings(f"{server.url}/p?tenant=t", token_file=token, headers=(("X-Scope-OrgID", "a"),))
+        with pytest.raises(AuthenticationRefusedError):
+            label_values(settings, "a/b?c", 10, "up")
+        (request,) = server.requests
+    assert request.target == "/p/api/v1/label/a%2Fb%3Fc/values?tenant=t&match%5B%5D=up"
+    assert request.headers["authorization"] == "Bearer abc"
+    assert request.headers["x-scope-orgid"] == "a"
+
+
+def test_what_serving_does_not_need_is_not_imported() -> None:
+    program = """
+import sys
+import adapter.foundation.sources.prometheus.queries.client, adapter.foundation.sources.prometheus.queries.connection
+heavy = {"requests", "prometheus_api_client", "numpy", "pandas", "matplotlib", "scipy"}
+assert not heavy & set(sys.modules), heavy & set(sys.modules)
+import adapter.foundation.sources.prometheus.queries.library
+heavy -= {"requests", "prometheus_api_client"}
+assert not heavy & set(sys.modules), heavy & set(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"warnings": ["store gateway-3 did not answer"]}, "may be partial: store gateway-3 did not answer"),
+        ({"isPartial": True}, r"may be partial: the answer is partial \(isPartial\)"),
+    ],
+    ids=["Thanos", "VictoriaMetrics"],
+)
+def test_a_range_that_may_be_partial_is_an_error(said: dict[str, object], expected: str) -> None:
+    body = json.dumps(
+        {
+            "status": "success",
+            **said,
+            "data": {"resultType": "matrix", "result": [{"metric": {}, "values": [[60, "1"], [120, "2"]]}]},
+        }
+    )
+    with raw_server(answering(body.encode())) as server:
+        settings = PrometheusSettings(server.url)
+        with pytest.raises(PrometheusError, match=expected):
+            range_values(settings, "load", 60, 120, 60, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"status": "error", "error": "store is down"}, "the answer has the status error: store is down"),
+        ({"status": "success", "data": {"resultType": "scalar", "result": [60, "1"]}}, "is not a matrix"),
+    ],
+)
+def test_a_range_that_is_no_range_says_what_came(body: dict[str, object], expected: str) -> None:
+    with raw_server(answering(json.dumps(body).encode())) as server:
+        settings = PrometheusSettings(server.url)
+        with pytest.raises(UnexpectedAnswerError, match=expected):
+            range_values(settings, "load", 60, 120, 60, 5.0)

@@ -1,0 +1,285 @@
+"""Tokens, passwords and certificates, and how their files are followed: against servers that ask for them."""
+
+from __future__ import annotations
+
+import base64
+import os
+import ssl
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.foundation.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    PrometheusUnreachableError,
+    SettingsError,
+)
+from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
+from adapter.foundation.sources.prometheus.transport.credentials import Credentials, followed
+from adapter.foundation.time.pace import UNPACED
+from demo.machine.certificates import Authority, KeyPair
+from tests.support.raw_server import answering, raw_server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ONE = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]}]}}'
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def replace_file(path: Path, content: str) -> None:
+    """Replace as Kubernetes does: another file under the same name."""
+    new = path.with_suffix(".new")
+    new.write_text(content)
+    new.rename(path)
+
+
+def authorization(settings: PrometheusSettings, clock: Clock | None = None) -> str | None:
+    return Credentials(settings, clock or Clock()).headers().get("Authorization")
+
+
+def basic(text: str) -> str:
+    return "Basic " + base64.b64encode(text.encode()).decode()
+
+
+def test_a_changed_token_is_used_a_second_later(tmp_path: Path, clock: Clock) -> None:
+    token = tmp_path / "token"
+    token.write_text("one\n")
+    credentials = Credentials(PrometheusSettings("http://host", token_file=token), clock)
+    assert credentials.headers() == {"Authorization": "Bearer one"}
+    replace_file(token, "two")
+    assert credentials.headers() == {"Authorization": "Bearer one"}
+    clock.now += 1
+    assert credentials.headers() == {"Authorization": "Bearer two"}
+
+
+def test_a_token_of_the_same_length_and_age_is_seen_by_its_new_file(tmp_path: Path, clock: Clock) -> None:
+    token = tmp_path / "token"
+    token.write_text("one")
+    old = token.stat()
+    credentials = Credentials(PrometheusSettings("http://host", token_file=token), clock)
+    replace_file(token, "two")
+    os.utime(token, ns=(old.st_atime_ns, old.st_mtime_ns))
+    clock.now += 1
+    assert credentials.headers() == {"Authorization": "Bearer two"}
+
+
+@pytest.mark.parametrize("content", ["", " \n", "two\nlines", None])
+def test_the_last_good_token_stays_and_the_reason_is_logged_once(
+    tmp_path: Path, clock: Clock, content: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret")
+    credentials = Credentials(PrometheusSettings("http://host", token_file=token), clock)
+    if content is None:
+        token.unlink()
+    else:
+        replace_file(token, content)
+    for _ in range(3):
+        clock.now += 1
+        assert credentials.headers() == {"Authorization": "Bearer secret"}
+    (message,) = caplog.messages
+    assert "token file" in message
+    assert str(token) in message
+    assert "secret" not in message
+    replace_file(token, "three")
+    clock.now += 1
+    assert credentials.headers() == {"Authorization": "Bearer three"}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "No such file"), (b"", "it is empty"), (b"a\nb", "more than one line"), (b"\xff", "not UTF-8")],
+)
+def test_a_token_that_cannot_be_used_at_the_start_is_refused(
+    tmp_path: Path, content: bytes | None, reason: str
+) -> None:
+    token = tmp_path / "token"
+    if content is not None:
+        token.write_bytes(content)
+    with pytest.raises(SettingsError, match=f"token file .*{reason}"):
+        Credentials(PrometheusSettings("http://host", token_file=token))
+
+
+def test_user_and_password_from_every_place(tmp_path: Path, clock: Clock) -> None:
+    password = tmp_path / "password"
+    password.write_text("pass wörd\n")
+    assert authorization(PrometheusSettings("http://host", username="u", password="p")) == basic("u:p")
+    assert authorization(PrometheusSettings("http://u:p%20q@host")) == basic("u:p q")
+    assert authorization(PrometheusSettings("http://host", username="u")) == basic("u:")
+    settings = PrometheusSettings("http://host", username="u", password_file=password)
+    credentials = Credentials(settings, clock)
+    assert credentials.headers() == {"Authorization": basic("u:pass wörd")}
+    replace_file(password, "new")
+    clock.now += 1
+    assert credentials.headers() == {"Authorization": basic("u:new")}
+
+
+def test_every_request_carries_the_headers_and_the_parameters_of_the_url(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("abc")
+    headers = (("X-Scope-OrgID", "team-a"), ("X-Key", "k"))
+    with raw_server(answering(ONE)) as server:
+        for verb in ("POST", "GET"):
+            settings = PrometheusSettings(
+                f"{server.url}/prefix/?tenant=a%26b&empty=", verb=verb, headers=headers, token_file=token
+            )
+            with PrometheusClient(settings, clock=lambda: 1234.9) as client:
+                client.instant("a & b", timeout_seconds=2.5)
+        post, get = server.requests
+    assert (post.method, post.target) == ("POST", "/prefix/api/v1/query?tenant=a%26b&empty=")
+    assert post.body == b"query=a+%26+b&time=1234&timeout=2.500"
+    assert post.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert (get.method, get.body) == ("GET", b"")
+    assert get.target == "/prefix/api/v1/query?tenant=a%26b&empty=&query=a+%26+b&time=1234&timeout=2.500"
+    for request in (post, get):
+        assert request.headers["authorization"] == "Bearer abc"
+        assert request.headers["x-scope-orgid"] == "team-a"
+        assert request.headers["x-key"] == "k"
+        assert request.headers["accept-encoding"] == "identity"
+
+
+def test_series_are_asked_for_with_their_limit() -> None:
+    with raw_server(
+        answering(b'{"status":"success","data":[],"warnings":["results truncated due to limit"]}')
+    ) as server:
+        with PrometheusClient(PrometheusSettings(server.url)) as client:
+            for _ in client.series('up{a="b"}', start=1.5, timeout_seconds=2).batches(UNPACED):
+                pass
+            answer = client.series("up", start=1_700_000_000, timeout_seconds=2, limit=10)
+            assert list(answer.batches(UNPACED)) == []
+        assert answer.warnings == ("results truncated due to limit",)
+        assert [request.target for request in server.requests] == ["/api/v1/series"] * 2
+        assert server.requests[0].body == b"match%5B%5D=up%7Ba%3D%22b%22%7D&start=1.5&limit=1000000"
+        assert server.requests[1].body == b"match%5B%5D=up&start=1700000000&limit=10"
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "ca", "ca of prometheus")
+
+
+def server_context(pair: KeyPair, client_ca: Path | None = None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate_file, pair.key_file)
+    if client_ca is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(client_ca)
+    return context
+
+
+def values(url: str, **options: Any) -> list[float]:  # noqa: ANN401 - settings of any type
+    with PrometheusClient(PrometheusSettings(url, **options)) as client:
+        answer = client.instant("up", timeout_seconds=10)
+        return [sample.value for batch in answer.batches(UNPACED) for sample in batch]
+
+
+def test_the_server_is_verified_by_the_given_authority(authority: Authority, tmp_path: Path) -> None:
+    pair = authority.server()
+    other = Authority(tmp_path / "other").server()
+    with raw_server(answering(ONE), server_context(pair)) as server:
+        assert values(server.url, ca_file=pair.ca_file) == [1.0]
+        with pytest.raises(PrometheusUnreachableError, match=r"TLS handshake .*certificate is not accepted: .*issuer"):
+            values(server.url, ca_file=other.ca_file)
+        with pytest.raises(PrometheusUnreachableError, match="certificate is not accepted"):
+            values(server.url)
+
+
+def test_one_connection_serves_many_requests_over_tls(authority: Authority) -> None:
+    pair = authority.server()
+    with raw_server(answering(ONE), server_context(pair)) as server:
+        with PrometheusClient(PrometheusSettings(server.url, ca_file=pair.ca_file)) as client:
+            for _ in range(5):
+                client.instant("up", timeout_seconds=10)
+        assert server.connections == 1
+
+
+def test_the_servers_name_is_verified(authority: Authority) -> None:
+    pair = authority.server(["prometheus.example.com"], ["127.0.0.2"])
+    with (
+        raw_server(answering(ONE), server_context(pair)) as server,
+        pytest.raises(PrometheusUnreachableError, match="certificate is not accepted: IP address mismatch"),
+    ):
+        values(server.url, ca_file=pair.ca_file)
+
+
+def test_a_client_certificate_is_shown(authority: Authority, tmp_path: Path) -> None:
+    pair = authority.server()
+    client = authority.client("tidewatch")
+    stranger = Authority(tmp_path / "other").client("tidewatch")
+    with raw_server(answering(ONE), server_context(pair, pair.ca_file)) as server:
+        shown = {"client_cert_file": client.certificate_file, "client_key_file": client.key_file}
+        assert values(server.url, ca_file=pair.ca_file, **shown) == [1.0]
+        for wrong in ({}, {"client_cert_file": stranger.certificate_file, "client_key_file": stranger.key_file}):
+            with pytest.raises(PrometheusUnreachableError):
+                values(server.url, ca_file=pair.ca_file, **wrong)
+
+
+def test_a_key_that_does_not_fit_is_refused_at_the_start(authority: Authority) -> None:
+    one, two = authority.client("one"), authority.client("two")
+    with pytest.raises(SettingsError, match="TLS files"):
+        Credentials(
+            PrometheusSettings("https://host", client_cert_file=one.certificate_file, client_key_file=two.key_file)
+        )
+
+
+def test_new_certificates_are_used_and_half_changed_ones_are_not(
+    authority: Authority, tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two = authority.client("one"), authority.client("two")
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    certificate.write_text(one.certificate_file.read_text())
+    key.write_text(one.key_file.read_text())
+    settings = PrometheusSettings("https://host", client_cert_file=certificate, client_key_file=key)
+    credentials = Credentials(settings, clock)
+    first = credentials.tls()
+    clock.now += 1
+    assert credentials.tls() is first
+    replace_file(certificate, two.certificate_file.read_text())
+    clock.now += 1
+    assert credentials.tls() is first
+    assert len(caplog.messages) == 1
+    replace_file(key, two.key_file.read_text())
+    clock.now += 1
+    assert credentials.tls() is not first
+    assert len(caplog.messages) == 1
+
+
+def test_without_tls_there_is_no_context() -> None:
+    assert Credentials(PrometheusSettings("http://host")).tls() is None
+
+
+def test_refused_credentials_do_not_appear_in_the_error(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("hidden-token")
+    with (
+        raw_server(answering(b"Unauthorized", "401 Unauthorized")) as server,
+        pytest.raises(AuthenticationRefusedError) as caught,
+    ):
+        values(server.url, token_file=token)
+    assert "hidden-token" not in f"{caught.value!r} {caught.value}"
+
+
+def test_files_are_looked_at_no_more_than_once_a_second(tmp_path: Path, clock: Clock) -> None:
+    path = tmp_path / "file"
+    path.write_text("0")
+    loads: list[int] = []
+    files = followed("file", (path,), lambda: loads.append(1), clock)
+    for i in range(10):
+        replace_file(path, str(i))
+        clock.now += 0.25
+        files.current()
+    assert len(loads) == 3
