@@ -28,7 +28,7 @@ from adapter.metrics.readings.explain.values import (
     steps_of_objects,
     steps_of_rows,
 )
-from adapter.metrics.readings.samples.object_reading_builder import LATE
+from adapter.metrics.readings.samples.object_reading_builder import OF_ANOTHER_TIME
 from adapter.metrics.readings.samples.rule_policies import STANDS_IN
 from adapter.metrics.readings.samples.series import as_series
 from adapter.metrics.rulebook.model import Api, PlanKind
@@ -122,7 +122,7 @@ class AnswerSteps:
         reading = cast("ExternalReading", self._now.current(entry))
         rows = reading.rows(namespace, selector)
         self._note_came(count(len(rows), "row") if rows else "")
-        note = LATE if reading.is_late(namespace, selector) else None
+        note = OF_ANOTHER_TIME if reading.is_late(namespace, selector) else None
         self._progress.steps.extend((*steps_of_rows(rows, note), *steps_of_nobodys(self._now.nobodys)))
         answer = self._answering.external(metric, namespace, selector, reading)
         values = tuple((as_series(row.labels), row.value) for row in answer.rows)

@@ -27,7 +27,7 @@ _NOBODYS: Mapping[Dropped, str] = {
         "samples of other namespaces are left out: the rule's metricsQuery does not use <<.LabelMatchers>>"
     ),
     Dropped.UNKNOWN_OBJECT: "samples that were not requested, or that name no object or container, are left out",
-    Dropped.STALE: "samples that are too old for an answer are left out",
+    Dropped.STALE: "samples of another time than that of the query are left out",
 }
 
 

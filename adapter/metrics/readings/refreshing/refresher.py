@@ -37,6 +37,7 @@ from adapter.metrics.readings.samples.foreign_samples import MOST_STRANGERS
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation, ObjectReading
 from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, Assignment, ObjectReadingBuilder
 from adapter.metrics.readings.samples.rule_policies import allows_foreign
+from adapter.metrics.readings.samples.sample_times import SampleTimes
 from adapter.metrics.readings.samples.silent_series import SilentSeries
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.rendering import RenderError
@@ -226,9 +227,9 @@ class Refresher:
             raise
         self._uptime.answered()
         self._heed(query, answer.warnings)
-        oldest = evaluated.wall - self._settings.max_answer_age_seconds
+        times = SampleTimes(evaluated, self._settings.max_answer_age_seconds)
         if planned.object_label is None:
-            return self._file_rows(query, planned, answer, evaluated, oldest)
+            return self._file_rows(query, planned, answer, times)
         label = planned.namespace_label or query.key.namespace_label
         known = None if names is None else frozenset(names)
         assignment = Assignment(
@@ -239,7 +240,7 @@ class Refresher:
             container_label=planned.container_label,
             non_negative=planned.non_negative,
         )
-        return self._file_objects(query, assignment, answer, evaluated, oldest)
+        return self._file_objects(query, assignment, answer, times)
 
     def _count_aged(self, query: Query, reading: Reading) -> None:
         """Count the values whose samples are older than the rule allows; rows are counted when they are requested."""
@@ -274,11 +275,11 @@ class Refresher:
         self._remarks.remark(rule, kind, "%s (%s): %s", query.metric.qualified, rule.id, text)
 
     def _file_objects(
-        self, query: Query, assignment: Assignment, answer: InstantAnswer, evaluated: Evaluation, oldest: float
+        self, query: Query, assignment: Assignment, answer: InstantAnswer, times: SampleTimes
     ) -> ObjectReading:
         # Where samples of other namespaces may be served, all of them are kept.
         most = None if allows_foreign(query.metric, self._settings) else MOST_STRANGERS
-        builder = ObjectReadingBuilder(assignment, self._names, oldest, most)
+        builder = ObjectReadingBuilder(assignment, self._names, times, most)
         for samples in answer.batches(self._pace):
             builder.add(samples, answer.histograms)
         builder.end(self._pace)
@@ -288,20 +289,20 @@ class Refresher:
         self._names.rotate()
         self._heed_histograms(query, answer)
         self._telemetry.dropped(builder.dropped)
-        reading = builder.finish(evaluated, self._pace, is_exact=query.kind is PlanKind.EXACT)
+        reading = builder.finish(self._pace, is_exact=query.kind is PlanKind.EXACT)
         for kind, text in (("ambiguous", builder.ambiguous_example), ("nameless", reading.note or reading.caution)):
             if text is not None:
                 self._remark(query, kind, text)
         return reading
 
     def _file_rows(
-        self, query: Query, planned: PlannedQuery, answer: InstantAnswer, evaluated: Evaluation, oldest: float
+        self, query: Query, planned: PlannedQuery, answer: InstantAnswer, times: SampleTimes
     ) -> ExternalReading:
-        builder = ExternalReadingBuilder(planned, query.key.namespace_label, oldest, query.labels)
+        builder = ExternalReadingBuilder(planned, query.key.namespace_label, times, query.labels)
         for samples in answer.batches(self._pace):
             builder.add(samples, answer.histograms)
         self._heed_histograms(query, answer)
-        reading = builder.finish(evaluated)
+        reading = builder.finish()
         self._telemetry.dropped(builder.dropped)
         return reading
 

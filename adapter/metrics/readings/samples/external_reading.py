@@ -14,7 +14,7 @@ from adapter.metrics.readings.errors import (
     UnanswerableSelectorError,
 )
 from adapter.metrics.readings.samples.object_reading import FOREIGN_REPAIR, Dropped
-from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, LATE
+from adapter.metrics.readings.samples.object_reading_builder import HISTOGRAMS, OF_ANOTHER_TIME
 from adapter.metrics.readings.samples.series import as_series
 from adapter.metrics.rulebook.model import PlanKind
 from adapter.metrics.rulebook.plans import fold_rows
@@ -201,7 +201,8 @@ class ExternalReading:
             return _Refused(PartialAnswerError, f"{reason}: {HISTOGRAMS}")
         late = [row for row in rows if id(row) in flawed.late]
         if late and len(late) < len(rows):
-            return _Refused(PartialAnswerError, f"{len(late)} of {len(rows)} series are late, and {LEFT_OUT}: {LATE}")
+            reason = f"{len(late)} of {len(rows)} series are left out, and {LEFT_OUT}: {OF_ANOTHER_TIME}"
+            return _Refused(PartialAnswerError, reason)
         return None
 
     def _select(self, namespace: str | None, selector: Selector) -> Sequence[Row]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
-    from adapter.metrics.readings.samples.object_reading import Evaluation
+    from adapter.metrics.readings.samples.sample_times import SampleTimes
     from adapter.metrics.rulebook.requests import PlannedQuery
 
 
@@ -25,17 +25,17 @@ class ExternalReadingBuilder:
     """Files the rows of one answer. For one thread."""
 
     def __init__(
-        self, planned: PlannedQuery, namespace_label: str | None, oldest: float, labels: frozenset[str]
+        self, planned: PlannedQuery, namespace_label: str | None, times: SampleTimes, labels: frozenset[str]
     ) -> None:
         """Build for a query.
 
-        `namespace_label`: the label that has the namespace; None where the rule does not say. `oldest`: rows with a
-        timestamp before it are late (unix seconds). `labels`: those that askers select by.
+        `namespace_label`: the label that has the namespace; None where the rule does not say. `times` judges the times
+        of the rows. `labels`: those that askers select by.
         """
         self.dropped: Counter[Dropped] = Counter()
         self._planned = planned
         self._namespace_label = namespace_label
-        self._oldest = oldest
+        self._times = times
         self._rows: list[Row] = []
         self._histograms: list[Row] = []
         self._late: list[Row] = []
@@ -50,7 +50,7 @@ class ExternalReadingBuilder:
         for sample in samples:
             row = Row(sample.labels, sample.value)
             rows.append(row)
-            if sample.timestamp < self._oldest:
+            if not self._times.admits(sample.timestamp):
                 self._late.append(row)
         unusable = [Row(labels, math.nan) for labels in histograms]
         self._histograms += unusable
@@ -64,13 +64,15 @@ class ExternalReadingBuilder:
         self._rows.extend(rows)
         self._index.add(rows)
 
-    def finish(self, evaluated: Evaluation) -> ExternalReading:
+    def finish(self) -> ExternalReading:
         """Return what was filed."""
         counted = {Dropped.STALE: self._late, Dropped.HISTOGRAM: self._histograms, Dropped.DUPLICATE: self._twins()}
         self.dropped.update({reason: len(rows) for reason, rows in counted.items() if rows})
         ids = {reason: frozenset(map(id, rows)) for reason, rows in counted.items()}
         flawed = Flawed(ids[Dropped.HISTOGRAM], ids[Dropped.STALE], ids[Dropped.DUPLICATE])
-        return ExternalReading(self._planned, evaluated, self._rows, self._index, flawed, self._namespace_label)
+        return ExternalReading(
+            self._planned, self._times.evaluated(), self._rows, self._index, flawed, self._namespace_label
+        )
 
     def _twins(self) -> list[Row]:
         """Return the rows of whose labels there are several."""

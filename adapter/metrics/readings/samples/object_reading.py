@@ -51,6 +51,10 @@ class Evaluation:
         """
         return max(wall - self.wall, monotonic - self.monotonic)
 
+    def earlier(self, seconds: float) -> Evaluation:
+        """Return the moment that many seconds before this one."""
+        return Evaluation(self.wall - seconds, self.monotonic - seconds) if seconds else self
+
 
 def container_key(pod: str, container: str) -> str:
     """Return by which name a container's value is filed: neither of its parts has a slash in it."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.answers.decoding import Sample
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.samples.object_reading import Evaluation
+    from adapter.metrics.readings.samples.sample_times import SampleTimes
     from adapter.metrics.readings.samples.shared_names import SharedNames
 
 
@@ -63,7 +63,7 @@ _CROWDED = Fault(
     "`containerLabel` must be the label that holds the names of containers"
 )
 
-LATE = "Prometheus returned samples that are too old for an answer"
+OF_ANOTHER_TIME = "Prometheus returned samples of another time than that of the query"
 """Why there may be more data than was filed."""
 
 
@@ -74,17 +74,17 @@ class ObjectReadingBuilder:
         self,
         assignment: Assignment,
         names: SharedNames,
-        oldest: float,
+        times: SampleTimes,
         most_strangers: int | None = MOST_STRANGERS,
     ) -> None:
-        """`oldest`: samples with a timestamp before it are stale (unix seconds).
+        """Build by an assignment; `times` judges the times of the samples.
 
         `most_strangers`: for how many objects samples of other namespaces are listed one by one; None: no limit.
         """
         self.dropped: Counter[Dropped] = Counter()
         self._assignment = assignment
         self._names = names
-        self._oldest = oldest
+        self._times = times
         self._values: dict[str, dict[str, float]] = {}
         self._faults: dict[str, dict[str, Fault]] = {}
         self._containers: dict[str, dict[str, list[str]]] = {}
@@ -103,13 +103,13 @@ class ObjectReadingBuilder:
     def add(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
         """File some samples; of native histograms the labels."""
         for sample in samples:
-            place = self._place_of(sample.labels, sample.timestamp)
+            place = self._place_at(sample)
             if isinstance(place, Dropped):
                 self._drop(place, sample.labels, sample.value, self._flaw_of(sample.value))
             else:
                 self._file(place, sample.value, self._flaw_of(sample.value))
         for labels in histograms:
-            place = self._place_of(labels, self._oldest)
+            place = self._place_of(labels)
             if isinstance(place, Dropped):
                 self._drop(place, labels, math.nan, Dropped.HISTOGRAM)
             else:
@@ -138,11 +138,11 @@ class ObjectReadingBuilder:
     def compare(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
         """Learn from some samples, all filed before, in which labels those of one object differ."""
         for sample in samples:
-            self._compare(sample.labels, sample.timestamp)
+            self._compare(sample.labels, self._place_at(sample))
         for labels in histograms:
-            self._compare(labels, self._oldest)
+            self._compare(labels, self._place_of(labels))
 
-    def finish(self, evaluated: Evaluation, pace: Pace = UNPACED, *, is_exact: bool = False) -> ObjectReading:
+    def finish(self, pace: Pace = UNPACED, *, is_exact: bool = False) -> ObjectReading:
         """Return what was filed; to be called once. Names of containers are put together in slices of the pace.
 
         `is_exact`: the query asked for certain objects.
@@ -151,7 +151,7 @@ class ObjectReadingBuilder:
         containers = None if self._assignment.container_label is None else self._joined_containers(pace)
         foreign = self._strangers.without(self._values.get(own, {}), self._faults.get(own, {}))
         return ObjectReading(
-            evaluated,
+            self._times.evaluated(),
             self._values,
             self._faults,
             note,
@@ -171,17 +171,18 @@ class ObjectReadingBuilder:
             return f"{namespace}/{name} has no value: {self._faults[namespace][name].reason}"
         return None if self._crowded is None else f"{'/'.join(self._crowded)} has no value: {_CROWDED.reason}"
 
-    def _compare(self, labels: Mapping[str, str], timestamp: float) -> None:
-        place = self._place_of(labels, timestamp)
+    def _compare(self, labels: Mapping[str, str], place: tuple[str, str] | Dropped) -> None:
         rivals = None if isinstance(place, Dropped) else self._rivals.get(place)
         if rivals is not None and not isinstance(place, Dropped):
             self._faults[place[0]][place[1]] = self._fault_of(rivals.differing_with(labels))
 
-    def _place_of(self, labels: Mapping[str, str], timestamp: float) -> tuple[str, str] | Dropped:
+    def _place_at(self, sample: Sample) -> tuple[str, str] | Dropped:
         """Return namespace and object, or why the sample has none."""
+        return self._place_of(sample.labels) if self._times.admits(sample.timestamp) else Dropped.STALE
+
+    def _place_of(self, labels: Mapping[str, str]) -> tuple[str, str] | Dropped:
+        """Return namespace and object by the labels, or why they name none."""
         assignment = self._assignment
-        if timestamp < self._oldest:
-            return Dropped.STALE
         namespace = self._namespace_of(labels)
         name = labels.get(assignment.object_label)
         if namespace is None:
@@ -316,7 +317,7 @@ class ObjectReadingBuilder:
 
     def _note(self) -> str | None:
         if self._unplaced is None:
-            return LATE if self.dropped[Dropped.STALE] else None
+            return OF_ANOTHER_TIME if self.dropped[Dropped.STALE] else None
         lacking, labels = self._unplaced
         what = "object" if lacking == self._assignment.object_label else "namespace"
         came = ", ".join(sorted(labels)) or "no labels at all"

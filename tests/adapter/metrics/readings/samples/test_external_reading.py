@@ -124,7 +124,7 @@ def test_two_rows_of_the_same_labels_are_an_error_since_their_sum_would_be_too_h
 @pytest.mark.parametrize(("name", "selector"), SELECTED)
 def test_a_late_row_beside_others_is_an_error_and_late_ones_alone_are_none(name: str, selector: str) -> None:
     house = make_house(ScriptedPrometheus(answer=lambda _query: reply(A1, B, late=[A2])))
-    with pytest.raises(PartialAnswerError, match="1 of 2 series are late"):
+    with pytest.raises(PartialAnswerError, match="1 of 2 series are left out"):
         ask(house, name, selector)
     assert [value for _, value in ask(house, name, "queue=b")] == [4.0], "others have nothing of it"
 

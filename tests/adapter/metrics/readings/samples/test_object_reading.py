@@ -11,6 +11,7 @@ from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from adapter.metrics.readings.errors import AmbiguousSamplesError, NoSampleError
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation, ObjectReading
 from adapter.metrics.readings.samples.object_reading_builder import Assignment, ObjectReadingBuilder
+from adapter.metrics.readings.samples.sample_times import SampleTimes
 from adapter.metrics.readings.samples.shared_names import SharedNames
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ def sample(value: float, timestamp: float = NOW, **labels: str) -> Sample:
 
 
 def build(assignment: Assignment, *samples: Sample) -> tuple[ObjectReading, Counter[Dropped]]:
-    filing = ObjectReadingBuilder(assignment, SharedNames(lambda: 0.0), NOW - 60)
+    filing = ObjectReadingBuilder(assignment, SharedNames(lambda: 0.0), SampleTimes(Evaluation(NOW, 0.0), 60))
     # One at a time: what is filed must not depend on where an answer is cut.
     for one in samples:
         filing.add([one])
     if filing.has_rivals:
         for one in samples:
             filing.compare([one])
-    return filing.finish(Evaluation(NOW, 0.0)), +filing.dropped
+    return filing.finish(), +filing.dropped
 
 
 @pytest.mark.parametrize(
@@ -86,10 +87,15 @@ def build(assignment: Assignment, *samples: Sample) -> tuple[ObjectReading, Coun
         ),
         pytest.param(
             WIDE,
-            [sample(1, NOW - 61, namespace="shop", pod="a"), sample(2, NOW - 59, namespace="shop", pod="b")],
-            {"shop": {"b": 2.0}},
-            {Dropped.STALE: 1},
-            id="a sample of long ago",
+            [
+                sample(1, NOW - 61, namespace="shop", pod="a"),
+                sample(2, NOW - 59, namespace="shop", pod="b"),
+                sample(3, NOW + 59, namespace="shop", pod="c"),
+                sample(4, NOW + 61, namespace="shop", pod="d"),
+            ],
+            {"shop": {"b": 2.0, "c": 3.0}},
+            {Dropped.STALE: 2},
+            id="samples of another time",
         ),
         pytest.param(
             WIDE,
@@ -231,11 +237,11 @@ def test_names_are_one_string_for_all_metrics_until_they_are_long_unseen() -> No
 
 
 def test_a_native_histogram_is_no_value_and_makes_none_beside_it_certain() -> None:
-    filing = ObjectReadingBuilder(WIDE, SharedNames(lambda: 0.0), NOW - 60)
+    filing = ObjectReadingBuilder(WIDE, SharedNames(lambda: 0.0), SampleTimes(Evaluation(NOW, 0.0), 60))
     histograms = [{"namespace": "shop", "pod": "a"}, {"namespace": "shop", "pod": "b"}]
     filing.add([sample(1, namespace="shop", pod="a", path="/")], histograms)
     filing.compare([sample(1, namespace="shop", pod="a", path="/")], histograms)
-    reading = filing.finish(Evaluation(NOW, 0.0))
+    reading = filing.finish()
 
     with pytest.raises(AmbiguousSamplesError, match="differ in path"):
         reading.one("shop", "a")

@@ -16,6 +16,7 @@ from adapter.foundation.time.pace import Pace
 from adapter.metrics.readings.errors import NoSampleError
 from adapter.metrics.readings.samples.object_reading import Dropped, Evaluation
 from adapter.metrics.readings.samples.object_reading_builder import MOST_CONTAINERS, Assignment, ObjectReadingBuilder
+from adapter.metrics.readings.samples.sample_times import SampleTimes
 from adapter.metrics.readings.samples.shared_names import SharedNames
 
 if TYPE_CHECKING:
@@ -46,12 +47,14 @@ def samples(number: int, pod: str = "web-0") -> Iterator[Sample]:
 
 
 def filed(*parts: Iterator[Sample], names: SharedNames | None = None) -> tuple[ObjectReadingBuilder, ObjectReading]:
-    filing = ObjectReadingBuilder(OF_CONTAINERS, names or SharedNames(lambda: 0.0), NOW - 60)
+    filing = ObjectReadingBuilder(
+        OF_CONTAINERS, names or SharedNames(lambda: 0.0), SampleTimes(Evaluation(NOW, 0.0), 60)
+    )
     for part in parts:
         while batch := list(islice(part, 200)):
             filing.add(batch)
     filing.end()
-    return filing, filing.finish(Evaluation(NOW, 0.0))
+    return filing, filing.finish()
 
 
 @pytest.mark.parametrize("pods", [1, 40])
@@ -92,11 +95,11 @@ def test_a_pod_may_have_as_many_containers_as_the_limit_says() -> None:
 
 
 def test_what_came_twice_before_there_were_too_many_is_compared_all_the_same() -> None:
-    filing = ObjectReadingBuilder(OF_CONTAINERS, SharedNames(lambda: 0.0), NOW - 60)
+    filing = ObjectReadingBuilder(OF_CONTAINERS, SharedNames(lambda: 0.0), SampleTimes(Evaluation(NOW, 0.0), 60))
     twice = [*samples(2), *samples(2), *samples(MOST_CONTAINERS + 5)]
     filing.add(twice)
     filing.compare(twice)
-    reading = filing.finish(Evaluation(NOW, 0.0))
+    reading = filing.finish()
     assert reading.values == {"shop": {}}
     assert sum(filing.dropped.values()) == len(twice)
     assert [reading.faults["shop"][key].ambiguous for key in reading.keys("shop", "web-0")] == [False]
@@ -114,10 +117,10 @@ def test_names_are_put_together_in_slices() -> None:
     sleeps: list[float] = []
     moments = iter(range(1_000_000))
     pace = Pace(pause_seconds=0.004, sleep=sleeps.append, clock=lambda: next(moments) / 1000)
-    filing = ObjectReadingBuilder(OF_CONTAINERS, SharedNames(lambda: 0.0), NOW - 60)
+    filing = ObjectReadingBuilder(OF_CONTAINERS, SharedNames(lambda: 0.0), SampleTimes(Evaluation(NOW, 0.0), 60))
     for one in range(20):
         filing.add(samples(2, f"web-{one}"))
-    reading = filing.finish(Evaluation(NOW, 0.0), pace)
+    reading = filing.finish(pace)
     assert reading.containers is not None
     assert len(reading.containers["shop"]) == 20
     assert len(sleeps) >= 19

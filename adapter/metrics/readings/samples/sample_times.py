@@ -1,0 +1,34 @@
+"""Judges the times that the samples of an answer state, which decide how old its values are.
+
+Prometheus states the time for which the query was evaluated. A cache before it may return an answer of an earlier time,
+and a server that ignores the query's time one of another: such values must not count as those of the time that was
+asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adapter.metrics.readings.samples.object_reading import Evaluation
+
+
+class SampleTimes:
+    """The times of the samples of one answer. For one thread."""
+
+    def __init__(self, evaluated: Evaluation, most_seconds: float) -> None:
+        """Judge by the time that was asked for; samples of a time further from it than that are of another one."""
+        self._evaluated = evaluated
+        self._oldest, self._newest = evaluated.wall - most_seconds, evaluated.wall + most_seconds
+        self._earliest = evaluated.wall
+
+    def admits(self, timestamp: float) -> bool:
+        """Return whether a sample's time (Unix seconds) is about the one that was asked for, and take it in if so."""
+        if self._oldest <= timestamp <= self._newest:
+            self._earliest = min(self._earliest, timestamp)
+            return True
+        return False
+
+    def evaluated(self) -> Evaluation:
+        """Return the time of the values, from which their age counts: the earliest of all that were taken in."""
+        return self._evaluated.earlier(self._evaluated.wall - self._earliest)

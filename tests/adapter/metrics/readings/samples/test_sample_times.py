@@ -1,0 +1,81 @@
+"""How old an answer is by the times that its samples state: a cache before Prometheus may return an earlier one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.metrics.readings.answers import ByName
+from adapter.metrics.readings.errors import AnswerTooOldError, NoSampleError
+from adapter.metrics.readings.samples.object_reading import Evaluation
+from adapter.metrics.readings.samples.sample_times import SampleTimes
+from tests.support.readings import ScriptedPrometheus, make_house, reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.metrics.readings.answers import ExternalAnswer, ObjectsAnswer
+    from tests.support.readings import House
+
+NOW = 1_800_000_000.0
+MOST_SECONDS = 60.0
+"""`--max-answer-age`."""
+
+
+def pods(house: House) -> ObjectsAnswer:
+    return house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+
+
+def external(house: House) -> ExternalAnswer:
+    return house.readings.external(house.external("queue_rows"), "shop", EVERYTHING)
+
+
+def house_behind_a_cache(seconds_late: float) -> House:
+    """Return readings whose Prometheus gives answers that were made so many seconds before they are asked for."""
+    pod, queue = {"namespace": "shop", "pod": "web-0"}, {"namespace": "shop", "queue": "a"}
+    answers = {
+        True: reply((pod, "5"), seconds_late=seconds_late),
+        False: reply((queue, "5"), seconds_late=seconds_late),
+    }
+    return make_house(ScriptedPrometheus(answer=lambda query: answers["http_requests" in query]))
+
+
+@pytest.mark.parametrize("ask", [pods, external])
+@settings(max_examples=40)
+@given(late=st.integers(-3 * 60, 3 * 60), waited=st.integers(0, 3 * 60))
+def test_no_value_is_older_than_allowed_however_old_it_came(
+    ask: Callable[[House], ObjectsAnswer | ExternalAnswer], late: int, waited: int
+) -> None:
+    house = house_behind_a_cache(late)
+    made = house.clock.clock.wall() - late
+    try:
+        ask(house)
+        house.clock.forward(waited)
+        answer = ask(house)
+    except (AnswerTooOldError, NoSampleError):
+        return
+    if answer != type(answer)((), answer.evaluated_at):
+        assert house.clock.clock.wall() - made <= MOST_SECONDS + 1.0
+        assert answer.evaluated_at <= made
+        assert made - house.clock.clock.wall() <= MOST_SECONDS + 1.0
+
+
+def test_an_answer_of_half_a_minute_ago_is_served_for_the_other_half_and_states_its_time() -> None:
+    house = house_behind_a_cache(30.0)
+
+    assert pods(house).evaluated_at == house.clock.clock.wall() // 1 - 30
+    house.clock.forward(31.0)
+    with pytest.raises(AnswerTooOldError):
+        pods(house)
+
+
+def test_the_earliest_sample_that_is_admitted_decides() -> None:
+    times = SampleTimes(Evaluation(NOW, 1000.0), MOST_SECONDS)
+    assert times.evaluated() == Evaluation(NOW, 1000.0)
+
+    assert [times.admits(NOW + seconds) for seconds in (-10, 20, -61, 61, -5)] == [True, True, False, False, True]
+    assert times.evaluated() == Evaluation(NOW - 10, 990.0)
