@@ -26,6 +26,7 @@ _OUTAGES: Final = "tests/adapter/commands/test_outages.py"
 _FOREIGN: Final = "tests/adapter/metrics/readings/samples/test_foreign_samples.py"
 _ROWS: Final = "tests/adapter/metrics/readings/samples/test_external_reading.py"
 _USAGE: Final = "tests/adapter/commands/test_resource_metrics.py"
+_STATUSES: Final = "tests/adapter/metrics/apis/test_other_statuses.py"
 
 HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "NaN of a custom metric is 0": (f"{_CASES}/numbers.py::NOT_NUMBERS", f"{_CASES}/queries.py::RATIO"),
@@ -143,6 +144,21 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a selector that cannot be decoded": (
         "tests/adapter/metrics/apis/values/test_parameters.py::test_parameters_that_decide_and_cannot_be_told_are_400",
     ),
+    "a namespace or an object of a name": (f"{_STATUSES}::test_a_name_that_nothing_can_have_is_400",),
+    "a field selector for an external": (f"{_STATUSES}::test_a_field_selector_for_an_external_metric_is_400",),
+    "a path with an empty part": (f"{_STATUSES}::test_a_path_of_another_form_is_404",),
+    "a request line may have": (
+        "tests/adapter/foundation/service/server/test_requests.py::test_a_request_that_is_none_is_refused_in_plain_text",
+    ),
+    "options of lists that need": (
+        f"{_STATUSES}::test_options_of_versioned_lists_are_passed_over",
+        f"{_STATUSES}::test_discovery_comes_whatever_the_timeout",
+    ),
+    "health checks: 401": (f"{_STATUSES}::test_health_checks_are_for_everybody",),
+    "`/`, `/healthz`": (f"{_STATUSES}::test_what_can_only_be_read_has_no_other_method",),
+    "profiles at": (f"{_STATUSES}::test_there_are_no_profiles",),
+    "`Accept: application/*`": (f"{_STATUSES}::test_forms_are_negotiated_by_what_is_accepted",),
+    "metadata of external metrics": (f"{_STATUSES}::test_forms_are_negotiated_by_what_is_accepted",),
     "a `timeout` that passes": (
         "tests/adapter/metrics/apis/values/test_parameters.py::test_what_is_passed_over_may_have_any_value_of_its_form",
     ),

@@ -30,14 +30,17 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
-def parameters(query: str) -> Mapping[str, str]:
-    """Return the decoded parameters in `READ`. Raises ApiError 400 for one that is malformed or repeated."""
+def parameters(query: str, *, of_list: bool = True) -> Mapping[str, str]:
+    """Return the decoded parameters in `READ`. Raises ApiError 400 for one that is malformed or repeated.
+
+    Numbers of a request that is not for a list are not checked, as in Kubernetes.
+    """
     found: dict[str, str] = {}
     checked: set[str] = set()
     for pair in filter(None, query.split("&")):
         raw, _, value = pair.partition("=")
         name = _name(raw)
-        if name in _CHECKED and name not in checked:
+        if name in _CHECKED and name not in checked and (of_list or name not in _NUMBERS):
             checked.add(name)
             _check(name, value)
         if name not in READ:

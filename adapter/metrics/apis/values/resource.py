@@ -45,8 +45,9 @@ class ResourceMetrics:
 
     def get(self, asked: UsageValues, query: str, accept: str) -> AnswerValues:
         """Return `PodMetrics`, `NodeMetrics`, a list of them, or either as a `Table`. Raises ApiError."""
-        given = parameters(query)
-        refuse_watch(given)
+        given = parameters(query, of_list=asked.name is None)
+        if asked.name is None:
+            refuse_watch(given)
         kind = _RESOURCES[asked.resource]
         _check_names(asked)
         columns = sorted(metric.name for metric in self._provider.catalogue.usage_of(kind))
