@@ -63,7 +63,9 @@ class KeptSurvey:
         self.last = survey_of(samples)
         if is_first:
             self._past = past_of(samples, now)
-        self._due = self._monotonic() + SURVEY_SECONDS
+        # While no node is measured, each refresh looks for the first exporters: nothing else is asked then.
+        is_measured = any(self.may_answer(resource) for resource in LoadResource)
+        self._due = self._monotonic() + (SURVEY_SECONDS if is_measured else 0.0)
 
     def may_answer(self, resource: LoadResource) -> bool:
         """Return whether a query can have a result, as far as is known."""

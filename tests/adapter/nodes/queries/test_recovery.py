@@ -56,6 +56,23 @@ class Scripted:
         reader.add(part, matrix_body([] if self.mode == "empty" else series))
 
 
+class Surveyed(Scripted):
+    """Answers the survey too: so many series of each resource."""
+
+    def __init__(self, series: int, envelope: dict[str, Any]) -> None:
+        super().__init__()
+        self.series = series
+        self.envelope = envelope
+
+    def instant(self, query: str, **_: object) -> Any:  # noqa: ANN401 - as above
+        counts = [
+            {"metric": {PART_LABEL: f"series:{one.value}"}, "value": [START, str(self.series)]} for one in LoadResource
+        ]
+        document = {"status": "success", "data": {"resultType": "vector", "result": counts}, **self.envelope}
+        body = bytearray(json.dumps(document).encode())
+        return read_instant(query, body, evaluated_at=START, limits=INSTANT_LIMITS, pace=UNPACED)
+
+
 @pytest.mark.parametrize(("mode", "refreshes"), [("hangs", 2), ("empty", 1)])
 def test_what_an_outage_left_out_is_asked_for_again(mode: str, refreshes: int) -> None:
     prometheus = Scripted()
@@ -77,16 +94,19 @@ def test_what_an_outage_left_out_is_asked_for_again(mode: str, refreshes: int) -
 def test_a_partial_survey_is_not_believed(envelope: dict[str, Any], measured: set[LoadResource]) -> None:
     """One of several stores is away, and the others have no series of a resource: nothing is known of the first."""
 
-    class Surveyed(Scripted):
-        def instant(self, query: str, **_: object) -> Any:  # noqa: ANN401 - as above
-            counts = [{"metric": {PART_LABEL: f"series:{one.value}"}, "value": [START, "0"]} for one in LoadResource]
-            document = {"status": "success", "data": {"resultType": "vector", "result": counts}, **envelope}
-            body = bytearray(json.dumps(document).encode())
-            return read_instant(query, body, evaluated_at=START, limits=INSTANT_LIMITS, pace=UNPACED)
-
-    refresher = SampleRefresher(cast("PrometheusClient", Surveyed()), SchedulingSettings(), refresh_seconds=INTERVAL)
+    prometheus = Surveyed(0, envelope)
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
     samples = refresher.refresh(START, None, None).samples
     assert set(samples.grids) == measured
+
+
+def test_the_first_exporters_are_seen_at_the_next_refresh() -> None:
+    """Tidewatch may be installed before node_exporter, and started before Prometheus has scraped anything."""
+    prometheus = Surveyed(0, {})
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    assert not refresher.refresh(START, None, None).samples.grids
+    prometheus.series = 8
+    assert set(refresher.refresh(START + INTERVAL, None, None).samples.grids) == set(LoadResource)
 
 
 def test_series_that_change_places_or_names_keep_their_loads() -> None:
