@@ -72,14 +72,14 @@ class NodeAnswers:
     def __init__(self, nodes: int) -> None:
         self.asked = Asked()
         self._nodes = nodes
-        self._surveys = {survey_query({}, with_past=with_past) for with_past in (False, True)}
+        self._surveys = {survey_query((), with_past=with_past) for with_past in (False, True)}
         self._resources = {
-            resource_query(resource, rate=rate_function(interval), matchers={}).expression: resource
+            resource_query(resource, rate=rate_function(interval), matchers=()).expression: resource
             for resource in _SERIES_OF_A_NODE
             for interval in (float("nan"), float(SCRAPE_SECONDS))
         }
         self._past = {
-            past_expression(resource, {}, recorded=False, slot_seconds=span.slot_seconds): resource
+            past_expression(resource, (), recorded=False, slot_seconds=span.slot_seconds): resource
             for span in (DAY, WEEK)
             for resource in span.resources
         }

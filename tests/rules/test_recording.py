@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 RECORDING = CHECKOUT / "rules" / "recording"
 FILE = RECORDING / "nodes.yaml"
 NODE = 'instance="10.0.0.1:9100"'
+COPIES = 'instance="10.9.9.9:8080",namespace="evil"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +42,13 @@ def cpu_series(idle: float, busy: float, labels: str = NODE) -> dict[str, str]:
     }
 
 
-def network(speed: float) -> dict[str, str]:
+def network(speed: float, labels: str = NODE) -> dict[str, str]:
     return {
-        f'node_network_receive_bytes_total{{{NODE},device="eth0"}}': "0+1500x40",
-        f'node_network_transmit_bytes_total{{{NODE},device="eth0"}}': "0+7500x40",
-        f'node_network_receive_bytes_total{{{NODE},device="veth1"}}': "0+150000x40",
-        f'node_network_speed_bytes{{{NODE},device="eth0"}}': f"{speed}x40",
-        f'node_network_speed_bytes{{{NODE},device="veth1"}}': f"{speed}x40",
+        f'node_network_receive_bytes_total{{{labels},device="eth0"}}': "0+1500x40",
+        f'node_network_transmit_bytes_total{{{labels},device="eth0"}}': "0+7500x40",
+        f'node_network_receive_bytes_total{{{labels},device="veth1"}}': "0+150000x40",
+        f'node_network_speed_bytes{{{labels},device="eth0"}}': f"{speed}x40",
+        f'node_network_speed_bytes{{{labels},device="veth1"}}': f"{speed}x40",
     }
 
 
@@ -70,6 +71,12 @@ CASES = (
     Case(MEMORY, {f"node_memory_MemAvailable_bytes{{{NODE}}}": "300x40"}, {}),
     Case(NETWORK, network(1000), {INSTANCE: 0.5}),
     Case(NETWORK, network(-125000), {}),
+    # Anybody may export our own label: two series that differ by it alone must not become one, which fails the rule.
+    Case(
+        NETWORK,
+        network(1000) | network(1000, f'{COPIES},tidewatch_part="a"') | network(1000, f'{COPIES},tidewatch_part="b"'),
+        {INSTANCE: 0.5, f"{{{COPIES}}}": 0.5},
+    ),
     Case(
         DISK,
         {
@@ -129,7 +136,7 @@ def test_there_is_a_rule_for_each_resource_and_a_test_for_each_rule() -> None:
 
 @pytest.mark.parametrize("resource", LoadResource)
 def test_a_rule_has_the_parts_of_the_built_in_expression(resource: LoadResource) -> None:
-    for part in value_parts(resource, rate_function(float("nan")), {}).values():
+    for part in value_parts(resource, rate_function(float("nan")), ()).values():
         expression = " ".join(part.replace("[300s]", "[5m]").split())
         assert any(expression in text for text in recorded().values())
 

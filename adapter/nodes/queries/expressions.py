@@ -25,7 +25,7 @@ from adapter.nodes.exporters.claims import SOURCE_LABELS
 from adapter.nodes.model.loads import LoadResource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 PART_LABEL: Final = "tidewatch_part"
 IDENTITY_LABELS: Final = ("instance", "node", "nodename", "kubernetes_node", "Hostname")
@@ -94,7 +94,7 @@ def resource_query(
     resource: LoadResource,
     *,
     rate: RateFunction,
-    matchers: Mapping[str, str],
+    matchers: Sequence[str],
     override: str | None = None,
     recorded: bool = False,
 ) -> ResourceQuery:
@@ -107,7 +107,7 @@ def resource_query(
     return ResourceQuery(union(values | _judging(resource, rate, matchers)))
 
 
-def value_parts(resource: LoadResource, rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
+def value_parts(resource: LoadResource, rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     """Return the built-in expressions by part."""
     return _VALUES[resource](rate, matchers)
 
@@ -117,9 +117,14 @@ def union(parts: Mapping[str, str]) -> str:
     return "\nor ".join(f'label_replace({part}, "{PART_LABEL}", "{name}", "", "")' for name, part in parts.items())
 
 
-def selector(metric: str, matchers: Mapping[str, str], *own: str) -> str:
-    """Return a selector with the configured matchers, and own ones in PromQL's notation."""
-    inside = ", ".join((*own, *(f"{label}={go_quoted(value)}" for label, value in sorted(matchers.items()))))
+def matchers_of(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the matchers that select these labels, in PromQL."""
+    return tuple(f"{label}={go_quoted(value)}" for label, value in sorted(labels.items()))
+
+
+def selector(metric: str, matchers: Sequence[str], *own: str) -> str:
+    """Return a selector with own matchers and the common ones, all in PromQL."""
+    inside = ", ".join((*own, *matchers))
     return f"{metric}{{{inside}}}" if inside else metric
 
 
@@ -128,12 +133,17 @@ def by_of(resource: LoadResource) -> str:
     return _BY_JOB if resource is LoadResource.GPU else _BY
 
 
-def base_series(resource: LoadResource, matchers: Mapping[str, str]) -> str:
+def by_source(resource: LoadResource) -> str:
+    """Return the clause that keeps the sources apart."""
+    return "by (job)" if resource is LoadResource.GPU else f"by ({', '.join(SOURCE_LABELS)})"
+
+
+def base_series(resource: LoadResource, matchers: Sequence[str]) -> str:
     """Return the selector of the series that a built-in expression reads most of."""
     return selector(_BASES[resource], matchers)
 
 
-def _cpu(rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
+def _cpu(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     idle = selector("node_cpu_seconds_total", matchers, f'mode=~"{_IDLE_MODES}"')
     busy = selector("node_cpu_seconds_total", matchers, f'mode!~"{_IDLE_MODES}"')
     return {
@@ -142,41 +152,43 @@ def _cpu(rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _memory(_rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
+def _memory(_rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     # Both are of one target, so they have the same labels: duplicates are never matched with each other.
     available, total = (selector(f"node_memory_{name}_bytes", matchers) for name in ("MemAvailable", "MemTotal"))
     return {RATIO: f"avg {_BY} (1 - {available} / ({total} > 0))"}
 
 
-def _network(rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
+def _network(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     device = f'device!~"{_VIRTUAL_INTERFACES}"'
     speed = selector("node_network_speed_bytes", matchers, device)
+    # Aggregated before the union adds its label: an exporter may have one of that name, and two of its series would
+    # become the same, which fails the query for all nodes.
     both = union(
         {
-            way: f"{rate.of(selector(f'node_network_{way}_bytes_total', matchers, device))} / ({speed} > 0)"
+            way: f"max {_BY} ({rate.of(selector(f'node_network_{way}_bytes_total', matchers, device))} / ({speed} > 0))"
             for way in ("receive", "transmit")
         }
     )
     return {RATIO: f"max {_BY} ({both})"}
 
 
-def _disk(rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
+def _disk(rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     busy = selector("node_disk_io_time_seconds_total", matchers, f'device!~"{_VIRTUAL_DISKS}"')
     return {RATIO: f"max {_BY} ({rate.of(busy)})"}
 
 
-def _gpu(_rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
+def _gpu(_rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     return {RATIO: f"avg {_BY_JOB} ({selector('DCGM_FI_DEV_GPU_UTIL', matchers)}) / 100"}
 
 
-def _recorded_expressions(resource: LoadResource, matchers: Mapping[str, str]) -> dict[str, str]:
+def _recorded_expressions(resource: LoadResource, matchers: Sequence[str]) -> dict[str, str]:
     parts = {RATIO: f"avg {by_of(resource)} ({selector(RULES[resource], matchers)})"}
     if resource is LoadResource.CPU:
         parts[ADVANCE] = f"avg {_BY} ({selector(ACCOUNTED_RULE, matchers)})"
     return parts
 
 
-def _judging(resource: LoadResource, rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
+def _judging(resource: LoadResource, rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
     """Return the parts that say how fresh the samples are, and whether counters began anew."""
     own = ('mode="idle"',) if resource is LoadResource.CPU else ()
     scraped = selector(_SCRAPED[resource], matchers, *own)

@@ -24,7 +24,7 @@ from adapter.nodes.windows.grid import MARGIN_SECONDS, aligned
 from adapter.nodes.windows.verdicts import out_of_range
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from adapter.foundation.time.pace import Pace
     from adapter.nodes.model.samples import SampleGrid
@@ -153,7 +153,10 @@ class PastProgress:
             piece = newest_lacking(steps, done | progress.answered_by_rule if recorded else done, most)
             if piece is not None:
                 expression = past_expression(
-                    resource, settings.matchers, recorded=recorded, slot_seconds=self._span.slot_seconds
+                    resource,
+                    survey.matchers(resource, settings.matchers),
+                    recorded=recorded,
+                    slot_seconds=self._span.slot_seconds,
                 )
                 return PastQuery(resource, piece, expression, is_recorded=recorded)
         return None
@@ -190,7 +193,7 @@ def newest_lacking(steps: range, known: Collection[int], most_steps: int) -> Que
 
 
 def past_expression(
-    resource: LoadResource, matchers: Mapping[str, str], *, recorded: bool, slot_seconds: int = SLOT_SECONDS
+    resource: LoadResource, matchers: Sequence[str], *, recorded: bool, slot_seconds: int = SLOT_SECONDS
 ) -> str:
     """Return the expression for the mean of the slot before each step.
 

@@ -82,11 +82,13 @@ class ResourceProgress:
         self.unmapped = mapped.unmapped
         return counted
 
-    def note_failure(self, piece: QueryPiece, error: PrometheusError) -> None:
-        """Ask for less next time if the query may have been too large; this grows again with each success."""
+    def note_failure(self, piece: QueryPiece, error: PrometheusError) -> bool:
+        """Return whether the query may have been too large. Less is asked then, until queries succeed."""
         is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
-        if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad:
+        may_be = isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad
+        if may_be:
             self.most_steps = max(1, piece.columns // 2)
+        return may_be
 
     def _map_rows(self, layout: SeriesLayout, mapping: NodeMapping) -> tuple[MappedRows, Claimants]:
         """Return the nodes and exporters of an answer's rows: as last time if neither series nor nodes are others."""

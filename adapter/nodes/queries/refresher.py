@@ -17,6 +17,7 @@ from adapter.foundation.sources.prometheus.errors import (
     UnexpectedAnswerError,
 )
 from adapter.foundation.time.pace import UNPACED, Pace
+from adapter.nodes.exporters.crowds import left_out_series
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.names.mapping import unmapped_series
@@ -112,7 +113,8 @@ class SampleRefresher:
         asked = 0
         if allowed and self._survey.is_due(began):
             asked += 1
-            self._survey.ask(now, min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4))
+            seconds = min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4)
+            self._survey.ask(now, seconds, None if nodes is None else len(nodes))
         mapping = self._mapping.of(nodes, self._survey.last)
         plan = in_order(
             self._lacking(now, grids),
@@ -129,7 +131,8 @@ class SampleRefresher:
             try:
                 grids[resource], problem = self._ask(resource, piece, grids, mapping, limit)
             except PrometheusError as e:
-                self._progress[resource].note_failure(piece, e)
+                if self._progress[resource].note_failure(piece, e):
+                    self._survey.hasten()
                 problem = str(e)
             else:
                 fresh = True
@@ -140,7 +143,7 @@ class SampleRefresher:
         from_file = samples is not None and samples.from_file and not fresh
         return RefreshResult(
             SampleSet(grids, from_file),
-            (*unmapped, *refused),
+            (*unmapped, *refused, *left_out_series(self._survey.last.left_out)),
             failures,
             asked,
             self._monotonic() - began,

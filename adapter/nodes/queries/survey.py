@@ -9,19 +9,30 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from adapter.nodes.exporters.claims import SOURCE_LABELS, Past, exporter_text, source_of
+from adapter.nodes.exporters.crowds import LeftOut, left_out, most_exporters
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.expressions import ACCOUNTED_RULE, PART_LABEL, RULES, base_series, by_of, selector, union
+from adapter.nodes.queries.expressions import (
+    ACCOUNTED_RULE,
+    PART_LABEL,
+    RULES,
+    base_series,
+    by_of,
+    by_source,
+    matchers_of,
+    selector,
+    union,
+)
 from adapter.nodes.queries.intervals import COUNT_WINDOW_SECONDS, from_counts, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.nodes.exporters.claims import Source
 
 T = TypeVar("T")
 
 SURVEY_SECONDS: Final = 300.0
-_SERIES, _EXPORTERS, _RULE, _ACCOUNTED = "series:", "exporters:", "rule:", "accounted"
+_SERIES, _EXPORTERS, _RULE, _ACCOUNTED = "series:", "exporters:", "rule:", "accounted:"
 _PAST_NODES, _PAST_GPUS = "nodes:", "gpus:"
 _PAST_SECONDS: Final = (0, 300, 900, 1800, 3000, 86_400, 604_800)
 _SCRAPES, _UNAME = "scrapes", "uname"
@@ -44,27 +55,33 @@ class Survey:
     longest_scrape_seconds: float = float("nan")
     unames: Mapping[str, str] = field(default_factory=dict)
     """Likewise the host name, where exporters agree on one."""
+    left_out: Mapping[LoadResource, LeftOut] = field(default_factory=dict)
+    """Sources that no query is to read; what is counted above is without them."""
+
+    def matchers(self, resource: LoadResource, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the matchers of a resource's selectors, in PromQL; `labels` are those of the configuration."""
+        crowd = self.left_out.get(resource)
+        return (*matchers_of(labels), *(() if crowd is None else crowd.matchers))
 
     def answered(self, resource: LoadResource) -> int:
         """Return an upper bound of the series of an answer."""
         return _ANSWERED_PER_EXPORTER * max(1, self.exporters.get(resource, 1))
 
 
-def survey_query(matchers: Mapping[str, str], *, with_past: bool = False) -> str:
+def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
     """Return the instant query of the survey; with the sources that there were before, if that is wanted."""
     parts = _past_parts(matchers) if with_past else {}
     for resource in LoadResource:
-        base = base_series(resource, matchers)
-        parts[f"{_SERIES}{resource.value}"] = f"count({base})"
+        base, by, count = base_series(resource, matchers), by_of(resource), f"count {by_source(resource)}"
+        parts[f"{_SERIES}{resource.value}"] = f"{count} ({base})"
+        # Of all modes of a CPU: anybody may export none but the one that is not looked at.
+        parts[f"{_EXPORTERS}{resource.value}"] = f"{count} (count {by} ({base}))"
         one_of = selector("node_cpu_seconds_total", matchers, 'mode="idle"') if resource is LoadResource.CPU else base
-        by = by_of(resource)
-        parts[f"{_EXPORTERS}{resource.value}"] = f"count(count {by} ({one_of}))"
         # Rules that leave out who scraped a series cannot be told from those of strangers.
-        recorded = f"count {by} ({selector(RULES[resource], matchers)}) and count {by} ({one_of})"
-        parts[f"{_RULE}{resource.value}"] = f"count({recorded})"
-    cpu = selector("node_cpu_seconds_total", matchers, 'mode="idle"')
-    by = by_of(LoadResource.CPU)
-    parts[_ACCOUNTED] = f"count(count {by} ({selector(ACCOUNTED_RULE, matchers)}) and count {by} ({cpu}))"
+        rules = {_RULE: RULES[resource]} | ({_ACCOUNTED: ACCOUNTED_RULE} if resource is LoadResource.CPU else {})
+        for part, rule in rules.items():
+            recorded = f"count {by} ({selector(rule, matchers)}) and count {by} ({one_of})"
+            parts[f"{part}{resource.value}"] = f"{count} ({recorded})"
     window = f"[{COUNT_WINDOW_SECONDS}s]"
     who = f"instance, {', '.join(SOURCE_LABELS)}"
     one_per_exporter = (
@@ -74,11 +91,13 @@ def survey_query(matchers: Mapping[str, str], *, with_past: bool = False) -> str
     )
     counts = " or ".join(f"max by ({labels}) (count_over_time({one}{window}))" for one, labels in one_per_exporter)
     parts[_SCRAPES] = f"({counts})"
-    parts[_UNAME] = f"count by (nodename, {who}) ({selector('node_uname_info', matchers)})"
+    unames = f"count by (nodename, {who}) ({selector('node_uname_info', matchers)})"
+    # Whoever reports many names has none.
+    parts[_UNAME] = f"({unames} and on ({who}) (count by ({who}) ({unames}) == 1))"
     return union(parts)
 
 
-def _past_parts(matchers: Mapping[str, str]) -> dict[str, str]:
+def _past_parts(matchers: Sequence[str]) -> dict[str, str]:
     families = {
         _PAST_NODES: (selector("node_cpu_seconds_total", matchers, 'cpu="0"', 'mode="idle"'), SOURCE_LABELS),
         _PAST_GPUS: (selector("DCGM_FI_DEV_GPU_UTIL", matchers), ("job",)),
@@ -123,9 +142,9 @@ def _pasts(counts: Mapping[Source, Mapping[int, float]], now: float) -> dict[Sou
     return pasts
 
 
-def survey_of(samples: Iterable[tuple[Mapping[str, str], float]]) -> Survey:
-    """Return what the samples (labels, value) of the survey's answer say."""
-    numbers: dict[str, int] = {}
+def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | None = None) -> Survey:
+    """Return what the samples (labels, value) of the survey's answer say; `nodes` is how many there are, if known."""
+    by_source: dict[str, dict[Source, int]] = {}
     counts: dict[str, float] = {}
     unames: dict[str, set[str]] = defaultdict(set)
     for labels, value in samples:
@@ -138,26 +157,35 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]]) -> Survey:
             for key in {instance, exporter_text(labels)}:
                 unames[key].add(labels.get("nodename", ""))
         elif not part.startswith((_PAST_NODES, _PAST_GPUS)):
-            numbers[part] = int(value)
-    exporters = {resource: numbers.get(f"{_EXPORTERS}{resource.value}", 0) for resource in LoadResource}
+            by_source.setdefault(part, {})[source_of(labels)] = int(value)
+    most = most_exporters(nodes)
+    crowds = {one: left_out(by_source.get(f"{_EXPORTERS}{one.value}", {}), most) for one in LoadResource}
+    numbers = {
+        f"{part}{one.value}": sum(
+            count for source, count in by_source.get(f"{part}{one.value}", {}).items() if not crowds[one].covers(source)
+        )
+        for part in (_SERIES, _EXPORTERS, _RULE, _ACCOUNTED)
+        for one in LoadResource
+    }
+    exporters = {resource: numbers[f"{_EXPORTERS}{resource.value}"] for resource in LoadResource}
     counts = _by_instance(counts)
     intervals = from_counts(np.array(list(counts.values()), dtype=np.float64))
     return Survey(
         series={
-            resource: numbers.get(f"{_SERIES}{resource.value}", 0) * _READ_TIMES.get(resource, 2)
-            for resource in LoadResource
+            resource: numbers[f"{_SERIES}{resource.value}"] * _READ_TIMES.get(resource, 2) for resource in LoadResource
         },
         exporters=exporters,
         recorded=frozenset(resource for resource in LoadResource if _covers(resource, numbers, exporters[resource])),
         scrape_seconds=dict(zip(counts, map(float, intervals), strict=True)),
         longest_scrape_seconds=longest(intervals),
         unames={instance: next(iter(names)) for instance, names in _by_instance(unames).items() if len(names) == 1},
+        left_out={resource: found for resource, found in crowds.items() if found.exporters},
     )
 
 
 def _covers(resource: LoadResource, numbers: Mapping[str, int], exporters: int) -> bool:
     """Return whether the rule has a series for each exporter: of a part of the nodes it would hide the others."""
-    rules = [numbers.get(f"{_RULE}{resource.value}", 0)]
+    rules = [numbers[f"{_RULE}{resource.value}"]]
     if resource is LoadResource.CPU:
-        rules.append(numbers.get(_ACCOUNTED, 0))
+        rules.append(numbers[f"{_ACCOUNTED}{resource.value}"])
     return min(rules) >= max(1, exporters)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.sources.prometheus.errors import PrometheusError, UnexpectedAnswerError
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.expressions import rate_function, resource_query
+from adapter.nodes.queries.expressions import matchers_of, rate_function, resource_query
 from adapter.nodes.queries.intervals import longest
 from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, past_of, survey_of, survey_query
 
@@ -40,16 +40,22 @@ class KeptSurvey:
         self._past: Mapping[LoadResource, Mapping[Source, Past]] = {}
         self.last = Survey()
         """Empty before the first answer."""
+        self._asked_at = -math.inf
 
     def is_due(self, moment: float) -> bool:
         """Return whether the survey should be asked at a moment of the monotonic clock."""
         return moment >= self._due
 
-    def ask(self, now: float, timeout_seconds: float) -> None:
-        """Ask the survey, at Unix seconds `now`. The last one stays if Prometheus fails."""
+    def hasten(self) -> None:
+        """Ask the survey soon, since an answer was too large: exporters that nobody knows of may have come."""
+        self._due = min(self._due, self._asked_at + _SURVEY_AGAIN_SECONDS)
+
+    def ask(self, now: float, timeout_seconds: float, nodes: int | None) -> None:
+        """Ask the survey, at Unix seconds `now`; there are so many nodes. The last one stays if Prometheus fails."""
+        self._asked_at = self._monotonic()
         # Only the first survey asks which sources there were before the start, as a store may be slow to say that.
         is_first, self._is_surveyed = not self._is_surveyed, True
-        query = survey_query(self._settings.matchers, with_past=is_first)
+        query = survey_query(matchers_of(self._settings.matchers), with_past=is_first)
         try:
             answer = self._client.instant(query, timeout_seconds=timeout_seconds, at=math.floor(now))
             samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
@@ -60,7 +66,7 @@ class KeptSurvey:
             # Without it queries work too: they only may be larger than they need to be.
             self._due = self._monotonic() + _SURVEY_AGAIN_SECONDS
             return
-        self.last = survey_of(samples)
+        self.last = survey_of(samples, nodes)
         if is_first:
             self._past = past_of(samples, now)
         # While no node is measured, each refresh looks for the first exporters: nothing else is asked then.
@@ -85,7 +91,7 @@ class KeptSurvey:
         return resource_query(
             resource,
             rate=rate_function(self.last.longest_scrape_seconds if math.isnan(seen) else seen),
-            matchers=self._settings.matchers,
+            matchers=self.last.matchers(resource, self._settings.matchers),
             override=self._settings.queries.get(resource),
             recorded=resource in self.last.recorded,
         )

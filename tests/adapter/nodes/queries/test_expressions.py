@@ -13,6 +13,7 @@ from adapter.nodes.queries.expressions import (
     ACCOUNTED_RULE,
     RULES,
     RateFunction,
+    matchers_of,
     rate_function,
     resource_query,
 )
@@ -26,26 +27,26 @@ MATCHERS = {"cluster": 'a"b\\c', "team": "x"}
 @pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("resource", LoadResource)
 def test_matchers_are_added_to_every_selector(resource: LoadResource, *, recorded: bool) -> None:
-    query = resource_query(resource, rate=RATE, matchers=MATCHERS, recorded=recorded).expression
+    query = resource_query(resource, rate=RATE, matchers=matchers_of(MATCHERS), recorded=recorded).expression
     found = METRIC.findall(query)
     assert found
     assert all('cluster="a\\"b\\\\c", team="x"' in inside for _metric, inside in found)
 
 
 def test_matchers_are_added_to_every_selector_of_the_survey() -> None:
-    assert all('team="x"' in inside for _metric, inside in METRIC.findall(survey_query(MATCHERS)))
+    assert all('team="x"' in inside for _metric, inside in METRIC.findall(survey_query(matchers_of(MATCHERS))))
 
 
 @pytest.mark.parametrize("resource", LoadResource)
 def test_no_rule_and_no_job_is_needed(resource: LoadResource) -> None:
-    query = resource_query(resource, rate=RATE, matchers={}).expression
+    query = resource_query(resource, rate=RATE, matchers=()).expression
     assert "job=" not in query
     assert ":" not in query
 
 
 @pytest.mark.parametrize("resource", LoadResource)
 def test_our_rules_take_the_place_of_counters_and_of_no_other_part(resource: LoadResource) -> None:
-    query = resource_query(resource, rate=RATE, matchers={}, recorded=True).expression
+    query = resource_query(resource, rate=RATE, matchers=(), recorded=True).expression
     assert RULES[resource] in query
     assert (ACCOUNTED_RULE in query) == (resource is LoadResource.CPU)
     assert "irate" not in query

@@ -16,7 +16,7 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.scheduling_settings import SchedulingSettings
-from adapter.nodes.queries.expressions import ACCOUNTED_RULE, RULES
+from adapter.nodes.queries.expressions import ACCOUNTED_RULE, PART_LABEL, RULES
 from adapter.nodes.queries.refresher import SampleRefresher
 from tests.adapter.nodes.names.cluster_nodes import cluster_node
 from tests.adapter.nodes.queries.exporters import NodeExporter, text_of
@@ -52,6 +52,9 @@ EXPORTERS = (
     NodeExporter("other:9100", labels={"cluster": "b"}),
     NodeExporter("devices:9100", devices=True),
     NodeExporter("ruled:9100", labels={"cluster": "recorded"}),
+    # Anybody may export our own label: two series that differ by it alone must never become one.
+    NodeExporter("copies:9100", labels={PART_LABEL: "a"}, cpus=0, memory=False, devices=True),
+    NodeExporter("copies:9100", labels={PART_LABEL: "b"}, cpus=0, memory=False, devices=True),
 )
 
 
@@ -166,9 +169,9 @@ def test_the_busiest_device_and_the_mean_gpu_are_the_load_of_a_node(
     result: RefreshResult, resource: LoadResource, ratio: float
 ) -> None:
     grid = result.samples.grids[resource]
-    assert grid.nodes == ("devices",)
+    assert grid.nodes == ("copies", "devices")
     assert window(grid, "devices") == pytest.approx(ratio, abs=0.001)
-    assert grid.newest[0] == pytest.approx(fact(cpu(result).newest, result, "devices"))
+    assert grid.newest[1] == pytest.approx(fact(cpu(result).newest, result, "devices"))
 
 
 def test_a_resource_that_no_exporter_has_is_not_asked_for(client: PrometheusClient) -> None:

@@ -16,8 +16,8 @@ def survey(**parts: float) -> Survey:
 @pytest.mark.parametrize(
     ("parts", "recorded"),
     [
-        ({"exporters_cpu": 3.0, "rule_cpu": 3.0, "accounted": 3.0}, {LoadResource.CPU}),
-        ({"exporters_cpu": 3.0, "rule_cpu": 2.0, "accounted": 3.0}, set()),
+        ({"exporters_cpu": 3.0, "rule_cpu": 3.0, "accounted_cpu": 3.0}, {LoadResource.CPU}),
+        ({"exporters_cpu": 3.0, "rule_cpu": 2.0, "accounted_cpu": 3.0}, set()),
         ({"exporters_cpu": 3.0, "rule_cpu": 3.0}, set()),
         ({"exporters_memory": 3.0, "rule_memory": 4.0}, {LoadResource.MEMORY}),
         ({"rule_memory": 4.0}, {LoadResource.MEMORY}),
@@ -50,3 +50,22 @@ def test_scrape_intervals_are_by_instance() -> None:
     )
     assert found.scrape_seconds == {"a": 15.0, "b": 60.0}
     assert found.longest_scrape_seconds == 60.0
+
+
+def test_a_crowd_counts_neither_in_the_size_of_queries_nor_for_rules() -> None:
+    ours, evil = {"job": "node-exporter"}, {"job": "pods", "namespace": "evil"}
+    found = survey_of(
+        [
+            ({PART_LABEL: "series:cpu", **ours}, 640.0),
+            ({PART_LABEL: "series:cpu", **evil}, 1e6),
+            ({PART_LABEL: "exporters:cpu", **ours}, 10.0),
+            ({PART_LABEL: "exporters:cpu", **evil}, 1e5),
+            ({PART_LABEL: "rule:cpu", **evil}, 1e5),
+            ({PART_LABEL: "accounted:cpu", **evil}, 1e5),
+        ],
+        nodes=10,
+    )
+    assert (found.series[LoadResource.CPU], found.exporters[LoadResource.CPU]) == (1280, 10)
+    assert not found.recorded
+    assert found.matchers(LoadResource.CPU, {"cluster": "a"}) == ('cluster="a"', 'job!="pods"')
+    assert found.matchers(LoadResource.MEMORY, {}) == ()

@@ -1,0 +1,87 @@
+"""Sources that have far more exporters than there are nodes: their series are not asked for. Pure.
+
+Anybody whose pods are scraped can export the load of a hundred thousand made-up nodes. Each query would then be too
+large for Prometheus, or for the memory of this process, and no node would have a load.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.promql.quoting import go_quoted
+from adapter.nodes.exporters.claims import SOURCE_LABELS, source_text
+from adapter.nodes.model.loads import UnmappedSeries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.nodes.exporters.claims import Source
+    from adapter.nodes.model.loads import LoadResource
+
+_EXPORTERS_PER_NODE: Final = 4
+"""More than installations have that scrape everything twice."""
+_LEAST_ALLOWED: Final = 1000
+_MOST_WITHOUT_NODES: Final = 20_000
+_TENANT_FIRST: Final = tuple(label for label in SOURCE_LABELS if label != "job")
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The sources whose series are not asked for."""
+
+    exporters: Mapping[Source, int] = field(default_factory=dict)
+    """How many exporters each of them has."""
+    labels: frozenset[tuple[str, str]] = frozenset()
+    """The labels by which they are left out; what else has one of these is left out too."""
+
+    def covers(self, source: Source) -> bool:
+        """Return whether a source is left out."""
+        return not self.labels.isdisjoint(source)
+
+    @property
+    def matchers(self) -> tuple[str, ...]:
+        """The matchers of the selectors, in PromQL."""
+        return tuple(f"{name}!={go_quoted(value)}" for name, value in sorted(self.labels))
+
+
+def most_exporters(nodes: int | None) -> int:
+    """Return how many exporters a source may have where there are so many nodes; None: it is not known how many."""
+    return _MOST_WITHOUT_NODES if nodes is None else max(_LEAST_ALLOWED, _EXPORTERS_PER_NODE * nodes)
+
+
+def left_out(exporters: Mapping[Source, int], most: int) -> LeftOut:
+    """Return the sources with more exporters than that.
+
+    A selector cannot name pairs of labels. So they are left out by their job if no other source has it, and otherwise
+    by their namespace: what one tenant exports costs that tenant alone.
+    """
+    crowds = {source: count for source, count in exporters.items() if count > most}
+    others = [dict(source).get("job") for source in exporters if source not in crowds]
+    labels: set[tuple[str, str]] = set()
+    for found in map(dict, crowds):
+        names = _TENANT_FIRST if found.get("job") in others else ("job", *_TENANT_FIRST)
+        labels.update([(name, found[name]) for name in (*names, "job") if name in found][:1])
+    return LeftOut(crowds, frozenset(labels))
+
+
+def left_out_series(found: Mapping[LoadResource, LeftOut]) -> tuple[UnmappedSeries, ...]:
+    """Return one entry for each source that is left out, with the reason and the repair."""
+    resources: dict[Source, list[LoadResource]] = {}
+    counts: dict[Source, int] = {}
+    for resource, one in found.items():
+        for source, count in one.exporters.items():
+            resources.setdefault(source, []).append(resource)
+            counts[source] = max(count, counts.get(source, 0))
+    return tuple(
+        UnmappedSeries(
+            "",
+            dict(source),
+            tuple(resources[source]),
+            "Find out who exports them, and stop scraping that; if these are the right exporters, write `matchers` "
+            "that select them alone.",
+            f"{source_text(source)} exports the load of {counts[source]} nodes, which is far more than there are: none "
+            "of its series is asked for.",
+        )
+        for source in sorted(resources)
+    )
