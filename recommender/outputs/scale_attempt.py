@@ -116,11 +116,23 @@ class ScaleAttempt:
         found = ScaleOutcome(wish, ScaleResult.UNCHANGED, before, uid_of(scale))
         if before == wish.replicas:
             return found
+        if _exceeds_decision(wish, before):
+            # Brakes and pauses were applied to another size: the next decision is about the one of now.
+            message = f"its size is now {before}, but {wish.replicas} was decided at {wish.known_size}"
+            return replace(found, result=ScaleResult.CONFLICT, message=message)
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored
         document = rescaled(scale, wish.replicas)
         return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
+
+
+def _exceeds_decision(wish: Wish, present: int) -> bool:
+    """Return whether a write would change the present size further than was decided, or in the other direction."""
+    if wish.known_size is None:
+        return False
+    decided, change = wish.replicas - wish.known_size, wish.replicas - present
+    return not (0 < change <= decided or decided <= change < 0)
 
 
 def stored_first(found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:

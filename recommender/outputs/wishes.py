@@ -77,7 +77,8 @@ class Wish:
     reason: str = ""
     """The message of the decision."""
     known_size: int | None = None
-    """Of a node group: the size at which this was decided. At another one it is not written."""
+    """The size at which this was decided; None: it does not matter. A node group of another size is not written, and
+    any other target is not changed further than from this size, nor in the other direction."""
     removals: tuple[MachineRemoval, ...] = ()
     """Of a node group: Machines that are marked, one for each by which the size is lowered."""
     node_removals: tuple[NodeRemoval, ...] = ()
@@ -218,7 +219,14 @@ class Wishes:
 def wishes_of(record: Record, valid_until: float) -> tuple[Wish, ...]:
     """Return the scale calls that a record asks for."""
     return tuple(
-        Wish(record.name, outcome.target, outcome.recommended_replicas, valid_until, record.message)
+        Wish(
+            record.name,
+            outcome.target,
+            outcome.recommended_replicas,
+            valid_until,
+            record.message,
+            known_size=outcome.current_replicas,
+        )
         for outcome in record.targets
         if outcome.action is TargetAction.SCALE and outcome.recommended_replicas is not None
     )

@@ -32,9 +32,15 @@ def resolve(group: str, name: str) -> Resource:
 
 
 def decision(
-    replicas: int | None, *targets: TargetReference, action: TargetAction = TargetAction.SCALE, name: str = "web"
+    replicas: int | None,
+    *targets: TargetReference,
+    action: TargetAction = TargetAction.SCALE,
+    name: str = "web",
+    current: int | None = None,
 ) -> Record:
-    outcomes = tuple(TargetOutcome(target, None, action, recommended_replicas=replicas) for target in targets or (WEB,))
+    outcomes = tuple(
+        TargetOutcome(target, current, action, recommended_replicas=replicas) for target in targets or (WEB,)
+    )
     return Record(name, "proportional", 0.0, Status.OK, "", replicas, targets=outcomes)
 
 

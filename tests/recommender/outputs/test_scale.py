@@ -82,6 +82,44 @@ def test_a_conflict_is_read_again() -> None:
     assert world.outcomes[-1].before == 4
 
 
+@pytest.mark.parametrize(
+    ("decided_at", "found", "wanted", "is_written"),
+    [
+        (3, 3, 5, True),
+        (3, 4, 5, True),
+        (8, 6, 5, True),
+        (3, 8, 5, False),
+        (3, 2, 5, False),
+        (8, 4, 5, False),
+        (8, 9, 5, False),
+        (None, 9, 5, True),
+    ],
+    ids=["same", "nearer", "nearer-down", "beyond", "farther", "below", "farther-down", "unknown"],
+)
+def test_a_write_changes_the_size_no_further_than_was_decided(
+    decided_at: int | None, found: int, wanted: int, *, is_written: bool
+) -> None:
+    world = World()
+    world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=found))
+    world.decide(decision(wanted, current=decided_at))
+    assert world.results == [ScaleResult.OK if is_written else ScaleResult.CONFLICT]
+    assert world.size() == (wanted if is_written else found)
+    if not is_written:
+        assert world.outcomes[0].message == f"its size is now {found}, but {wanted} was decided at {decided_at}"
+        assert world.stored == [], "nothing starts, so nothing is stored"
+
+
+def test_what_was_decided_at_another_size_is_written_by_the_next_decision() -> None:
+    world = World()
+    world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=8))
+    world.decide(decision(5, current=3))
+    world.decide(decision(5, current=8))
+    world.wait(2)
+    assert world.size() == 5
+    assert world.results[0] is ScaleResult.CONFLICT
+    assert world.results[-1] is ScaleResult.OK
+
+
 def test_a_write_with_unknown_outcome_is_followed_by_a_read() -> None:
     world = World()
 

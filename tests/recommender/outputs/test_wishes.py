@@ -163,7 +163,7 @@ RECORD = Record(
 
 
 def test_a_record_says_which_calls_are_to_be_made_and_why() -> None:
-    assert wishes_of(RECORD, 60.0) == (Wish("web", WEB, 5, 60.0, "16 nodes a replica"),)
+    assert wishes_of(RECORD, 60.0) == (Wish("web", WEB, 5, 60.0, "16 nodes a replica", known_size=3),)
     assert refused_targets([RECORD]) == (("web", DNS),)
 
 

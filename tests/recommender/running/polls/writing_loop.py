@@ -1,0 +1,229 @@
+"""A recommender that writes: its real loop, look-ups, memory and writer, before an API server in memory that fails.
+
+world = WritingWorld(text, targets)
+process = world.process()
+process.poll()
+process.write_for(10)       # seconds
+world.writes                # the sizes that the API server took
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from adapter.foundation.cluster.values.state import ClusterNode, ClusterState, Observed, Unknown
+from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.foundation.sources.kubernetes.writing import Fence
+from adapter.foundation.time.clock import Clock
+from recommender.configuration.reading import read_configuration
+from recommender.outputs.events import EventWriter
+from recommender.outputs.scale import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
+from recommender.running.effects.leader_effects import ClusterEffects
+from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpThreads
+from recommender.running.inputs.lookups import TargetLookups
+from recommender.running.inputs.plans import plan_of
+from recommender.running.memory.config_maps import ConfigMapMemoryStore
+from recommender.running.memory.memories import Memories
+from recommender.running.polls.poll_decisions import PollDecisions
+from recommender.running.polls.runner import Latest, Runner, RunnerServices
+from tests.support.apiserver_kinds import DEPLOYMENTS
+from tests.support.apiserver_objects import Direct, ObjectStore, named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from adapter.foundation.cluster.values.state import Autoscaler
+    from recommender.decisions.record import Record, TargetReference
+
+START = 1_800_000_000.0
+WRITE_SECONDS = 2.0
+
+
+class KilledError(BaseException):
+    """The process ends here, as by `kill -9`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeWrite:
+    """A size that the API server has taken."""
+
+    time: float
+    target: TargetReference
+    before: int
+    after: int
+
+
+@dataclass
+class WritingWorld:
+    """The cluster, and the time that passes in it."""
+
+    text: str
+    targets: Mapping[tuple[str, str], TargetReference]
+    """By namespace and name."""
+    now: float = START
+    nodes: Observed[int] | Unknown = field(default_factory=lambda: Observed(8, START))
+    owners: Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown] = field(default_factory=dict)
+    before: Callable[[str, str], None] = lambda _method, _path: None
+    """Called before a call takes effect; what it raises becomes the answer."""
+    after: Callable[[str, str], None] = lambda _method, _path: None
+    """Likewise after it."""
+    writes: list[SizeWrite] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = ObjectStore()
+
+    def put(self, target: TargetReference, replicas: int, paused: str | None = None) -> None:
+        """Set a Deployment, by the hand of a person."""
+        annotations = {} if paused is None else {"tidewatch.io/paused": paused}
+        document = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"annotations": annotations, "generation": 1},
+            "spec": {"replicas": replicas},
+            "status": {"observedGeneration": 1, "updatedReplicas": replicas, "replicas": replicas},
+        }
+        self.store.put(DEPLOYMENTS, target.namespace, target.name, document)
+
+    def size(self, target: TargetReference) -> int:
+        """Return the size of a Deployment."""
+        size = self.store.get_without_rights(DEPLOYMENTS, target.namespace, target.name)["spec"]["replicas"]
+        assert isinstance(size, int)
+        return size
+
+    def process(self, wall_ahead: float = 0.0) -> WritingProcess:
+        """Start a process whose clock is ahead by so much."""
+        return WritingProcess(self, wall_ahead)
+
+
+class _Calls(Direct):
+    """The calls of one process."""
+
+    def __init__(self, world: WritingWorld) -> None:
+        super().__init__(world.store, self._ask_world)
+        self._world = world
+
+    def _ask_world(self, method: str, path: str) -> None:
+        # What the test says now, which changes from turn to turn.
+        self._world.before(method, path)
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        world = self._world
+        target = None
+        if path.endswith("/scale"):
+            _, namespace, name = named(path.removesuffix("/scale"))
+            target = world.targets[namespace, name]
+            before = world.size(target)
+        taken = super().replace(path, document, fence)
+        if target is not None:
+            world.writes.append(SizeWrite(world.now, target, before, world.size(target)))
+        world.after("PUT", path)
+        return taken
+
+
+class WritingProcess:
+    """One process. It leads all the time."""
+
+    def __init__(self, world: WritingWorld, wall_ahead: float) -> None:
+        self.world = world
+        self.plan = plan_of(_configuration(world.text))
+        clock = Clock(monotonic=lambda: world.now, wall=lambda: world.now + wall_ahead)
+        fence = Fence(WRITE_SECONDS, self.may_write)
+        calls = _Calls(world)
+        self.store = ConfigMapMemoryStore(calls, "monitoring", fence, clock=clock)
+        memories = Memories(self.store, clock.monotonic)
+        lookups = TargetLookups(calls, _resolve, clock=clock)
+        hooks = ScaleHooks(
+            before_write=lambda wish: memories.store_now(wish.recommendation, wish.target),
+            count=lambda _name, _result: None,
+            on_result=lambda _outcome: None,
+        )
+        self.writer = ScaleWriter(
+            calls,
+            _resolve,
+            fence,
+            hooks,
+            limits=ScaleLimits(per_second=1000.0, burst=1000),
+            effects=ScaleEffects(clock, lambda work: work()),
+        )
+        events = EventWriter(calls, lookups.uid, lambda _result: None, clock=clock)
+        at_once = LookUpThreads(lambda work: work(), lambda work: work())
+        sources = InputSources(
+            self._cluster,
+            lambda _asked: Unknown("nothing is asked"),
+            lambda *_: Observed(None, clock.wall()),
+            lookups.look,
+        )
+        self.wall = clock.wall
+        self.latest = Latest()
+        self._runner = Runner(
+            RunnerServices(
+                plan=lambda: self.plan,
+                gatherer=Gatherer(sources, at_once, at_once, clock.monotonic),
+                decisions=PollDecisions(memories, self, clock),
+                leadership=self,
+                memories=memories,
+                effects=ClusterEffects(self.writer, events, self),
+                latest=self.latest,
+                telemetry=self,
+                clock=clock,
+                wake=threading.Event(),
+            )
+        )
+
+    def poll(self) -> dict[str, Record]:
+        """Decide once, and return the records."""
+        self._runner.poll()
+        return {record.name: record for record in self.latest.get().records}
+
+    def write_for(self, seconds: int) -> None:
+        """Let what is due be written, second by second."""
+        for _ in range(seconds):
+            self.writer.step()
+            self.store.flush()
+            self.world.now += 1.0
+
+    def _cluster(self) -> ClusterState:
+        found = self.world.nodes
+        nodes = found if isinstance(found, Unknown) else Observed(_nodes(found.value), found.time, found.began_empty)
+        return ClusterState(nodes=nodes, autoscalers=self.world.owners)
+
+    # As leadership
+
+    def is_leader(self) -> bool:
+        return True
+
+    def may_write(self, seconds: float) -> bool:
+        return seconds >= 0
+
+    def holder(self) -> str:
+        return "ours"
+
+    # As history and telemetry
+
+    def add(self, now: float, records: Iterable[Record]) -> None:
+        """Keep nothing."""
+
+    def polled(self, seconds: float, failures: int) -> None:
+        """Count nothing."""
+
+    def decided(self, recommendation: str, seconds: float) -> None:
+        """Count nothing."""
+
+
+def _configuration(text: str) -> Any:  # noqa: ANN401 - its type is of no use here
+    configuration = read_configuration(text, "r.yaml")
+    assert not configuration.refused, configuration.refused
+    return configuration
+
+
+def _resolve(group: str, name: str) -> Resource:
+    return find_resource(BUILT_IN, group, name)
+
+
+def _nodes(count: int) -> tuple[ClusterNode, ...]:
+    return tuple(
+        ClusterNode(f"n{number}", {}, (), False, {"Ready": "True"}, None, {}, {})  # noqa: FBT003 - as it is declared
+        for number in range(count)
+    )
