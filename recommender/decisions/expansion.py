@@ -79,8 +79,12 @@ def listed_targets(
     """
     if isinstance(loads, Unknown):
         # While nothing is known of any target, the last one that was confirmed shows when that began.
-        began = max((_confirmed_at(memory) for memory in by_target.values()), default=-math.inf)
-        unknown = {target: loads.reason for target, memory in _sort_targets(by_target) if _is_listed(memory, began)}
+        began = max((_confirmed_at(memory, now) for memory in by_target.values()), default=-math.inf)
+        unknown = {
+            target: loads.reason
+            for target, memory in _sort_targets(by_target)
+            if began - _confirmed_at(memory, now) < LISTED_SECONDS
+        }
         hidden = {target: memory for target, memory in by_target.items() if target not in unknown}
         problem = "" if unknown else loads.reason
         return ListedTargets(unknown, hidden, problem, is_error=loads.is_refused, is_refused=loads.is_refused)
@@ -92,13 +96,10 @@ def listed_targets(
     found = {target: _reason(loads[target]) for target in series[:max_targets]}
     ended = {target: memory for target, memory in _sort_targets(by_target) if target not in found}
     room = max(0, max_targets - len(found))
-    listed = [target for target, memory in ended.items() if target not in loads and _is_listed(memory, now)][:room]
+    since = {target: now - _confirmed_at(memory, now) for target, memory in ended.items()}
+    listed = [target for target in ended if target not in loads and since[target] < LISTED_SECONDS][:room]
     missing = dict.fromkeys(listed, "the query of its load has no series for it any more")
-    kept = [
-        target
-        for target, memory in ended.items()
-        if target not in missing and 0.0 <= now - _confirmed_at(memory) < REMEMBERED_SECONDS
-    ]
+    kept = [target for target in ended if target not in missing and since[target] < REMEMBERED_SECONDS]
     remembered = {target: ended[target] for target in kept[:max_targets]}
     reasons = dict(sorted((found | missing).items(), key=lambda item: _place(item[0])))
     if len(series) > max_targets:
@@ -107,12 +108,14 @@ def listed_targets(
     return ListedTargets(reasons, remembered, "" if reasons else "the query of the load has no series")
 
 
-def _confirmed_at(memory: Memory) -> float:
-    return -math.inf if memory.last is None else memory.last.confirmed
+def _confirmed_at(memory: Memory, now: float) -> float:
+    """Return when the last value was confirmed, at the latest now; a time that only a wrong clock can state is never.
 
-
-def _is_listed(memory: Memory, until: float) -> bool:
-    return until - _confirmed_at(memory) < LISTED_SECONDS
+    A clock that is set back a little dates all targets ahead alike, and none of them is forgotten by that.
+    """
+    if memory.last is None or memory.last.confirmed > now + LISTED_SECONDS:
+        return -math.inf
+    return min(memory.last.confirmed, now)
 
 
 def _place(target: TargetReference) -> tuple[str, str]:

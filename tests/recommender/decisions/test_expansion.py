@@ -102,6 +102,8 @@ def test_a_target_that_fails_leaves_the_others_alone() -> None:
         (86_000.0, None, True),
         (86_500.0, None, False),
         (-50.0, ("stale", None), True),
+        (-3500.0, ("stale", None), True),
+        (-86_400.0, None, False),
     ],
 )
 def test_a_target_without_a_series_is_held_then_stale_then_forgotten(
@@ -121,6 +123,11 @@ def test_a_load_of_which_nothing_is_known_leaves_every_target_as_the_rules_say()
     found = decided(Unknown("Prometheus does not answer"), memories)
     assert shown(found) == {"fresh": ("held", 3), "old": ("stale", None)}
     assert found.memory.by_target == memories
+
+
+def test_a_target_that_a_wrong_clock_has_dated_far_ahead_hides_no_other_one() -> None:
+    known = {target("ahead"): remembered(9, -86_400.0), target("a"): remembered(3, 30.0)}
+    assert shown(decided(Unknown("Prometheus does not answer"), known)) == {"a": ("held", 3)}
 
 
 def test_an_outage_longer_than_an_hour_still_lists_the_targets_of_its_beginning() -> None:
