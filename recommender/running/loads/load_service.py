@@ -37,13 +37,16 @@ class LoadService:
         self._clock = clock
         self._run_child = run_child
         self._lock = threading.Lock()
+        self._needs: frozenset[LoadNeed] = frozenset()
         self._working: RunningLoadService | None = None
 
     def use(self, configuration: Configuration) -> None:
         """Follow a configuration, at the start and when it has changed."""
         needs = load_needs_of(configuration)
-        if needs or self._working is not None:
-            self._running_service().use(needs)
+        with self._lock:
+            self._needs = needs
+            if self._working is not None:
+                self._working.use(needs)
 
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return the loads of a recommendation's targets now."""
@@ -61,18 +64,22 @@ class LoadService:
 
     def _begin_when_needed(self, stop: threading.Event) -> RunningLoadService | None:
         """Return the parts as soon as a recommendation needs them; None at the stop."""
-        while self._working is None:
+        while not self._needs:
             if stop.wait(_WAIT_SECONDS):
                 return None
-        return self._working
+        return self._running_service()
 
     def _running_service(self) -> RunningLoadService:
-        # It loads numpy, which takes 20 MiB that other recommendations have no use for.
+        working = self._working
+        if working is not None:
+            return working
+        # It loads numpy, which takes 20 MiB that other recommendations have no use for, and a sixth of a second of
+        # processor time that a process which starts does not wait for.
         from recommender.running.loads.load_workers import RunningLoadService  # noqa: PLC0415
 
         with self._lock:
             if self._working is None:
-                self._working = RunningLoadService(
-                    self._queries, self._state, self._registry, self._clock, self._run_child
-                )
+                working = RunningLoadService(self._queries, self._state, self._registry, self._clock, self._run_child)
+                working.use(self._needs)
+                self._working = working
             return self._working

@@ -27,6 +27,8 @@ API_VERSION = "tidewatch.io/v1alpha1"
 KIND = "RecommendationMemory"
 SCHEMA_VERSION = 5
 _MOST_BYTES = 64 * 1024 * 1024
+_MOST_SHARDS = 4096
+"""More than the largest `forEach.max` needs. All of them are read before a target is decided."""
 
 
 class MemoryDocumentError(ValueError):
@@ -141,8 +143,8 @@ def decode_shard(recommendation: str, content: bytes) -> StoredShard:
     except GzipError as error:
         raise MemoryDocumentError(str(error)) from error
     memory, count, is_current = _decode_document(recommendation, text)
-    if count < 1:
-        raise MemoryDocumentError("it does not say how many shards there are")
+    if not 1 <= count <= _MOST_SHARDS:
+        raise MemoryDocumentError(f"it says that there are {count} shards: there are 1 to {_MOST_SHARDS}")
     return StoredShard(count, memory, is_current)
 
 

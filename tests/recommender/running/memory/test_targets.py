@@ -17,8 +17,9 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
 from recommender.kinds.predictive.policy.memory import PolicyMemory, ReconnectMemory
 from recommender.running.memory.config_maps import MOST_SHARD_BYTES, ConfigMapMemoryStore
+from recommender.running.memory.document import encode_shard
 from recommender.running.memory.folder import FolderMemoryStore
-from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore
+from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore, StoredShard
 from recommender.running.memory.target_memories import SHARDS_A_POLL, TargetMemories
 from tests.support.apiserver_kinds import CONFIG_MAPS
 from tests.support.apiserver_objects import Direct, ObjectStore
@@ -132,14 +133,19 @@ def test_a_crash_while_shards_of_another_number_are_written_anew_loses_nothing(
     assert sum(document.count(b'"namespace"') for document in current) == len(memory.by_target)
 
 
-def test_a_shard_that_is_broken_loses_its_targets_alone(caplog: pytest.LogCaptureFixture) -> None:
+OF_MANY = base64.b64encode(encode_shard("chat", StoredShard(10**9, Memory()))).decode()
+"""A shard of more shards than there can be, which somebody has written."""
+
+
+@pytest.mark.parametrize("content", ["AAAA", OF_MANY], ids=["damaged", "of-too-many"])
+def test_a_shard_that_is_broken_loses_its_targets_alone(content: str, caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     first, store = world.process()
     memory = memories(1000)
     for _ in range(5):
         world.poll(first, store, memory)
     assert len(world.names()) == SHARDS
-    broken = {"binaryData": {"memory.json.gz": "AAAA"}}
+    broken = {"binaryData": {"memory.json.gz": content}}
     world.objects.change(CONFIG_MAPS, "monitoring", "tidewatch-recommender-chat-0", lambda one: one.update(broken))
     found = world.lead(world.process()[0]).by_target
     assert 900 < len(found) < 1000

@@ -1,0 +1,88 @@
+"""The loads of a running recommender begin with the first need of them, whoever has it."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.sources.prometheus.client import PrometheusClient
+from adapter.foundation.time.clock import Clock
+from recommender.configuration.reading import read_configuration
+from recommender.running.loads.load_service import LoadService
+from recommender.running.loads.needs import load_needs_of
+from recommender.running.queries.backend_queries import BackendQueries, connections_of
+from tests.recommender.configuration.files import entry, whole
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from recommender.configuration.recommender_configuration import Configuration
+
+TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]"
+FORECAST = "predictive: {load: sum(x), loadPerReplica: 10, horizon: 2m, model: linear, maxReplicas: 9}"
+
+
+def configuration_of(*names: str) -> Configuration:
+    entries = (entry(name, TARGETS, kind=FORECAST) for name in names)
+    return read_configuration(whole(*entries, top="prometheus: {url: 'http://127.0.0.1:9'}\n"), "r.yaml")
+
+
+class Service:
+    def __init__(self, state: Path) -> None:
+        self.registry = CollectorRegistry()
+        self.queries = BackendQueries(lambda _backend, settings: PrometheusClient(settings), 5.0)
+        self.loads = LoadService(self.queries, state, self.registry, Clock(), no_child)
+
+    def use(self, *names: str) -> None:
+        configuration = configuration_of(*names)
+        self.queries.use(connections_of(configuration))
+        self.loads.use(configuration)
+
+    @property
+    def has_begun(self) -> bool:
+        return any(True for _ in self.registry.collect())
+
+
+def no_child(*_arguments: Any) -> Any:  # noqa: ANN401 - whatever a child returns
+    raise AssertionError("nothing is learned of a load without a history")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    made = Service(tmp_path)
+    with closing(made.queries):
+        yield made
+
+
+def test_a_configuration_alone_begins_nothing(service: Service) -> None:
+    service.use("web")
+    assert not service.has_begun, "a start does not wait for numpy"
+
+
+def test_a_look_up_begins_what_the_configuration_needs(service: Service) -> None:
+    service.use("web")
+    [need] = load_needs_of(configuration_of("web"))
+    assert isinstance(service.loads.load(need), Unknown)
+    assert service.has_begun
+
+
+def test_the_histories_begin_as_soon_as_there_is_a_need(service: Service) -> None:
+    stop = threading.Event()
+    keeping = threading.Thread(target=service.loads.keep_histories, args=(stop,), daemon=True)
+    keeping.start()
+    try:
+        service.use()
+        assert not service.has_begun
+        service.use("web")
+        until(lambda: service.has_begun)
+    finally:
+        stop.set()
+        keeping.join(10.0)
+    assert not keeping.is_alive()
