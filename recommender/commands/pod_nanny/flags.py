@@ -204,4 +204,6 @@ POD_NANNY = CommandFlags(
         ),
     ),
     flags=(*_SIZE_FLAGS, *_WHEN_FLAGS, *_WHAT_FLAGS, *_HOW_FLAGS, *CLUSTER_FLAGS, *LOG_FLAGS),
+    # The peer ignores them, and manifests have some, such as the value in `--logtostderr true`.
+    passes_over_more=True,
 )

@@ -134,4 +134,6 @@ PROPORTIONAL = CommandFlags(
         *CLUSTER_FLAGS,
         *LOG_FLAGS,
     ),
+    # The peer ignores them, and manifests have some, such as the value in `--logtostderr true`.
+    passes_over_more=True,
 )

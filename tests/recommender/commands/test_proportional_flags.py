@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from adapter.foundation.service.flags.parsing import parse_flags
+from recommender.commands.cpva.flags import CPVA
+from recommender.commands.pod_nanny.flags import POD_NANNY
 from recommender.commands.proportional.configuration import configuration_of
 from recommender.commands.proportional.flags import PROPORTIONAL
 from recommender.kinds.proportional.parameters import NodeFilter, ProportionalSettings
+
+if TYPE_CHECKING:
+    from adapter.foundation.service.flags.table import CommandFlags
 
 KNOWN = ("--namespace=a", "--configmap=dns", "--target=deployment/dns")
 
@@ -26,3 +33,18 @@ def test_which_nodes_count(flags: tuple[str, ...], expected: NodeFilter) -> None
     [entry] = configuration_of(parse_flags(PROPORTIONAL, (*KNOWN, *flags), {}), {}).recommendations
     assert isinstance(entry.subject, ProportionalSettings)
     assert entry.subject.node_filter == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "flags"),
+    [
+        (PROPORTIONAL, KNOWN),
+        (CPVA, ("--namespace=a", "--target=deployment/dns")),
+        (POD_NANNY, ("--deployment=dns",)),
+    ],
+    ids=["proportional", "cpva", "pod-nanny"],
+)
+def test_words_that_are_no_flags_have_no_effect_as_with_the_peer(command: CommandFlags, flags: tuple[str, ...]) -> None:
+    found = parse_flags(command, ("--logtostderr", "true", *flags), {})
+    assert found.given == {"logtostderr", *(flag.removeprefix("--").partition("=")[0] for flag in flags)}
+    assert any("a word that is not a flag, which has no effect" in warning for warning in found.warnings)

@@ -20,9 +20,10 @@ from tests.recommender.configuration.files import entry, whole
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from recommender.child_processes.parent import ChildLimits
     from recommender.configuration.recommender_configuration import Configuration
 
 TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}]"
@@ -50,7 +51,7 @@ class Service:
         return any(True for _ in self.registry.collect())
 
 
-def no_child(*_arguments: Any) -> Any:  # noqa: ANN401 - whatever a child returns
+def no_child(name: str, function: Callable[..., Any], arguments: tuple[Any, ...], limits: ChildLimits) -> Any:  # noqa: ANN401, ARG001 - as RunChild has it
     raise AssertionError("nothing is learned of a load without a history")
 
 
