@@ -7,10 +7,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from adapter.foundation.sources.prometheus.client import PrometheusClient
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.cluster.values.state import Unknown
+from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
 from recommender.running.loads.load_service import LoadService
