@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.files.gzip_format import GzipError, gunzipped_pieces
 from adapter.foundation.sources.deadlines import PIECE_BYTES
+from adapter.foundation.sources.prometheus.transport.answer_memory import Body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from urllib3.response import BaseHTTPResponse
+
+    from adapter.foundation.sources.deadlines import Deadline
+    from adapter.foundation.sources.prometheus.transport.answer_memory import AnswerMemory
 
 _ERROR_BYTES = PIECE_BYTES
 
@@ -56,7 +60,9 @@ class HttpAnswer:
 class OpenAnswer:
     """An answer whose head has been read, and whose body is read by iterating over it, once."""
 
-    def __init__(self, response: BaseHTTPResponse, request: HttpRequest) -> None:
+    def __init__(
+        self, response: BaseHTTPResponse, request: HttpRequest, memory: AnswerMemory, deadline: Deadline
+    ) -> None:
         self.status = response.status
         self.headers = {name.lower(): value for name, value in response.headers.items()}
         """Headers, with names in lower case."""
@@ -64,6 +70,8 @@ class OpenAnswer:
         """Whether the body has been read to its end."""
         self._pieces = _pieces(response)
         self._request = request
+        self._memory = memory
+        self._deadline = deadline
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the body, decompressed, in pieces of at most 64 KiB. Raises what `Transport.opened` raises."""
@@ -89,11 +97,13 @@ class OpenAnswer:
         return HttpAnswer(self.status, self.headers, body)
 
     def whole(self) -> HttpAnswer:
-        """Read the body to its end. Raises what `Transport.opened` raises."""
-        body = bytearray()
-        for piece in self:
-            body += piece
-            self._request.watch(body)
+        """Read the body to its end; large ones wait for each other. Raises what `Transport.opened` raises."""
+        body = Body()
+        with self._memory.receiving(body):
+            for piece in self:
+                body += piece
+                self._request.watch(body)
+                self._memory.wait_to_grow(body, self._deadline)
         return HttpAnswer(self.status, self.headers, body)
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError, Reading, TimedResponse
+from adapter.foundation.sources.prometheus.transport.answer_memory import AnswerMemory
 from adapter.foundation.sources.prometheus.transport.http_answers import HttpRequest, OpenAnswer
 from adapter.foundation.time.thread_limit import ThreadLimit
 
@@ -54,6 +55,8 @@ class Transport:
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
         self._tls = tls
+        self.memory = AnswerMemory()
+        """What the answers that are being read take."""
         self._limit = ThreadLimit(size, lambda: DeadlinePassedError(f"all {size} connections were busy"))
         # The connection that was used last is used first, so that the server closes those that are no longer needed.
         self._idle: deque[HTTPConnection] = deque()
@@ -69,7 +72,7 @@ class Transport:
         with self._limit.entered(deadline.remaining()):
             connection, response = self._begin_exchange(request, deadline)
             try:
-                answer = OpenAnswer(response, request)
+                answer = OpenAnswer(response, request, self.memory, deadline)
                 yield answer
             except BaseException:
                 connection.close()

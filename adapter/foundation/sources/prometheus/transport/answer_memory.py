@@ -1,0 +1,86 @@
+"""Limits the memory that large answers of one server take while they are received and read.
+
+Each answer has a limit of its own, and a process asks for many at once. Beyond a common limit, only the answer that has
+been received for the longest time grows further; the others wait, and their server with them, until a body is let go.
+So each of them ends, at the latest by its deadline.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from adapter.foundation.sources.deadlines import DeadlinePassedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.sources.deadlines import Deadline
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""Together. One more answer comes on top."""
+SMALL_BYTES: Final = 1024 * 1024
+"""Up to this size a body is not counted: it never waits for others."""
+
+
+class Body(bytearray):
+    """The body of an answer, which is counted for as long as anything refers to it."""
+
+    __slots__ = ("__weakref__",)
+
+
+class AnswerMemory:
+    """The bodies of one server's answers that are in memory. Thread-safe."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES, small_bytes: int = SMALL_BYTES) -> None:
+        """`most_bytes` is the common limit; bodies of at most `small_bytes` do not count."""
+        self._most = most_bytes
+        self._small = small_bytes
+        # Re-entrant, because a body may be let go of by the garbage collector, anywhere.
+        self._changed = threading.Condition(threading.RLock())
+        self._bytes: dict[int, int] = {}
+        """By the identity of a body that counts, its size."""
+        self._growing: dict[int, None] = {}
+        """Those that are received, the one that began to count first in front."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Size of all bodies that count."""
+        with self._changed:
+            return sum(self._bytes.values())
+
+    @contextmanager
+    def receiving(self, body: Body) -> Iterator[None]:
+        """Let a body be received during the block."""
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._growing.pop(id(body), None)
+                self._changed.notify_all()
+
+    def wait_to_grow(self, body: Body, deadline: Deadline) -> None:
+        """Count what has been received of a body, and wait until more of it may be. Raises DeadlinePassedError."""
+        if len(body) <= self._small:
+            return
+        key = id(body)
+        with self._changed:
+            if key not in self._bytes:
+                weakref.finalize(body, self._let_go, key).atexit = False
+                self._growing[key] = None
+            self._bytes[key] = len(body)
+            while sum(self._bytes.values()) > self._most and next(iter(self._growing)) != key:
+                self._wait(deadline)
+
+    def _wait(self, deadline: Deadline) -> None:
+        try:
+            self._changed.wait(deadline.remaining())
+        except DeadlinePassedError:
+            raise DeadlinePassedError("other large answers of it were being read") from None
+
+    def _let_go(self, key: int) -> None:
+        with self._changed:
+            del self._bytes[key]
+            self._changed.notify_all()

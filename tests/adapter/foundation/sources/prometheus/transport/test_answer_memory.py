@@ -1,0 +1,159 @@
+"""What large answers of one server take together, however many come at once."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
+from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
+from adapter.foundation.sources.prometheus.transport import transport
+from adapter.foundation.sources.prometheus.transport.answer_memory import AnswerMemory, Body
+from tests.adapter.foundation.sources.prometheus.asking_client import GIVE_UP_SECONDS, ask
+from tests.support.raw_server import raw_server
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from tests.adapter.foundation.sources.prometheus.asking_client import ClientOf
+    from tests.support.raw_server import Peer
+
+PATIENCE_SECONDS = 30.0
+PIECE = 100
+MOST, LARGEST = 1000, 500
+
+LARGE = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{"x":"%b"},"value":[1,"1"]}]}}' % (
+    b"x" * 3_000_000
+)
+
+
+def grow(memory: AnswerMemory, body: Body, size: int = PIECE, seconds: float = PATIENCE_SECONDS) -> None:
+    body += bytes(size)
+    memory.wait_to_grow(body, Deadline(seconds))
+
+
+@settings(max_examples=20, deadline=None)
+@given(sizes=st.lists(st.integers(1, LARGEST), min_size=1, max_size=12))
+def test_all_end_and_no_more_than_one_comes_on_top(sizes: list[int]) -> None:
+    memory, held = AnswerMemory(MOST, small_bytes=0), []
+
+    def receive(size: int) -> int:
+        body = Body()
+        with memory.receiving(body):
+            while len(body) < size:
+                grow(memory, body, min(PIECE, size - len(body)))
+                held.append(memory.held_bytes)
+        return len(body)
+
+    with ThreadPoolExecutor(len(sizes)) as pool:
+        assert sorted(pool.map(receive, sizes)) == sorted(sizes)
+    # A piece is counted when it has come: each of those that wait has one that it may not add to.
+    assert max(held) <= MOST + LARGEST + PIECE * len(sizes)
+    assert memory.held_bytes == 0
+
+
+def test_the_first_goes_on_where_others_wait() -> None:
+    memory, first, second = AnswerMemory(MOST, small_bytes=0), Body(), Body()
+    with memory.receiving(first):
+        grow(memory, first, 900)
+        with memory.receiving(second):
+            with pytest.raises(DeadlinePassedError, match="other large answers of it were being read"):
+                grow(memory, second, 200, seconds=0.01)
+            grow(memory, first, 900, seconds=0.01)
+
+
+def test_what_has_been_received_counts_until_nobody_needs_it() -> None:
+    memory, first, second = AnswerMemory(MOST, small_bytes=0), Body(), Body()
+    with memory.receiving(first):
+        grow(memory, first, 900)
+    kept = memoryview(first)
+    del first
+    with memory.receiving(second):
+        # Nothing else is received, so this one need not wait.
+        grow(memory, second, 200, seconds=0.01)
+        assert memory.held_bytes == 1100
+        kept.release()
+        del kept
+        assert memory.held_bytes == 200
+    del second
+    assert memory.held_bytes == 0
+
+
+def test_who_waits_goes_on_when_a_body_is_let_go() -> None:
+    memory, started = AnswerMemory(MOST, small_bytes=0), threading.Event()
+    done, first, second = Body(), Body(), Body()
+    with memory.receiving(done):
+        grow(memory, done, 500)
+    with memory.receiving(first):
+        grow(memory, first, 400)
+
+        def receive() -> None:
+            with memory.receiving(second):
+                started.set()
+                grow(memory, second, 300)
+
+        thread = threading.Thread(target=receive)
+        thread.start()
+        assert started.wait(PATIENCE_SECONDS)
+        del done
+        thread.join(PATIENCE_SECONDS)
+        assert not thread.is_alive()
+
+
+def test_a_small_body_never_waits() -> None:
+    memory, large, small = AnswerMemory(MOST, small_bytes=PIECE), Body(), Body()
+    with memory.receiving(large):
+        grow(memory, large, 5 * MOST)
+        with memory.receiving(small):
+            grow(memory, small, PIECE, seconds=0.0)
+    assert memory.held_bytes == 5 * MOST
+
+
+def test_many_large_answers_of_one_server_are_all_read_one_after_the_other(
+    client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = AnswerMemory(2 * len(LARGE), small_bytes=0)
+    monkeypatch.setattr(transport, "AnswerMemory", lambda: memory)
+
+    def script(peer: Peer) -> None:
+        while peer.read() is not None:
+            peer.answer(LARGE)
+
+    with raw_server(script) as server:
+        client = client_of(server.url, pool_size=8)
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(lambda _: ask(client, timeout_seconds=PATIENCE_SECONDS), range(16))) == [[1.0]] * 16
+    assert memory.held_bytes == 0
+
+
+def test_an_answer_that_trickles_holds_up_large_ones_until_their_deadline_alone(
+    client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = AnswerMemory(len(LARGE), small_bytes=100_000)
+    monkeypatch.setattr(transport, "AnswerMemory", lambda: memory)
+
+    def script(peer: Peer) -> None:
+        peer.read()
+        if peer.number == 0:
+            peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n" + LARGE)
+            peer.hang()
+        elif peer.number == 1:
+            peer.answer(LARGE)
+        else:
+            peer.answer(LARGE.replace(b"xx", b""))
+
+    with raw_server(script) as server:
+        client = client_of(server.url)
+        with ThreadPoolExecutor(2) as pool:
+            trickling = pool.submit(ask, client, timeout_seconds=2 * PATIENCE_SECONDS)
+            until(lambda: memory.held_bytes > len(LARGE) - 100_000, PATIENCE_SECONDS)
+            with pytest.raises(PrometheusTimeoutError):
+                ask(client, timeout_seconds=GIVE_UP_SECONDS)
+            assert ask(client) == [1.0], "a small one"
+            server.over.set()
+            with pytest.raises(PrometheusUnreachableError, match="cut the answer off"):
+                trickling.result(PATIENCE_SECONDS)
