@@ -69,9 +69,7 @@ class Exposition:
                 samples.append((self._end - age, counter))
             self.add("container_cpu_usage_seconds_total", labels | {"cpu": "total"}, samples)
             self.add("container_memory_working_set_bytes", labels, ((self._end - age, pod.memory(age)) for age in ages))
-        known = [
-            self._end - age for age in (*range(pod.seconds, HOUR, -1800), *range(min(HOUR, pod.seconds), -1, -STEP))
-        ]
+        known = self._known_moments(pod.seconds)
         name = {"namespace": pod.namespace, "pod": pod.name} | pod.labels
         kind, owner = pod.owner
         self.add_object("kube_pod_owner", name | {"owner_kind": kind, "owner_name": owner}, known)
@@ -93,4 +91,9 @@ class Exposition:
 
     def add_replica_set(self, namespace: str, name: str, deployment: str) -> None:
         labels = {"namespace": namespace, "replicaset": name, "owner_kind": "Deployment", "owner_name": deployment}
-        self.add_object("kube_replicaset_owner", labels, [self._end - age for age in range(4 * DAY, -1, -1800)])
+        self.add_object("kube_replicaset_owner", labels, self._known_moments(4 * DAY))
+
+    def _known_moments(self, seconds: int) -> list[int]:
+        """Return when an object of this age was stated: in the last hour, so often that any query finds it."""
+        ages = (*range(seconds, HOUR, -1800), *range(min(HOUR, seconds), -1, -STEP))
+        return [self._end - age for age in ages]
