@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ from tests.recommender.running.polls.writing_loop import KilledError, SizeWrite,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NAME: Final = "by-nodes"
+LISTED, BY_SERIES = "listed", "by-series"
 LOWEST, HIGHEST = 2, 40
 STALE_AFTER: Final = 60.0
 TARGETS: Final = tuple(TargetReference("apps/v1", "Deployment", f"team-{number}", "web") for number in range(2))
@@ -94,13 +95,21 @@ def _part(path: str) -> str:
     return "configmap" if "/configmaps" in path else path.rpartition("/")[2]
 
 
-def world_with(brake: str, sizes: tuple[int, int]) -> WritingWorld:
-    targets = ", ".join(
-        f"{{apiVersion: apps/v1, kind: Deployment, namespace: {each.namespace}, name: {each.name}}}" for each in TARGETS
-    )
-    linear = f"proportional: {{linear: {{nodesPerReplica: 2, min: {LOWEST}, max: {HIGHEST}}}}}"
-    lines = (f"targets: [{targets}]", "outputs: [metric, scale]", *BRAKES[brake])
-    text = whole(entry(NAME, *lines, kind=linear), top=f"staleAfter: {STALE_AFTER:g}s\n")
+def world_with(kind: str, brake: str, sizes: tuple[int, int]) -> WritingWorld:
+    lines = ("outputs: [metric, scale]", *BRAKES[brake])
+    if kind == LISTED:
+        targets = ", ".join(
+            f"{{apiVersion: apps/v1, kind: Deployment, namespace: {each.namespace}, name: {each.name}}}"
+            for each in TARGETS
+        )
+        lines = (f"targets: [{targets}]", *lines)
+        calculated = f"proportional: {{linear: {{nodesPerReplica: 2, min: {LOWEST}, max: {HIGHEST}}}}}"
+    else:
+        sizes_of = f"loadPerReplica: 2, minReplicas: {LOWEST}, maxReplicas: {HIGHEST}, horizon: 2m, headroom: 0%"
+        series = "forEach: {namespace: namespace, name: deployment, max: 10}"
+        calculated = f"predictive: {{load: x, {sizes_of}, {series}}}"
+    top = f"prometheus: {{url: 'http://p'}}\nstaleAfter: {STALE_AFTER:g}s\n"
+    text = whole(entry(kind, *lines, kind=calculated), top=top)
     world = WritingWorld(text, {(each.namespace, each.name): each for each in TARGETS})
     for target, size in zip(TARGETS, sizes, strict=True):
         world.put(target, size)
@@ -154,14 +163,30 @@ def _misbehave(world: WritingWorld, turn: Turn) -> None:
     world.before, world.after = before, after
 
 
+CALM: Final = Turn(20, 0.0, 10, {}, by_hand=None, owned=False, killed_at=None, clock_ahead=0.0)
+
+
+@pytest.mark.parametrize("kind", [LISTED, BY_SERIES])
+def test_without_faults_each_target_gets_its_size_once(kind: str) -> None:
+    world = world_with(kind, "none", (2, 3))
+    run(world, [CALM, CALM, CALM])
+    assert {(write.target, write.before, write.after) for write in world.writes} == {
+        (TARGETS[0], 2, 10),
+        (TARGETS[1], 3, 10),
+    }
+    assert len(world.writes) == 2
+
+
 SIZES: Final = st.tuples(st.integers(LOWEST, HIGHEST), st.integers(LOWEST, HIGHEST))
 
 
 @seed(22)
 @settings(max_examples=60)
-@given(st.sampled_from(sorted(BRAKES)), SIZES, TURNS)
-def test_no_write_breaks_a_bound_a_brake_or_an_owner(brake: str, sizes: tuple[int, int], turns: list[Turn]) -> None:
-    world = world_with(brake, sizes)
+@given(st.sampled_from([LISTED, BY_SERIES]), st.sampled_from(sorted(BRAKES)), SIZES, TURNS)
+def test_no_write_breaks_a_bound_a_brake_or_an_owner(
+    kind: str, brake: str, sizes: tuple[int, int], turns: list[Turn]
+) -> None:
+    world = world_with(kind, brake, sizes)
     for turn, known, written in run(world, turns):
         for write in written:
             assert LOWEST <= write.after <= HIGHEST

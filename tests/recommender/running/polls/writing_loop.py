@@ -18,6 +18,8 @@ from adapter.foundation.objects.resources import BUILT_IN, Resource, find_resour
 from adapter.foundation.sources.kubernetes.writing import Fence
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
+from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.loads.prediction import PredictedLoad, Prediction
 from recommender.outputs.events import EventWriter
 from recommender.outputs.scale import ScaleEffects, ScaleHooks, ScaleLimits, ScaleWriter
 from recommender.running.effects.leader_effects import ClusterEffects
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from adapter.foundation.cluster.values.state import Autoscaler
+    from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import Record, TargetReference
+    from recommender.running.loads.needs import LoadNeed
 
 START = 1_800_000_000.0
 WRITE_SECONDS = 2.0
@@ -64,6 +68,7 @@ class WritingWorld:
     """By namespace and name."""
     now: float = START
     nodes: Observed[int] | Unknown = field(default_factory=lambda: Observed(8, START))
+    """How many; also the load of each target."""
     owners: Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown] = field(default_factory=dict)
     before: Callable[[str, str], None] = lambda _method, _path: None
     """Called before a call takes effect; what it raises becomes the answer."""
@@ -154,6 +159,7 @@ class WritingProcess:
             lambda _asked: Unknown("nothing is asked"),
             lambda *_: Observed(None, clock.wall()),
             lookups.look,
+            self._load,
         )
         self.wall = clock.wall
         self.latest = Latest()
@@ -188,6 +194,14 @@ class WritingProcess:
         found = self.world.nodes
         nodes = found if isinstance(found, Unknown) else Observed(_nodes(found.value), found.time, found.began_empty)
         return ClusterState(nodes=nodes, autoscalers=self.world.owners)
+
+    def _load(self, _need: LoadNeed) -> Observed[LoadInputs] | Unknown:
+        """Return a load of one for each node, of each target."""
+        found = self.world.nodes
+        if isinstance(found, Unknown):
+            return found
+        load = LoadInput(Prediction(PredictedLoad(float(found.value), None, None), "linear", ""))
+        return Observed({target: Observed(load, found.time) for target in self.world.targets.values()}, self.wall())
 
     # As leadership
 
