@@ -236,7 +236,9 @@ class KubernetesClient:
         raise error_of_answer(call.what, response.status, refusal, response.headers.get("Retry-After"))
 
     def _request(self, transport: KubernetesTransport, call: _Call) -> tuple[str, dict[str, str]]:
-        url, headers = transport.prepared(call.method, call.path, call.query, call.headers)
+        # Names may have these characters, which would end the path, so that it led to another object.
+        path = call.path.replace("?", "%3F").replace("#", "%23")
+        url, headers = transport.prepared(call.method, path, call.query, call.headers)
         headers["User-Agent"] = self._user_agent
         if "authorization" in headers:
             # A token file may end with a line feed, which is not allowed in a header.

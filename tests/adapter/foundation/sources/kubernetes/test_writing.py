@@ -66,6 +66,12 @@ def test_an_object_is_created_read_and_changed(objects: ObjectClient) -> None:
     assert objects.get(PATH).document == changed
 
 
+@pytest.mark.parametrize("name", ["tls?", "tls?x=y", "tls#", "tls#x", "tl s", "tls/"])
+def test_a_name_that_no_object_has_never_means_another_one(objects: ObjectClient, name: str) -> None:
+    objects.create(COLLECTION, secret())
+    assert refusal(objects.get, f"{COLLECTION}/{name}") == 404
+
+
 def test_a_name_is_taken_once(objects: ObjectClient) -> None:
     objects.create(COLLECTION, secret())
     assert refusal(objects.create, COLLECTION, secret()) == 409
