@@ -52,34 +52,32 @@ READINESS = CommandFlags(
     ),
     flags=(
         Flag(
-            name="metrics-url",
-            kind=TEXT,
+            "metrics-url",
+            TEXT,
+            "The application's metrics, as in http://127.0.0.1:9000/metrics. Only http, without redirects.",
             required=True,
-            help="The application's metrics, as in http://127.0.0.1:9000/metrics. Only http, without redirects.",
         ),
         Flag(
-            name="metric",
-            kind=TEXT,
+            "metric",
+            TEXT,
+            "Metric that counts the open connections, as in websocket_connections or "
+            'websocket_connections{listener="public"}. All its series that match are added up.',
             required=True,
-            help=(
-                "Metric that counts the open connections, as in websocket_connections or "
-                'websocket_connections{listener="public"}. All its series that match are added up.'
-            ),
         ),
-        Flag(name="limit", kind=INTEGER, required=True, help="Number of connections at which the pod is not ready."),
+        Flag("limit", INTEGER, "Number of connections at which the pod is not ready.", required=True),
         Flag(
-            name="resume-ratio",
-            kind=NUMBER,
+            "resume-ratio",
+            NUMBER,
+            "Part of the limit below which the pod is ready again; above 0, at most 1.",
             default=0.95,
-            help="Part of the limit below which the pod is ready again; above 0, at most 1.",
         ),
         Flag(
-            name="stale-after",
-            kind=DURATION,
+            "stale-after",
+            DURATION,
+            "How long the last value counts while the metric cannot be read; then the pod is ready. At least 2s.",
             default=3.0,
-            help="How long the last value counts while the metric cannot be read; then the pod is ready. At least 2s.",
         ),
-        Flag(name="listen", kind=ADDRESS, default=Address("", 8089), help="Address of the probe and of /metrics."),
+        Flag("listen", ADDRESS, "Address of the probe and of /metrics.", default=Address("", 8089)),
         *LOG_FLAGS,
     ),
 )

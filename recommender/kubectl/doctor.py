@@ -43,7 +43,7 @@ DOCTOR: Final = CommandFlags(
     ),
     examples=(f"{PROGRAM} doctor", f"{PROGRAM} doctor --config recommender.yaml -o json"),
     flags=(
-        Flag(name="config", kind=PATH, help="The recommender's configuration file; without it, only the adapter."),
+        Flag("config", PATH, "The recommender's configuration file; without it, only the adapter."),
         adapter_doctor.METRIC_RULES_FLAG,
         OUTPUT_FLAG,
         *PROMETHEUS_FLAGS,

@@ -34,12 +34,10 @@ _REPAIR: Final = (
 )
 
 RECOMMENDER_FLAG: Final = Flag(
-    name="recommender",
-    kind=TEXT,
-    help=(
-        "NAMESPACE/NAME:PORT of the Service in front of the recommender's page; [https:] before NAME if it speaks TLS "
-        "(default: the pods of the chart, by their label)."
-    ),
+    "recommender",
+    TEXT,
+    "NAMESPACE/NAME:PORT of the Service in front of the recommender's page; [https:] "
+    "before NAME if it speaks TLS (default: the pods of the chart, by their label).",
 )
 
 

@@ -18,13 +18,7 @@ COLUMNS: Final = 80
 _BOLD, _YELLOW = "1", "33"
 _INDENT: Final = "  "
 
-OUTPUT_FLAG: Final = Flag(
-    name="output",
-    short="o",
-    kind=one_of("text", "json", "yaml"),
-    default="text",
-    help="Format of the answer.",
-)
+OUTPUT_FLAG: Final = Flag("output", one_of("text", "json", "yaml"), "Format of the answer.", short="o", default="text")
 
 
 @dataclass(frozen=True, slots=True)

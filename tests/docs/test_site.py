@@ -119,7 +119,7 @@ def test_the_reference_of_metrics_has_each_metric_that_pages_alerts_and_dashboar
         ('problem(node, "it is cut off", "write it again")', [("it is cut off", "write it again")]),
         ('Scalar("true or false", "write true or false")', [("… is not true or false", "write true or false")]),
         ('log.warning("%s: the file has changed: check it again", name)', [("the file has changed", "check it again")]),
-        ('Flag(help="The first address: use only that one.")', []),
+        ('Flag("one", TEXT, "The first address: use only that one.")', []),
         ('"""It says what it is: write it down"""', []),
         ('raise Error("it is not known: nothing helps")', []),
     ],

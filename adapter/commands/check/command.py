@@ -26,7 +26,7 @@ from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
 from adapter.foundation.sources.kubernetes.errors import (
     ConfigurationError,
     ForbiddenError,
@@ -66,23 +66,19 @@ CHECK = CommandFlags(
     ),
     flags=(
         Flag(
-            name="config",
-            kind=PATH,
-            help="Rule file, a ConfigMap's manifest, or a folder of *.yaml; may be repeated.",
+            "config",
+            PATH,
+            "Rule file, a ConfigMap's manifest, or a folder of *.yaml; may be repeated.",
             repeat=Repeat.EACH,
         ),
+        Flag("configmap", TEXT, "NAMESPACE/NAME of a ConfigMap that holds rule files, instead of --config."),
+        Flag("output", one_of("text", "json"), "Format of the report.", short="o", default="text"),
+        switch("fix", "Fix mechanical errors in the files themselves."),
         Flag(
-            name="configmap",
-            kind=TEXT,
-            help="NAMESPACE/NAME of a ConfigMap that holds rule files, instead of --config.",
-        ),
-        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the report."),
-        Flag(name="fix", kind=BOOLEAN, default=False, help="Fix mechanical errors in the files themselves."),
-        Flag(
-            name="metrics-max-age",
-            kind=DURATION,
+            "metrics-max-age",
+            DURATION,
+            "With --prometheus-url: how old the newest sample of a series may be for the series to count.",
             default=60.0,
-            help="With --prometheus-url: how old the newest sample of a series may be for the series to count.",
         ),
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,

@@ -12,10 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from adapter.commands.doctor.apiservices import (
-    Seen,
-    look_at_request,
-)
+from adapter.commands.doctor.apiservices import Seen, look_at_request
 from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
 from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
 from adapter.commands.doctor.prometheus import look_at_apiserver, look_at_prometheus
@@ -44,7 +41,7 @@ from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
 from adapter.foundation.reports.lines import CheckStatus, as_json, as_text, count, unknown
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import ADDRESS, BOOLEAN, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.foundation.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
 from adapter.foundation.service.server.addresses import Address
 from adapter.foundation.sources.kubernetes.access_rights import Subject
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines
@@ -65,14 +62,9 @@ EXPECTED = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io")
 _REGISTERED_BY_THE_CHART = (*EXPECTED, "v1beta2.custom.metrics.k8s.io", RESOURCE_API)
 CALL_SECONDS = 6.0
 
-METRIC_RULES_FLAG = Flag(
-    name="metric-rules",
-    kind=BOOLEAN,
-    default=False,
-    help=(
-        "Also check what `serve --metric-rules` needs: the CustomResourceDefinition of MetricRules and the rights "
-        "on them."
-    ),
+METRIC_RULES_FLAG = switch(
+    "metric-rules",
+    "Also check what `serve --metric-rules` needs: the CustomResourceDefinition of MetricRules and the rights on them.",
 )
 
 DOCTOR = CommandFlags(
@@ -87,53 +79,45 @@ DOCTOR = CommandFlags(
         f"{PROGRAM} doctor --remove --kubeconfig ~/.kube/config",
     ),
     flags=(
-        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the report."),
-        Flag(
-            name="remove",
-            kind=BOOLEAN,
-            default=False,
-            help=(
-                "Check nothing, and remove the APIServices that a release of the chart has left behind: those behind "
-                "which no pod is ready. They block the deletion of every namespace."
-            ),
+        Flag("output", one_of("text", "json"), "Format of the report.", short="o", default="text"),
+        switch(
+            "remove",
+            "Check nothing, and remove the APIServices that a release of the chart has left behind: those behind "
+            "which no pod is ready. They block the deletion of every namespace.",
         ),
         Flag(
-            name="service",
-            kind=TEXT,
-            help="NAMESPACE/NAME of the adapter's Service (default: the one that the first APIService points to).",
+            "service",
+            TEXT,
+            "NAMESPACE/NAME of the adapter's Service (default: the one that the first APIService points to).",
         ),
         Flag(
-            name="apiservice",
-            kind=TEXT,
+            "apiservice",
+            TEXT,
+            f"APIService that the adapter should serve; may be repeated (default {', '.join(EXPECTED)}).",
             repeat=Repeat.EACH,
-            help=f"APIService that the adapter should serve; may be repeated (default {', '.join(EXPECTED)}).",
         ),
         Flag(
-            name="config",
-            kind=PATH,
+            "config",
+            PATH,
+            "Rule file, or a folder of *.yaml, as for `serve`; may be repeated. It shows whether the adapter "
+            f"should also serve {RESOURCE_API}, and which other Prometheus servers its rules ask.",
             repeat=Repeat.EACH,
-            help=(
-                "Rule file, or a folder of *.yaml, as for `serve`; may be repeated. It shows whether the adapter "
-                f"should also serve {RESOURCE_API}, and which other Prometheus servers its rules ask."
-            ),
         ),
         METRIC_RULES_FLAG,
         Flag(
-            name="serving-secret",
-            kind=TEXT,
-            help=(
-                "NAMESPACE/NAME of the Secret that holds the adapter's certificate, to check the rights on it as well."
-            ),
+            "serving-secret",
+            TEXT,
+            "NAMESPACE/NAME of the Secret that holds the adapter's certificate, to check the rights on it as well.",
         ),
         Flag(
-            name="service-account",
-            kind=TEXT,
-            help="NAMESPACE/NAME of the service account to check the rights of (default: the caller's own rights).",
+            "service-account",
+            TEXT,
+            "NAMESPACE/NAME of the service account to check the rights of (default: the caller's own rights).",
         ),
         Flag(
-            name="endpoint",
-            kind=ADDRESS,
-            help="Address of the adapter's HTTPS port as seen from here (default: the Service's name in the cluster).",
+            "endpoint",
+            ADDRESS,
+            "Address of the adapter's HTTPS port as seen from here (default: the Service's name in the cluster).",
         ),
         *NODES_FLAGS,
         *PROMETHEUS_FLAGS,

@@ -38,9 +38,9 @@ _GOOD: Final = frozenset({"fresh", "counter_reset", "jumped", "gap"})
 _SCORED: Final = b'{"Pod":{"metadata":{"name":"doctor","namespace":"default"},"spec":{"containers":[]}},"NodeNames":[]}'
 
 NODES_FLAGS: tuple[Flag, ...] = (
-    Flag(name="nodes-url", kind=TEXT, help="URL of `tidewatch-adapter nodes`, to check it as well."),
-    Flag(name="nodes-token-file", kind=PATH, help="File with the bearer token for it, if it requires one."),
-    Flag(name="nodes-ca-file", kind=PATH, help="CA to verify it with (default: those of the system)."),
+    Flag("nodes-url", TEXT, "URL of `tidewatch-adapter nodes`, to check it as well."),
+    Flag("nodes-token-file", PATH, "File with the bearer token for it, if it requires one."),
+    Flag("nodes-ca-file", PATH, "CA to verify it with (default: those of the system)."),
 )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.program import PROGRAM
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import PATH, TEXT, Flag
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag, in_group
 from adapter.foundation.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.direct import DirectServer, direct_access
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError, KubernetesError, UnreachableError
@@ -23,34 +23,27 @@ _DEADLINES = RequestDeadlines(connect=5.0, silence=15.0, total=20.0)
 _BY_ITSELF = ("config", "objects", "prometheus-url")
 """Flags that only make sense without --server."""
 
-SERVER_FLAGS: tuple[Flag, ...] = (
+SERVER_FLAGS: tuple[Flag, ...] = in_group(
+    _GROUP,
     Flag(
-        name="server",
-        kind=TEXT,
-        help=(
-            "Ask a running `serve` for the explanation: https://HOST[:PORT] of its TLS port, such as "
-            "https://tidewatch-adapter.monitoring.svc:443. It also reports what it remembers: who asked, and what is "
-            "in memory. You need the right to read that metric."
-        ),
-        group=_GROUP,
+        "server",
+        TEXT,
+        "Ask a running `serve` for the explanation: https://HOST[:PORT] of its TLS port, such as "
+        "https://tidewatch-adapter.monitoring.svc:443. It also reports what it remembers: who asked, and what is "
+        "in memory. You need the right to read that metric.",
     ),
     Flag(
-        name="server-ca-file",
-        kind=PATH,
-        help="CA bundle to verify the server with (default: the system's). Nothing is sent to an unverified server.",
-        group=_GROUP,
+        "server-ca-file",
+        PATH,
+        "CA bundle to verify the server with (default: the system's). Nothing is sent to an unverified server.",
     ),
     Flag(
-        name="server-name",
-        kind=TEXT,
-        help="Name in the server's certificate, if it differs from HOST, as with kubectl port-forward.",
-        group=_GROUP,
+        "server-name", TEXT, "Name in the server's certificate, if it differs from HOST, as with kubectl port-forward."
     ),
     Flag(
-        name="server-token-file",
-        kind=PATH,
-        help="File with your bearer token (default: the credentials of --kubeconfig and --context).",
-        group=_GROUP,
+        "server-token-file",
+        PATH,
+        "File with your bearer token (default: the credentials of --kubeconfig and --context).",
     ),
 )
 

@@ -60,10 +60,10 @@ INIT = CommandFlags(
     ),
     flags=(
         Flag(
-            name="out",
-            kind=PATH,
+            "out",
+            PATH,
+            "Folder for the files, which is created if it does not exist (default: the present folder).",
             default=Path(),
-            help="Folder for the files, which is created if it does not exist (default: the present folder).",
         ),
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,

@@ -15,7 +15,6 @@ from adapter.foundation.options.version import program_version
 from adapter.foundation.options.worker import worker_flags
 from adapter.foundation.service.flags.table import (
     ADDRESS,
-    BOOLEAN,
     DURATION,
     PATH,
     PORT,
@@ -23,7 +22,9 @@ from adapter.foundation.service.flags.table import (
     CommandFlags,
     Flag,
     Repeat,
+    in_group,
     one_of,
+    switch,
 )
 from adapter.foundation.service.server.tls import VERSIONS
 from adapter.nodes.model.loads import LoadResource
@@ -33,105 +34,60 @@ _SERVING: Final = "Serving"
 
 PORT_OF_LOAD_WATCHER: Final = 2020
 
-_WINDOW_FLAGS = (
+_WINDOW_FLAGS = in_group(
+    _WINDOWS,
     Flag(
-        name="scheduling-config",
-        kind=PATH,
-        help=(
-            "File with policies, filter, queries and hot spots (kind: SchedulingConfiguration). Changes take effect "
-            "without a restart."
-        ),
-        group=_WINDOWS,
+        "scheduling-config",
+        PATH,
+        "File with policies, filter, queries and hot spots (kind: SchedulingConfiguration). Changes take effect "
+        "without a restart.",
     ),
+    Flag("refresh-interval", DURATION, "How often the newest samples are queried from Prometheus.", default=30.0),
+    Flag("state", PATH, "Local file of the samples, from which a restarted process answers at once (default: none)."),
     Flag(
-        name="refresh-interval",
-        kind=DURATION,
-        default=30.0,
-        help="How often the newest samples are queried from Prometheus.",
-        group=_WINDOWS,
-    ),
-    Flag(
-        name="state",
-        kind=PATH,
-        help="Local file of the samples, from which a restarted process answers at once (default: none).",
-        group=_WINDOWS,
-    ),
-    Flag(
-        name="node-metrics",
-        kind=one_of(*LoadResource),
+        "node-metrics",
+        one_of(*LoadResource),
+        "Resources whose windows /metrics shows for each node; --node-metrics= shows none.",
         repeat=Repeat.COMMAS,
         default=(str(LoadResource.CPU), str(LoadResource.MEMORY)),
-        help="Resources whose windows /metrics shows for each node; --node-metrics= shows none.",
-        group=_WINDOWS,
     ),
-    Flag(
-        name="objects",
-        kind=PATH,
-        help="Read nodes and pods from the *.json and *.yaml files in this folder instead of a cluster.",
-        group=_WINDOWS,
-    ),
+    Flag("objects", PATH, "Read nodes and pods from the *.json and *.yaml files in this folder instead of a cluster."),
 )
 
 _SERVING_FLAGS = (
-    Flag(
-        name="port",
-        kind=PORT,
-        default=PORT_OF_LOAD_WATCHER,
-        help="Port of the API; 0 takes a free one.",
-        group=_SERVING,
-    ),
-    Flag(name="bind-address", kind=TEXT, default="0.0.0.0", help="Address of the API.", group=_SERVING),  # noqa: S104 - load-watcher's
-    Flag(
-        name="plain-bind-address",
-        kind=ADDRESS,
-        help="Plain HTTP for /metrics, /livez, /readyz and /healthz beside the API (default: none).",
-        group=_SERVING,
-    ),
-    Flag(
-        name="tls-cert-file",
-        kind=PATH,
-        help="Serving certificate (default: no TLS); a renewed file takes effect without a restart.",
-        group=_SERVING,
-    ),
-    Flag(name="tls-private-key-file", kind=PATH, help="Private key of the serving certificate.", group=_SERVING),
-    Flag(
-        name="tls-min-version",
-        kind=one_of(*VERSIONS),
-        default="VersionTLS12",
-        help="Lowest TLS version.",
-        group=_SERVING,
-    ),
-    Flag(
-        name="tls-optional",
-        kind=BOOLEAN,
-        default=False,
-        help=(
+    *in_group(
+        _SERVING,
+        Flag("port", PORT, "Port of the API; 0 takes a free one.", default=PORT_OF_LOAD_WATCHER),
+        Flag("bind-address", TEXT, "Address of the API.", default="0.0.0.0"),  # noqa: S104 - load-watcher's
+        Flag(
+            "plain-bind-address",
+            ADDRESS,
+            "Plain HTTP for /metrics, /livez, /readyz and /healthz beside the API (default: none).",
+        ),
+        Flag(
+            "tls-cert-file",
+            PATH,
+            "Serving certificate (default: no TLS); a renewed file takes effect without a restart.",
+        ),
+        Flag("tls-private-key-file", PATH, "Private key of the serving certificate."),
+        Flag("tls-min-version", one_of(*VERSIONS), "Lowest TLS version.", default="VersionTLS12"),
+        switch(
+            "tls-optional",
             "Answer plain HTTP on the same port too, for clients that do not trust your CA, such as the descheduler; "
-            "with --client-ca-file, /scheduler still needs a certificate."
+            "with --client-ca-file, /scheduler still needs a certificate.",
         ),
-        group=_SERVING,
-    ),
-    Flag(
-        name="client-ca-file",
-        kind=PATH,
-        help="CA of client certificates: /scheduler then answers only clients that present one.",
-        group=_SERVING,
-    ),
-    Flag(
-        name="token-file",
-        kind=PATH,
-        help=(
+        Flag(
+            "client-ca-file", PATH, "CA of client certificates: /scheduler then answers only clients that present one."
+        ),
+        Flag(
+            "token-file",
+            PATH,
             "File with a bearer token that /watcher, /nodes/unmapped, /scores, /hotspots and /api/v1/query then "
-            "require; changes take effect without a restart."
+            "require; changes take effect without a restart.",
         ),
-        group=_SERVING,
-    ),
-    Flag(
-        name="open-watcher",
-        kind=BOOLEAN,
-        default=False,
-        help="Answer /watcher and /watcher/HOST without the token, which Trimaran's plugins cannot send.",
-        group=_SERVING,
+        switch(
+            "open-watcher", "Answer /watcher and /watcher/HOST without the token, which Trimaran's plugins cannot send."
+        ),
     ),
     *worker_flags(_SERVING),
 )

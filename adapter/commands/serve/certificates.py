@@ -19,7 +19,7 @@ from adapter.foundation.objects.names import is_object_name
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import object_name
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import DURATION, TEXT, Flag, Repeat
+from adapter.foundation.service.flags.table import DURATION, TEXT, Flag, Repeat, in_group
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
@@ -50,39 +50,29 @@ FIRST_LOOK_SECONDS = 30.0
 _GROUP = "Serving"
 _log = logging.getLogger(__name__)
 
-CERTIFICATE_FLAGS: tuple[Flag, ...] = (
+CERTIFICATE_FLAGS: tuple[Flag, ...] = in_group(
+    _GROUP,
     Flag(
-        name="serving-secret",
-        kind=TEXT,
-        help=(
-            "NAMESPACE/NAME of a Secret that holds a self-signed serving certificate, which is the same for all "
-            "replicas "
-            "and is rotated. Needs --service and --apiservice."
-        ),
-        group=_GROUP,
+        "serving-secret",
+        TEXT,
+        "NAMESPACE/NAME of a Secret that holds a self-signed serving certificate, which is the same for all "
+        "replicas and is rotated. Needs --service and --apiservice.",
     ),
     Flag(
-        name="service",
-        kind=TEXT,
-        help="NAMESPACE/NAME of the Service in front of this program, for which that certificate is issued.",
-        group=_GROUP,
+        "service", TEXT, "NAMESPACE/NAME of the Service in front of this program, for which that certificate is issued."
     ),
     Flag(
-        name="apiservice",
-        kind=TEXT,
+        "apiservice",
+        TEXT,
+        "APIService whose caBundle should trust that certificate (v1beta1.custom.metrics.k8s.io); may be "
+        "repeated. Only an APIService that points to --service is changed.",
         repeat=Repeat.EACH,
-        help=(
-            "APIService whose caBundle should trust that certificate (v1beta1.custom.metrics.k8s.io); may be repeated. "
-            "Only an APIService that points to --service is changed."
-        ),
-        group=_GROUP,
     ),
     Flag(
-        name="serving-certificate-life",
-        kind=DURATION,
+        "serving-certificate-life",
+        DURATION,
+        "Validity of that certificate; the next one replaces it after two thirds of the time.",
         default=LIFE.total_seconds(),
-        help="Validity of that certificate; the next one replaces it after two thirds of the time.",
-        group=_GROUP,
     ),
 )
 
@@ -155,10 +145,7 @@ def apiservice_name(name: str) -> str:
 
 
 def first_certificate(
-    kept: KeptCertificate,
-    *,
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
+    kept: KeptCertificate, *, sleep: Callable[[float], None] = time.sleep, clock: Callable[[], float] = time.monotonic
 ) -> ServingCertificate:
     """Return the first certificate to present, once it is in the Secret and the APIServices trust it.
 

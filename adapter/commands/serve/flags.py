@@ -33,6 +33,7 @@ from adapter.foundation.service.flags.table import (
     Kind,
     Refused,
     Repeat,
+    in_group,
     one_of,
 )
 from adapter.foundation.service.server.addresses import Address
@@ -46,204 +47,164 @@ _NO_PROFILES = Ignored("there is no profiling endpoint")
 _NO_AUDIT = Refused("the API server audits requests, since it sees every one of them first")
 
 _CONFIGURATION = (
-    Flag(
-        name="config",
-        kind=PATH,
-        repeat=Repeat.EACH,
-        short="c",
-        required=True,
-        help="Rule file, or a folder of *.yaml; may be repeated. Changes take effect without a restart.",
-        group=_METRICS,
-    ),
-    Flag(
-        name="metrics-relist-interval",
-        kind=DURATION,
-        default=60.0,
-        help="How often the series of each rule are looked up.",
-        group=_METRICS,
-    ),
-    Flag(
-        name="metrics-max-age",
-        kind=DURATION,
-        help="How old the newest sample of a series may be for the series to count (default: the relist interval).",
-        group=_METRICS,
-    ),
-    Flag(
-        name="refresh-interval",
-        kind=DURATION,
-        default=10.0,
-        help=(
+    *in_group(
+        _METRICS,
+        Flag(
+            "config",
+            PATH,
+            "Rule file, or a folder of *.yaml; may be repeated. Changes take effect without a restart.",
+            repeat=Repeat.EACH,
+            short="c",
+            required=True,
+        ),
+        Flag("metrics-relist-interval", DURATION, "How often the series of each rule are looked up.", default=60.0),
+        Flag(
+            "metrics-max-age",
+            DURATION,
+            "How old the newest sample of a series may be for the series to count (default: the relist interval).",
+        ),
+        Flag(
+            "refresh-interval",
+            DURATION,
             "How often the values in demand are queried again, until the interval of the clients is known; from then "
-            "on, half of the shortest interval between two equal requests."
+            "on, half of the shortest interval between two equal requests.",
+            default=10.0,
         ),
-        group=_METRICS,
-    ),
-    Flag(
-        name="demand-ttl",
-        kind=DURATION,
-        default=600.0,
-        help=(
-            "Maximum time that a request stays in demand after it was last made. A repeated request leaves after four "
-            "of its own intervals, and a single one after 60 s."
+        Flag(
+            "demand-ttl",
+            DURATION,
+            "Maximum time that a request stays in demand after it was last made. A repeated request leaves after "
+            "four of its own intervals, and a single one after 60 s.",
+            default=600.0,
         ),
-        group=_METRICS,
-    ),
-    Flag(
-        name="max-demand-per-namespace",
-        kind=INTEGER,
-        default=2000,
-        help="Limit on the different requests of one namespace that are in demand; further ones get status 429.",
-        group=_METRICS,
-    ),
-    Flag(
-        name="max-values",
-        kind=INTEGER,
-        default=5_000_000,
-        help=(
+        Flag(
+            "max-demand-per-namespace",
+            INTEGER,
+            "Limit on the different requests of one namespace that are in demand; further ones get status 429.",
+            default=2000,
+        ),
+        Flag(
+            "max-values",
+            INTEGER,
             "Limit on the values in memory for all namespaces; beyond it, the namespace with the most values gets "
-            "status "
-            "429."
+            "status 429.",
+            default=5_000_000,
         ),
-        group=_METRICS,
-    ),
-    Flag(
-        name="max-values-per-namespace",
-        kind=INTEGER,
-        default=1_000_000,
-        help="Limit on the values in memory for the queries of one namespace; further queries get status 429.",
-        group=_METRICS,
-    ),
-    Flag(
-        name="max-answer-age",
-        kind=DURATION,
-        default=60.0,
-        help="Largest age of an answer, counted from the evaluation time of its query; an older one is an error.",
-        group=_METRICS,
-    ),
-    Flag(
-        name="prometheus-look-back",
-        kind=DURATION,
-        default=LOOK_BACK_SECONDS,
-        help=(
+        Flag(
+            "max-values-per-namespace",
+            INTEGER,
+            "Limit on the values in memory for the queries of one namespace; further queries get status 429.",
+            default=1_000_000,
+        ),
+        Flag(
+            "max-answer-age",
+            DURATION,
+            "Largest age of an answer, counted from the evaluation time of its query; an older one is an error.",
+            default=60.0,
+        ),
+        Flag(
+            "prometheus-look-back",
+            DURATION,
             "Prometheus's --query.lookback-delta: how long Prometheus must be up again before a rule's onNoData "
-            "value is "
-            "used."
+            "value is used.",
+            default=LOOK_BACK_SECONDS,
         ),
-        group=_METRICS,
-    ),
-    Flag(
-        name="on-no-data",
-        kind=one_of("empty", "error"),
-        default="empty",
-        help="What to answer if no object has a value: an empty list, or status 404.",
-        group=_METRICS,
-    ),
-    Flag(
-        name="objects",
-        kind=PATH,
-        help="Read Kubernetes objects from the *.json and *.yaml files in this folder instead of a cluster.",
-        group=_METRICS,
-    ),
-    Flag(name="lister-kubeconfig", kind=PATH, help="Kubeconfig to read pods and other objects with.", group=_METRICS),
-    Flag(
-        name="discovery-interval",
-        kind=DURATION,
-        group=_METRICS,
-        state=Ignored("kinds of objects are discovered every five minutes, and whenever a kind is unknown"),
+        Flag(
+            "on-no-data",
+            one_of("empty", "error"),
+            "What to answer if no object has a value: an empty list, or status 404.",
+            default="empty",
+        ),
+        Flag(
+            "objects",
+            PATH,
+            "Read Kubernetes objects from the *.json and *.yaml files in this folder instead of a cluster.",
+        ),
+        Flag("lister-kubeconfig", PATH, "Kubeconfig to read pods and other objects with."),
+        Flag(
+            "discovery-interval",
+            DURATION,
+            state=Ignored("kinds of objects are discovered every five minutes, and whenever a kind is unknown"),
+        ),
     ),
     *client_limit_flags(_METRICS),
     Flag(
-        name="compatibility",
-        kind=one_of("prometheus-adapter"),
+        "compatibility",
+        one_of("prometheus-adapter"),
+        "Answer as prometheus-adapter does where our answers differ and both are safe: apiVersion /v1, the time "
+        "of the answer itself, thousandths, status codes and texts of errors, no metric before its first series, "
+        "samples of other namespaces if a query returns them (default: our answers).",
         group=_METRICS,
-        help=(
-            "Answer as prometheus-adapter does where our answers differ and both are safe: apiVersion /v1, the time of "
-            "the answer itself, thousandths, status codes and texts of errors, no metric before its first series, "
-            "samples of other namespaces if a query returns them (default: our answers)."
-        ),
     ),
 )
 
 _SERVING_FLAGS = (
-    Flag(
-        name="secure-port", kind=PORT, default=6443, help="Port of the HTTPS API; 0 takes a free one.", group=_SERVING
-    ),
-    Flag(name="bind-address", kind=TEXT, default="0.0.0.0", help="Address of the HTTPS API.", group=_SERVING),  # noqa: S104 - prometheus-adapter's default
-    Flag(
-        name="plain-bind-address",
-        kind=ADDRESS,
-        default=Address("", 9180),
-        help="Plain HTTP for /metrics, /livez and /readyz; :0 takes a free port and logs it.",
-        group=_SERVING,
-    ),
-    Flag(
-        name="cert-dir",
-        kind=PATH,
-        default=Path("apiserver.local.config/certificates"),
-        help="Folder for the self-signed certificate that is made if no certificate is given.",
-        group=_SERVING,
-    ),
-    Flag(
-        name="tls-cert-file",
-        kind=PATH,
-        help="Serving certificate; a renewed file takes effect without a restart.",
-        group=_SERVING,
-    ),
-    Flag(name="tls-private-key-file", kind=PATH, help="Private key of the serving certificate.", group=_SERVING),
-    Flag(
-        name="tls-min-version",
-        kind=one_of(*OLD_VERSIONS, *VERSIONS),
-        default="VersionTLS12",
-        help="Lowest TLS version; versions below 1.2 are raised to 1.2, with a warning.",
-        group=_SERVING,
-    ),
-    Flag(
-        name="tls-cipher-suites",
-        kind=TEXT,
-        repeat=Repeat.COMMAS,
-        help=(
-            "Cipher suites of TLS 1.2, by Go's names; weak ones are dropped, with a warning (default: OpenSSL's "
-            "choice)."
+    *in_group(
+        _SERVING,
+        Flag("secure-port", PORT, "Port of the HTTPS API; 0 takes a free one.", default=6443),
+        Flag("bind-address", TEXT, "Address of the HTTPS API.", default="0.0.0.0"),  # noqa: S104 - prometheus-adapter's default
+        Flag(
+            "plain-bind-address",
+            ADDRESS,
+            "Plain HTTP for /metrics, /livez and /readyz; :0 takes a free port and logs it.",
+            default=Address("", 9180),
         ),
-        group=_SERVING,
-    ),
-    Flag(
-        name="tls-sni-cert-key",
-        kind=TEXT,
-        group=_SERVING,
-        state=Refused("all clients get the same certificate: set it with --tls-cert-file"),
+        Flag(
+            "cert-dir",
+            PATH,
+            "Folder for the self-signed certificate that is made if no certificate is given.",
+            default=Path("apiserver.local.config/certificates"),
+        ),
+        Flag("tls-cert-file", PATH, "Serving certificate; a renewed file takes effect without a restart."),
+        Flag("tls-private-key-file", PATH, "Private key of the serving certificate."),
+        Flag(
+            "tls-min-version",
+            one_of(*OLD_VERSIONS, *VERSIONS),
+            "Lowest TLS version; versions below 1.2 are raised to 1.2, with a warning.",
+            default="VersionTLS12",
+        ),
+        Flag(
+            "tls-cipher-suites",
+            TEXT,
+            "Cipher suites of TLS 1.2, by Go's names; weak ones are dropped, with a warning (default: OpenSSL's "
+            "choice).",
+            repeat=Repeat.COMMAS,
+        ),
+        Flag(
+            "tls-sni-cert-key", TEXT, state=Refused("all clients get the same certificate: set it with --tls-cert-file")
+        ),
     ),
     *worker_flags(_SERVING),
-    Flag(
-        name="max-requests-inflight",
-        kind=INTEGER,
-        default=0,
-        help=(
-            "Limit on the requests that are in progress or queued; further ones get status 429, except for health "
-            "checks. 0 means the limit on connections, 4,000."
-        ),
-        group=_SERVING,
-    ),
-    Flag(
-        name="enable-priority-and-fairness",
-        kind=BOOLEAN,
-        group=_SERVING,
-        state=Ignored("requests are answered in the order in which they arrive; --max-requests-inflight limits them"),
-    ),
-    Flag(name="disable-http2", kind=BOOLEAN, group=_SERVING, state=_NO_HTTP2),
-    Flag(name="disable-http2-serving", kind=BOOLEAN, group=_SERVING, state=_NO_HTTP2),
-    Flag(name="http2-max-streams-per-connection", kind=INTEGER, group=_SERVING, state=_NO_HTTP2),
-    Flag(name="profiling", kind=BOOLEAN, group=_SERVING, state=_NO_PROFILES),
-    Flag(name="contention-profiling", kind=BOOLEAN, group=_SERVING, state=_NO_PROFILES),
-    Flag(name="debug-socket-path", kind=TEXT, group=_SERVING, state=_NO_PROFILES),
-    *(
+    *in_group(
+        _SERVING,
         Flag(
-            name=f"permit-{what}-sharing",
-            kind=BOOLEAN,
-            group=_SERVING,
-            state=Ignored("a port in use is an error, so that two servers do not share their clients by accident"),
-        )
-        for what in ("address", "port")
+            "max-requests-inflight",
+            INTEGER,
+            "Limit on the requests that are in progress or queued; further ones get status 429, except for health "
+            "checks. 0 means the limit on connections, 4,000.",
+            default=0,
+        ),
+        Flag(
+            "enable-priority-and-fairness",
+            BOOLEAN,
+            state=Ignored(
+                "requests are answered in the order in which they arrive; --max-requests-inflight limits them"
+            ),
+        ),
+        Flag("disable-http2", BOOLEAN, state=_NO_HTTP2),
+        Flag("disable-http2-serving", BOOLEAN, state=_NO_HTTP2),
+        Flag("http2-max-streams-per-connection", INTEGER, state=_NO_HTTP2),
+        Flag("profiling", BOOLEAN, state=_NO_PROFILES),
+        Flag("contention-profiling", BOOLEAN, state=_NO_PROFILES),
+        Flag("debug-socket-path", TEXT, state=_NO_PROFILES),
+        *(
+            Flag(
+                f"permit-{what}-sharing",
+                BOOLEAN,
+                state=Ignored("a port in use is an error, so that two servers do not share their clients by accident"),
+            )
+            for what in ("address", "port")
+        ),
     ),
 )
 
@@ -289,7 +250,7 @@ SERVE = CommandFlags(
         *CERTIFICATE_FLAGS,
         *IDENTITY_FLAGS,
         *LOG_FLAGS,
-        *(Flag(name=name, kind=kind, group="Audit", state=_NO_AUDIT) for name, kind in _AUDIT),
+        *(Flag(name, kind, group="Audit", state=_NO_AUDIT) for name, kind in _AUDIT),
     ),
     passes_over_more=True,
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, Flag, Repeat
+from adapter.foundation.service.flags.table import DURATION, PATH, TEXT, Flag, Repeat, in_group, switch
 from adapter.metrics.identity.authorization import AuthorizationSettings
 from adapter.metrics.identity.front_proxy import HeaderNames
 from adapter.metrics.identity.gate import OpenPaths
@@ -26,32 +26,22 @@ if TYPE_CHECKING:
 _GROUP = "Callers"
 _HEADERS = ("username-headers", "group-headers", "extra-headers-prefix", "uid-headers")
 
-IDENTITY_FLAGS: tuple[Flag, ...] = (
+IDENTITY_FLAGS: tuple[Flag, ...] = in_group(
+    _GROUP,
     Flag(
-        name="requestheader-client-ca-file",
-        kind=PATH,
-        help=(
-            "CA of the front proxy (kube-apiserver's aggregator). With it, the other --requestheader flags apply; "
-            "without it, all of these settings are read from the cluster."
-        ),
-        group=_GROUP,
+        "requestheader-client-ca-file",
+        PATH,
+        "CA of the front proxy (kube-apiserver's aggregator). With it, the other --requestheader flags apply; "
+        "without it, all of these settings are read from the cluster.",
     ),
     Flag(
-        name="requestheader-allowed-names",
-        kind=TEXT,
+        "requestheader-allowed-names",
+        TEXT,
+        "Common names of client certificates that may act for users (default: every name of that CA).",
         repeat=Repeat.COMMAS,
-        help="Common names of client certificates that may act for users (default: every name of that CA).",
-        group=_GROUP,
     ),
     *(
-        Flag(
-            name=f"requestheader-{name}",
-            kind=TEXT,
-            repeat=Repeat.COMMAS,
-            default=default,
-            help=text,
-            group=_GROUP,
-        )
+        Flag(f"requestheader-{name}", TEXT, text, repeat=Repeat.COMMAS, default=default)
         for name, default, text in zip(
             _HEADERS,
             (HeaderNames().users, HeaderNames().groups, HeaderNames().extra_prefixes, HeaderNames().uids),
@@ -65,87 +55,55 @@ IDENTITY_FLAGS: tuple[Flag, ...] = (
         )
     ),
     Flag(
-        name="client-ca-file",
-        kind=PATH,
-        help="CA of client certificates: CN is the user, O the groups (default: read from the cluster).",
-        group=_GROUP,
+        "client-ca-file",
+        PATH,
+        "CA of client certificates: CN is the user, O the groups (default: read from the cluster).",
     ),
     Flag(
-        name="authentication-kubeconfig",
-        kind=PATH,
-        help="Cluster to read CAs from and to review tokens in (default: in a pod, the pod's cluster).",
-        group=_GROUP,
+        "authentication-kubeconfig",
+        PATH,
+        "Cluster to read CAs from and to review tokens in (default: in a pod, the pod's cluster).",
     ),
+    switch("authentication-skip-lookup", "Do not read CAs from the cluster: use only those that flags name."),
+    switch("authentication-tolerate-lookup-failure", "Become ready even if no CA of a front proxy has been found."),
     Flag(
-        name="authentication-skip-lookup",
-        kind=BOOLEAN,
-        default=False,
-        help="Do not read CAs from the cluster: use only those that flags name.",
-        group=_GROUP,
-    ),
-    Flag(
-        name="authentication-tolerate-lookup-failure",
-        kind=BOOLEAN,
-        default=False,
-        help="Become ready even if no CA of a front proxy has been found.",
-        group=_GROUP,
-    ),
-    Flag(
-        name="authentication-token-webhook-cache-ttl",
-        kind=DURATION,
+        "authentication-token-webhook-cache-ttl",
+        DURATION,
+        "How long the result of a token review is cached.",
         default=10.0,
-        help="How long the result of a token review is cached.",
-        group=_GROUP,
     ),
     Flag(
-        name="api-audiences",
-        kind=TEXT,
+        "api-audiences",
+        TEXT,
+        "Audiences; a token must be for at least one of them (default: the API server's).",
         repeat=Repeat.COMMAS,
-        help="Audiences; a token must be for at least one of them (default: the API server's).",
-        group=_GROUP,
     ),
     Flag(
-        name="authorization-kubeconfig",
-        kind=PATH,
-        help=(
-            "Cluster to review access in (default: in a pod, the pod's cluster). Without one, only the front proxy "
-            "is served."
-        ),
-        group=_GROUP,
+        "authorization-kubeconfig",
+        PATH,
+        "Cluster to review access in (default: in a pod, the pod's cluster). Without one, only the front proxy "
+        "is served.",
     ),
     Flag(
-        name="authorization-always-allow-paths",
-        kind=TEXT,
+        "authorization-always-allow-paths",
+        TEXT,
+        "Paths outside API resources that need no authorization; a path may end in *. Health checks never need it.",
         repeat=Repeat.COMMAS,
         default=("/healthz", "/readyz", "/livez"),
-        help=(
-            "Paths outside API resources that need no authorization; a path may end in *. Health checks never need it."
-        ),
-        group=_GROUP,
     ),
     Flag(
-        name="authorization-webhook-cache-authorized-ttl",
-        kind=DURATION,
+        "authorization-webhook-cache-authorized-ttl",
+        DURATION,
+        "How long an allowed review is cached, for direct callers.",
         default=10.0,
-        help="How long an allowed review is cached, for direct callers.",
-        group=_GROUP,
     ),
+    Flag("authorization-webhook-cache-unauthorized-ttl", DURATION, "How long a denied review is cached.", default=10.0),
     Flag(
-        name="authorization-webhook-cache-unauthorized-ttl",
-        kind=DURATION,
-        default=10.0,
-        help="How long a denied review is cached.",
-        group=_GROUP,
-    ),
-    Flag(
-        name="front-proxy-authorized-ttl",
-        kind=DURATION,
+        "front-proxy-authorized-ttl",
+        DURATION,
+        "How long an allowed review is cached for callers through kube-apiserver, which has authorized each "
+        "request itself. While reviews fail, it is used for at most twice as long.",
         default=300.0,
-        help=(
-            "How long an allowed review is cached for callers through kube-apiserver, which has authorized each "
-            "request itself. While reviews fail, it is used for at most twice as long."
-        ),
-        group=_GROUP,
     ),
 )
 

@@ -20,7 +20,7 @@ from adapter.foundation.cluster.watch.whole_objects.served import ServedKinds, S
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.promql.quoting import is_label_name
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import BOOLEAN, INTEGER, TEXT, Flag
+from adapter.foundation.service.flags.table import INTEGER, TEXT, Flag, in_group, switch
 from adapter.foundation.service.runtime.errors import StartError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError
 from adapter.foundation.sources.kubernetes.lists.list_watch import WHOLE_OBJECTS, ListWatch, WatchSettings
@@ -59,37 +59,30 @@ _READING_SECONDS = 1.0
 _PAUSE_SECONDS = 0.001
 """Between the objects that are read: a request may wait for them."""
 
-METRIC_RULE_FLAGS = (
-    Flag(
-        name="metric-rules",
-        kind=BOOLEAN,
-        default=False,
-        help=(
-            "Serve the metrics of MetricRule objects (metricrules.tidewatch.io), each to its own namespace, beside "
-            "those of the rule files, which take precedence."
-        ),
-        group=_GROUP,
+METRIC_RULE_FLAGS = in_group(
+    _GROUP,
+    switch(
+        "metric-rules",
+        "Serve the metrics of MetricRule objects (metricrules.tidewatch.io), each to its own namespace, beside "
+        "those of the rule files, which take precedence.",
     ),
     Flag(
-        name="metric-rules-namespace-label",
-        kind=TEXT,
+        "metric-rules-namespace-label",
+        TEXT,
+        "Prometheus label that contains the namespace; every query of an object is confined to its own.",
         default="namespace",
-        help="Prometheus label that contains the namespace; every query of an object is confined to its own.",
-        group=_GROUP,
     ),
     Flag(
-        name="max-metric-rules-per-namespace",
-        kind=INTEGER,
+        "max-metric-rules-per-namespace",
+        INTEGER,
+        "Limit on the MetricRule objects of one namespace that are served, the oldest first.",
         default=ReadingSettings().max_rule_objects_per_namespace,
-        help="Limit on the MetricRule objects of one namespace that are served, the oldest first.",
-        group=_GROUP,
     ),
     Flag(
-        name="max-metric-rule-series-per-namespace",
-        kind=INTEGER,
+        "max-metric-rule-series-per-namespace",
+        INTEGER,
+        "Limit on the series that the MetricRule objects of one namespace select together, the oldest first.",
         default=ReadingSettings().max_series_of_rule_objects_per_namespace,
-        help="Limit on the series that the MetricRule objects of one namespace select together, the oldest first.",
-        group=_GROUP,
     ),
 )
 

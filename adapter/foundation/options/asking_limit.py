@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.options.clients import AskingLimit
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import INTEGER, NUMBER, Flag
+from adapter.foundation.service.flags.table import INTEGER, NUMBER, Flag, in_group
 
 if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
@@ -17,23 +17,15 @@ _QPS_BESIDE_BURST: Final = 5.0
 
 def client_limit_flags(group: str) -> tuple[Flag, ...]:
     """Return `--client-qps` and `--client-burst`."""
-    return (
+    return in_group(
+        group,
         Flag(
-            name="client-qps",
-            kind=NUMBER,
-            help=(
-                "Requests per second that lists, watches and discovery may send to the API server; 0 sets no limit "
-                "(default: no limit, since pods are watched and not listed for each request; 5 with --client-burst)."
-            ),
-            group=group,
+            "client-qps",
+            NUMBER,
+            "Requests per second that lists, watches and discovery may send to the API server; 0 sets no limit "
+            "(default: no limit, since pods are watched and not listed for each request; 5 with --client-burst).",
         ),
-        Flag(
-            name="client-burst",
-            kind=INTEGER,
-            default=10,
-            help="How many requests may be sent to the API server at once.",
-            group=group,
-        ),
+        Flag("client-burst", INTEGER, "How many requests may be sent to the API server at once.", default=10),
     )
 
 

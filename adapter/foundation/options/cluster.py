@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.names import ObjectName, is_namespace_name, is_object_name
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import PATH, TEXT, Flag
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag, in_group
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,19 +16,10 @@ if TYPE_CHECKING:
 
 _CLUSTER = "Cluster"
 
-CLUSTER_FLAGS: tuple[Flag, ...] = (
-    Flag(
-        name="kubeconfig",
-        kind=PATH,
-        help="Kubeconfig of the cluster (default: in a pod, the cluster that the pod runs in).",
-        group=_CLUSTER,
-    ),
-    Flag(
-        name="context",
-        kind=TEXT,
-        help="Context of the kubeconfig to use (default: its current context).",
-        group=_CLUSTER,
-    ),
+CLUSTER_FLAGS: tuple[Flag, ...] = in_group(
+    _CLUSTER,
+    Flag("kubeconfig", PATH, "Kubeconfig of the cluster (default: in a pod, the cluster that the pod runs in)."),
+    Flag("context", TEXT, "Context of the kubeconfig to use (default: its current context)."),
 )
 
 

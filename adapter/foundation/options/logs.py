@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.service.flags.table import BOOLEAN, INTEGER, TEXT, Flag, Ignored, one_of
+from adapter.foundation.service.flags.table import BOOLEAN, INTEGER, TEXT, Flag, Ignored, in_group, one_of
 from adapter.foundation.service.runtime.logs import FORMATS, LEVELS, configure_logs, level_of_verbosity
 
 if TYPE_CHECKING:
@@ -15,24 +15,13 @@ _LOGS = "Logs"
 _QUIET: Final = "warning"
 _KLOG = Ignored("logs go to stderr; --log-format and --log-level say how")
 
-LOG_FLAGS: tuple[Flag, ...] = (
-    Flag(name="log-format", kind=one_of(*FORMATS), default="text", help="Format of log lines.", group=_LOGS),
-    Flag(
-        name="log-level",
-        kind=one_of(*LEVELS),
-        help="Lowest level that is logged (default: info, or as --v says).",
-        group=_LOGS,
-    ),
-    Flag(
-        name="v",
-        short="v",
-        kind=INTEGER,
-        default=0,
-        help="Verbosity as in klog; 4 and higher mean the level debug.",
-        group=_LOGS,
-    ),
+LOG_FLAGS: tuple[Flag, ...] = in_group(
+    _LOGS,
+    Flag("log-format", one_of(*FORMATS), "Format of log lines.", default="text"),
+    Flag("log-level", one_of(*LEVELS), "Lowest level that is logged (default: info, or as --v says)."),
+    Flag("v", INTEGER, "Verbosity as in klog; 4 and higher mean the level debug.", short="v", default=0),
     *(
-        Flag(name=name, kind=kind, group=_LOGS, state=_KLOG)
+        Flag(name, kind, state=_KLOG)
         for name, kind in (
             ("add-dir-header", BOOLEAN),
             ("alsologtostderr", BOOLEAN),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.promql.narrowing import Matchers, MatchersError
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import BOOLEAN, PATH, TEXT, Flag, Repeat, one_of
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag, Repeat, in_group, one_of, switch
 from adapter.foundation.sources.kubernetes.credentials.access import packaged
 from adapter.foundation.sources.kubernetes.errors import ConfigurationError
 from adapter.foundation.sources.prometheus.errors import SettingsError
@@ -23,62 +23,35 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 _PROMETHEUS = "Prometheus"
 
-PROMETHEUS_FLAGS: tuple[Flag, ...] = (
+PROMETHEUS_FLAGS: tuple[Flag, ...] = in_group(
+    _PROMETHEUS,
     Flag(
-        name="prometheus-url",
-        kind=TEXT,
+        "prometheus-url",
+        TEXT,
+        "Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix.",
         default="https://localhost",
-        help="Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix.",
-        group=_PROMETHEUS,
     ),
     Flag(
-        name="prometheus-verb",
-        kind=one_of("GET", "POST"),
-        help="HTTP method of queries (default: POST, and GET if the server refuses POST).",
-        group=_PROMETHEUS,
+        "prometheus-verb",
+        one_of("GET", "POST"),
+        "HTTP method of queries (default: POST, and GET if the server refuses POST).",
     ),
+    switch(
+        "prometheus-auth-incluster", "Use the pod's service account: its token, and its CA unless another CA is set."
+    ),
+    Flag("prometheus-auth-config", PATH, "Kubeconfig whose credentials and CA to use."),
+    Flag("prometheus-ca-file", PATH, "CA bundle to verify Prometheus with."),
+    Flag("prometheus-client-tls-cert-file", PATH, "Client certificate."),
+    Flag("prometheus-client-tls-key-file", PATH, "Private key of the client certificate."),
+    Flag("prometheus-token-file", PATH, "File with a bearer token; changes take effect without a restart."),
+    Flag("prometheus-header", TEXT, "Header NAME=VALUE to send with every query; may be repeated.", repeat=Repeat.EACH),
     Flag(
-        name="prometheus-auth-incluster",
-        kind=BOOLEAN,
-        default=False,
-        help="Use the pod's service account: its token, and its CA unless another CA is set.",
-        group=_PROMETHEUS,
+        "prometheus-matchers",
+        TEXT,
+        "Read only series with these labels, in every query: 'cluster=\"eu-1\"'. For a store of several clusters.",
     ),
-    Flag(
-        name="prometheus-auth-config",
-        kind=PATH,
-        help="Kubeconfig whose credentials and CA to use.",
-        group=_PROMETHEUS,
-    ),
-    Flag(name="prometheus-ca-file", kind=PATH, help="CA bundle to verify Prometheus with.", group=_PROMETHEUS),
-    Flag(name="prometheus-client-tls-cert-file", kind=PATH, help="Client certificate.", group=_PROMETHEUS),
-    Flag(
-        name="prometheus-client-tls-key-file",
-        kind=PATH,
-        help="Private key of the client certificate.",
-        group=_PROMETHEUS,
-    ),
-    Flag(
-        name="prometheus-token-file",
-        kind=PATH,
-        help="File with a bearer token; changes take effect without a restart.",
-        group=_PROMETHEUS,
-    ),
-    Flag(
-        name="prometheus-header",
-        kind=TEXT,
-        help="Header NAME=VALUE to send with every query; may be repeated.",
-        group=_PROMETHEUS,
-        repeat=Repeat.EACH,
-    ),
-    Flag(
-        name="prometheus-matchers",
-        kind=TEXT,
-        help="Read only series with these labels, in every query: 'cluster=\"eu-1\"'. For a store of several clusters.",
-        group=_PROMETHEUS,
-    ),
-    Flag(name="prometheus-username", kind=TEXT, help="User name for basic auth.", group=_PROMETHEUS),
-    Flag(name="prometheus-password-file", kind=PATH, help="File with the password for basic auth.", group=_PROMETHEUS),
+    Flag("prometheus-username", TEXT, "User name for basic auth."),
+    Flag("prometheus-password-file", PATH, "File with the password for basic auth."),
 )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.documents.sections import Section
 
-_OUT: Final = Flag(name="out", kind=PATH, default=None, help="File to write; standard output without it.")
+_OUT: Final = Flag("out", PATH, "File to write; standard output without it.", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class DescribedFile:
 def schema_command(program: str, files: Mapping[str, DescribedFile]) -> ProgramCommand:
     """Return the command for these files by name, of which the first is the default; one alone needs no flag."""
     names = tuple(files)
-    which = Flag(name="of", kind=one_of(*names), default=names[0], help="The file whose schema is printed.")
+    which = Flag("of", one_of(*names), "The file whose schema is printed.", default=names[0])
     plain = f"{program} schema --of {names[-1]}" if len(names) > 1 else f"{program} schema"
     command = CommandFlags(
         program=f"{program} schema",

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from adapter.foundation.service.flags.table import BOOLEAN, DURATION, Flag
+from adapter.foundation.service.flags.table import DURATION, Flag, in_group, switch
 
 
 def worker_flags(group: str) -> tuple[Flag, ...]:
     """Return `--shutdown-delay` and `--pin-cpu`."""
-    return (
+    return in_group(
+        group,
         Flag(
-            name="shutdown-delay",
-            kind=DURATION,
+            "shutdown-delay",
+            DURATION,
+            "How long to keep serving after SIGTERM, while endpoints are removed.",
             default=5.0,
-            help="How long to keep serving after SIGTERM, while endpoints are removed.",
-            group=group,
         ),
-        Flag(
-            name="pin-cpu",
-            kind=BOOLEAN,
-            default=False,
-            help="Pin the worker to one core, which saves CPU on machines with many cores.",
-            group=group,
-        ),
+        switch("pin-cpu", "Pin the worker to one core, which saves CPU on machines with many cores."),
     )

@@ -6,7 +6,7 @@ from typing import Final
 
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.version import program_version
-from adapter.foundation.service.flags.table import BOOLEAN, NUMBER, PATH, TEXT, CommandFlags, Flag, one_of
+from adapter.foundation.service.flags.table import NUMBER, PATH, TEXT, CommandFlags, Flag, one_of, switch
 from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, DEFAULT_WARM_UP_SECONDS
 from recommender.backtest.recorded.resampling import Missing
 from recommender.backtest.report import Actuator
@@ -25,88 +25,79 @@ BACKTEST: Final = CommandFlags(
         f"{PROGRAM} backtest --query 'sum(x)' --last 14d --prometheus-url http://127.0.0.1:9090",
     ),
     flags=(
-        Flag(name="config", kind=PATH, help="The configuration file. Without one, the load is replayed with defaults."),
+        Flag("config", PATH, "The configuration file. Without one, the load is replayed with defaults."),
+        Flag("recommendation", TEXT, "The recommendation to replay; needed if the file has several predictive ones."),
+        Flag("trace", PATH, "Recorded load: a CSV file with the columns timestamp and value."),
         Flag(
-            name="recommendation",
-            kind=TEXT,
-            help="The recommendation to replay; needed if the file has several predictive ones.",
-        ),
-        Flag(name="trace", kind=PATH, help="Recorded load: a CSV file with the columns timestamp and value."),
-        Flag(
-            name="query",
-            kind=TEXT,
-            help="PromQL of the load, with one series (default: load of the recommendation). Needs no --config.",
+            "query",
+            TEXT,
+            "PromQL of the load, with one series (default: load of the recommendation). Needs no --config.",
         ),
         Flag(
-            name="prometheus-url",
-            kind=TEXT,
-            help="Base URL of a Prometheus to read the load from (default: that of the configuration). "
-            "Credentials of the configuration are sent to its own URL only.",
+            "prometheus-url",
+            TEXT,
+            "Base URL of a Prometheus to read the load from (default: that of the configuration). Credentials of "
+            "the configuration are sent to its own URL only.",
         ),
-        Flag(name="last", kind=SPAN, help="How long the load in Prometheus is, up to --end (default: 14d)."),
+        Flag("last", SPAN, "How long the load in Prometheus is, up to --end (default: 14d)."),
         Flag(
-            name="start",
-            kind=TEXT,
-            help="Beginning of the load in Prometheus, instead of --last: 2026-11-07T00:00:00Z, a date (its midnight "
+            "start",
+            TEXT,
+            "Beginning of the load in Prometheus, instead of --last: 2026-11-07T00:00:00Z, a date (its midnight "
             "in UTC), or a time ago such as -14d.",
         ),
-        Flag(name="end", kind=TEXT, help="End of the load in Prometheus, likewise (default: now)."),
+        Flag("end", TEXT, "End of the load in Prometheus, likewise (default: now)."),
+        switch("example", "Replay a made load that needs no file: two weeks with a season, growth and a spike."),
         Flag(
-            name="example",
-            kind=BOOLEAN,
-            default=False,
-            help="Replay a made load that needs no file: two weeks with a season, growth and a spike.",
-        ),
-        Flag(
-            name="actuator",
-            kind=one_of(*(each.value for each in Actuator)),
+            "actuator",
+            one_of(*(each.value for each in Actuator)),
+            "What scales the target: the recommender itself, or an HPA that reads the recommendation.",
             default=Actuator.SCALE.value,
-            help="What scales the target: the recommender itself, or an HPA that reads the recommendation.",
         ),
         Flag(
-            name="startup-seconds",
-            kind=SPAN,
-            help=f"Start-up time of a pod (default: horizon of the configuration, else {DEFAULT_STARTUP_SECONDS:g}).",
+            "startup-seconds",
+            SPAN,
+            f"Start-up time of a pod (default: horizon of the configuration, else {DEFAULT_STARTUP_SECONDS:g}).",
         ),
         Flag(
-            name="load-per-replica",
-            kind=NUMBER,
-            help="Load that one replica serves (default: loadPerReplica of the configuration, else the 99th "
+            "load-per-replica",
+            NUMBER,
+            "Load that one replica serves (default: loadPerReplica of the configuration, else the 99th "
             "percentile / 20).",
         ),
         Flag(
-            name="warm-up",
-            kind=SPAN,
+            "warm-up",
+            SPAN,
+            "Time at the beginning that is not judged, never more than half of the trace.",
             default=DEFAULT_WARM_UP_SECONDS,
-            help="Time at the beginning that is not judged, never more than half of the trace.",
         ),
         Flag(
-            name="step",
-            kind=SPAN,
-            help="Step of the replay: the mean of the samples in it (default: their median step; 60s for Prometheus).",
+            "step",
+            SPAN,
+            "Step of the replay: the mean of the samples in it (default: their median step; 60s for Prometheus).",
         ),
         Flag(
-            name="missing",
-            kind=one_of(*(each.value for each in Missing)),
+            "missing",
+            one_of(*(each.value for each in Missing)),
+            "How to treat a step without a sample: gap, the load is unknown and the step is not judged; zero, "
+            "there was no load.",
             default=Missing.GAP.value,
-            help="How to treat a step without a sample: gap, the load is unknown and the step is not judged; "
-            "zero, there was no load.",
         ),
         Flag(
-            name="connections",
-            kind=TEXT,
-            help="The load counts the new long-lived connections of each step, which stay open: mean-session=10m, and "
+            "connections",
+            TEXT,
+            "The load counts the new long-lived connections of each step, which stay open: mean-session=10m, and "
             "optionally back-off=30s and limit=25000, the connections that a pod takes.",
         ),
         Flag(
-            name="output",
+            "output",
+            one_of("text", "table", "json"),
+            "How the report is printed; table is another name for text.",
             short="o",
-            kind=one_of("text", "table", "json"),
             default="text",
-            help="How the report is printed; table is another name for text.",
         ),
-        Flag(name="series", kind=PATH, help="Also write load, prediction and replicas of each step to this CSV file."),
-        Flag(name="plot", kind=PATH, help="Also draw load, replicas and shortage of each policy into this PNG file."),
+        Flag("series", PATH, "Also write load, prediction and replicas of each step to this CSV file."),
+        Flag("plot", PATH, "Also draw load, replicas and shortage of each policy into this PNG file."),
         *LOG_FLAGS,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.version import program_version
-from adapter.foundation.service.flags.table import ADDRESS, BOOLEAN, INTEGER, PATH, TEXT, CommandFlags, Flag
+from adapter.foundation.service.flags.table import ADDRESS, INTEGER, PATH, TEXT, CommandFlags, Flag, in_group, switch
 from recommender.commands.program import PROGRAM
 
 _GROUP = "cluster-proportional-vertical-autoscaler"
@@ -23,43 +23,23 @@ CPVA = CommandFlags(
         ),
     ),
     flags=(
-        Flag(
-            name="target",
-            kind=TEXT,
-            required=True,
-            help="What to resize: deployment/NAME, daemonset/NAME or replicaset/NAME.",
-            group=_GROUP,
+        *in_group(
+            _GROUP,
+            Flag("target", TEXT, "What to resize: deployment/NAME, daemonset/NAME or replicaset/NAME.", required=True),
+            Flag("namespace", TEXT, "Namespace of the target (default: the environment variable MY_NAMESPACE)."),
+            Flag("default-config", TEXT, "Sizes as JSON, by container: base, step, max, coresPerStep, nodesPerStep."),
+            Flag(
+                "config-file",
+                PATH,
+                "File with such JSON, which is followed; its containers go before those of --default-config.",
+            ),
+            Flag("poll-period-seconds", INTEGER, "Seconds between decisions; at least 1.", default=10),
+            switch("dry-run", "Write nothing to the cluster."),
         ),
         Flag(
-            name="namespace",
-            kind=TEXT,
-            help="Namespace of the target (default: the environment variable MY_NAMESPACE).",
-            group=_GROUP,
-        ),
-        Flag(
-            name="default-config",
-            kind=TEXT,
-            help="Sizes as JSON, by container: base, step, max, coresPerStep, nodesPerStep.",
-            group=_GROUP,
-        ),
-        Flag(
-            name="config-file",
-            kind=PATH,
-            help="File with such JSON, which is followed; its containers go before those of --default-config.",
-            group=_GROUP,
-        ),
-        Flag(
-            name="poll-period-seconds",
-            kind=INTEGER,
-            default=10,
-            help="Seconds between decisions; at least 1.",
-            group=_GROUP,
-        ),
-        Flag(name="dry-run", kind=BOOLEAN, default=False, help="Write nothing to the cluster.", group=_GROUP),
-        Flag(
-            name="plain-bind-address",
-            kind=ADDRESS,
-            help="Serve /healthz, /last-poll, /metrics, /livez and /readyz there (default: nowhere).",
+            "plain-bind-address",
+            ADDRESS,
+            "Serve /healthz, /last-poll, /metrics, /livez and /readyz there (default: nowhere).",
             group="Serving",
         ),
         *CLUSTER_FLAGS,

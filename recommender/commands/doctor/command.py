@@ -70,12 +70,12 @@ DOCTOR = CommandFlags(
         f"{PROGRAM} doctor --config recommender.yaml --service-account monitoring/recommender",
     ),
     flags=(
-        Flag(name="config", kind=PATH, required=True, help="The configuration file, as for `run`."),
-        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the report."),
+        Flag("config", PATH, "The configuration file, as for `run`.", required=True),
+        Flag("output", one_of("text", "json"), "Format of the report.", short="o", default="text"),
         Flag(
-            name="service-account",
-            kind=TEXT,
-            help="NAMESPACE/NAME of the service account to check the rights of (default: the caller's own rights).",
+            "service-account",
+            TEXT,
+            "NAMESPACE/NAME of the service account to check the rights of (default: the caller's own rights).",
         ),
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,

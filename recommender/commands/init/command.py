@@ -51,16 +51,16 @@ INIT = CommandFlags(
     ),
     flags=(
         Flag(
-            name="out",
-            kind=PATH,
+            "out",
+            PATH,
+            "Folder for the file, which is created if it does not exist (default: the present folder).",
             default=Path(),
-            help="Folder for the file, which is created if it does not exist (default: the present folder).",
         ),
         Flag(
-            name="cluster",
-            kind=PATH,
-            help="Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml. "
-            "They replace the cluster.",
+            "cluster",
+            PATH,
+            "Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml. They "
+            "replace the cluster.",
         ),
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,

@@ -7,13 +7,14 @@ from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import (
     ADDRESS,
-    BOOLEAN,
     DURATION,
     INTEGER,
     TEXT,
     CommandFlags,
     Flag,
+    in_group,
     one_of,
+    switch,
 )
 from adapter.foundation.service.server.addresses import Address
 from recommender.commands.program import PROGRAM
@@ -25,166 +26,79 @@ _HOW = "How to run"
 _SERVING = "Serving"
 _LEASE = "Leader election"
 
-_SIZE_FLAGS = (
+_SIZE_FLAGS = in_group(
+    _SIZES,
     *(
         flag
         for resource, example in (("cpu", "300m"), ("memory", "200Mi"), ("storage", "10Gi"))
         for flag in (
-            Flag(name=resource, kind=TEXT, help=f"The base of {resource}, such as {example}.", group=_SIZES),
-            Flag(
-                name=f"extra-{resource}",
-                kind=TEXT,
-                help=f"What each node, or container, adds to the base of {resource}.",
-                group=_SIZES,
-            ),
+            Flag(resource, TEXT, f"The base of {resource}, such as {example}."),
+            Flag(f"extra-{resource}", TEXT, f"What each node, or container, adds to the base of {resource}."),
         )
     ),
+    Flag("config-dir", TEXT, "Folder with a file NannyConfiguration, which is followed; its values go before flags."),
+    Flag("nanny-config-map-name", TEXT, "ConfigMap with the same key, read at each poll; with --run-on-control-plane."),
     Flag(
-        name="config-dir",
-        kind=TEXT,
-        help="Folder with a file NannyConfiguration, which is followed; its values go before flags.",
-        group=_SIZES,
-    ),
-    Flag(
-        name="nanny-config-map-name",
-        kind=TEXT,
-        help="ConfigMap with the same key, read at each poll; with --run-on-control-plane.",
-        group=_SIZES,
-    ),
-    Flag(
-        name="estimator",
-        kind=one_of("linear", "exponential"),
+        "estimator",
+        one_of("linear", "exponential"),
+        "Size by the number of nodes, or by the next one in a series that grows by half.",
         default="linear",
-        help="Size by the number of nodes, or by the next one in a series that grows by half.",
-        group=_SIZES,
     ),
+    Flag("minClusterSize", INTEGER, "First number of the exponential series; at least 2.", default=16),
     Flag(
-        name="minClusterSize",
-        kind=INTEGER,
-        default=16,
-        help="First number of the exponential series; at least 2.",
-        group=_SIZES,
-    ),
-    Flag(
-        name="scaling-mode",
-        kind=one_of("node-proportional", "container-proportional"),
+        "scaling-mode",
+        one_of("node-proportional", "container-proportional"),
+        "What is counted.",
         default="node-proportional",
-        help="What is counted.",
-        group=_SIZES,
     ),
-    Flag(
-        name="use-metrics",
-        kind=BOOLEAN,
-        default=False,
-        help="Count by the metrics of the API server instead of lists.",
-        group=_SIZES,
-    ),
+    switch("use-metrics", "Count by the metrics of the API server instead of lists."),
 )
-_WHEN_FLAGS = (
+_WHEN_FLAGS = in_group(
+    _WHEN,
+    Flag("threshold", INTEGER, "Percent by which sizes may differ from what is wanted (1.8).", default=0),
     Flag(
-        name="threshold",
-        kind=INTEGER,
-        default=0,
-        help="Percent by which sizes may differ from what is wanted (1.8).",
-        group=_WHEN,
+        "acceptance-offset", INTEGER, "Percent of nodes by which sizes may be too large or too small (2.x).", default=20
     ),
-    Flag(
-        name="acceptance-offset",
-        kind=INTEGER,
-        default=20,
-        help="Percent of nodes by which sizes may be too large or too small (2.x).",
-        group=_WHEN,
-    ),
-    Flag(
-        name="recommendation-offset",
-        kind=INTEGER,
-        default=10,
-        help="Percent of nodes around which new sizes are chosen (2.x).",
-        group=_WHEN,
-    ),
-    Flag(
-        name="scale-down-delay",
-        kind=DURATION,
-        default=0.0,
-        help="Least time after the start or the last change before sizes fall.",
-        group=_WHEN,
-    ),
-    Flag(
-        name="scale-up-delay",
-        kind=DURATION,
-        default=0.0,
-        help="Least time after the start or the last change before sizes grow.",
-        group=_WHEN,
-    ),
+    Flag("recommendation-offset", INTEGER, "Percent of nodes around which new sizes are chosen (2.x).", default=10),
+    Flag("scale-down-delay", DURATION, "Least time after the start or the last change before sizes fall.", default=0.0),
+    Flag("scale-up-delay", DURATION, "Least time after the start or the last change before sizes grow.", default=0.0),
 )
-_WHAT_FLAGS = (
-    Flag(name="deployment", kind=TEXT, required=True, help="The Deployment that is resized.", group=_WHAT),
-    Flag(name="container", kind=TEXT, default="pod-nanny", help="The container that is resized.", group=_WHAT),
-    Flag(
-        name="namespace",
-        kind=TEXT,
-        help="Its namespace (default: the environment variable MY_POD_NAMESPACE).",
-        group=_WHAT,
-    ),
-    Flag(
-        name="pod",
-        kind=TEXT,
-        help="Pod whose sizes count (default: MY_POD_NAME; without either, the Deployment).",
-        group=_WHAT,
-    ),
+_WHAT_FLAGS = in_group(
+    _WHAT,
+    Flag("deployment", TEXT, "The Deployment that is resized.", required=True),
+    Flag("container", TEXT, "The container that is resized.", default="pod-nanny"),
+    Flag("namespace", TEXT, "Its namespace (default: the environment variable MY_POD_NAMESPACE)."),
+    Flag("pod", TEXT, "Pod whose sizes count (default: MY_POD_NAME; without either, the Deployment)."),
 )
 _HOW_FLAGS = (
-    Flag(name="poll-period", kind=INTEGER, default=10000, help="Milliseconds between decisions.", group=_HOW),
-    Flag(
-        name="run-on-control-plane",
-        kind=BOOLEAN,
-        default=False,
-        help="Read the configuration by the API, and allow for leader election.",
-        group=_HOW,
+    *in_group(
+        _HOW,
+        Flag("poll-period", INTEGER, "Milliseconds between decisions.", default=10000),
+        switch("run-on-control-plane", "Read the configuration by the API, and allow for leader election."),
+        switch("dry-run", "Write nothing to the cluster."),
     ),
-    Flag(name="dry-run", kind=BOOLEAN, default=False, help="Write nothing to the cluster.", group=_HOW),
-    Flag(
-        name="healthcheck-address",
-        kind=ADDRESS,
-        default=Address("", 8080),
-        help="Address of /health-check, /metrics, /last-poll, /livez and /readyz.",
-        group=_SERVING,
+    *in_group(
+        _SERVING,
+        Flag(
+            "healthcheck-address",
+            ADDRESS,
+            "Address of /health-check, /metrics, /last-poll, /livez and /readyz.",
+            default=Address("", 8080),
+        ),
+        Flag("address", ADDRESS, "Another address of the same, with --expose-metrics.", default=Address("", 8945)),
+        switch("expose-metrics", "Also serve --address."),
     ),
-    Flag(
-        name="address",
-        kind=ADDRESS,
-        default=Address("", 8945),
-        help="Another address of the same, with --expose-metrics.",
-        group=_SERVING,
-    ),
-    Flag(name="expose-metrics", kind=BOOLEAN, default=False, help="Also serve --address.", group=_SERVING),
-    Flag(
-        name="leader-election-enable",
-        kind=BOOLEAN,
-        default=False,
-        help="Elect one of several processes by the Lease addon-resizer; with --run-on-control-plane.",
-        group=_LEASE,
-    ),
-    Flag(
-        name="leader-election-lease-duration",
-        kind=DURATION,
-        default=15.0,
-        help="How long others wait after a renewal.",
-        group=_LEASE,
-    ),
-    Flag(
-        name="leader-election-renew-deadline",
-        kind=DURATION,
-        default=10.0,
-        help="How long the leader acts after its last renewal.",
-        group=_LEASE,
-    ),
-    Flag(
-        name="leader-election-retry-period",
-        kind=DURATION,
-        default=2.0,
-        help="Time between two attempts.",
-        group=_LEASE,
+    *in_group(
+        _LEASE,
+        switch(
+            "leader-election-enable",
+            "Elect one of several processes by the Lease addon-resizer; with --run-on-control-plane.",
+        ),
+        Flag("leader-election-lease-duration", DURATION, "How long others wait after a renewal.", default=15.0),
+        Flag(
+            "leader-election-renew-deadline", DURATION, "How long the leader acts after its last renewal.", default=10.0
+        ),
+        Flag("leader-election-retry-period", DURATION, "Time between two attempts.", default=2.0),
     ),
 )
 

@@ -7,7 +7,6 @@ from adapter.foundation.options.logs import LOG_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.service.flags.table import (
     ADDRESS,
-    BOOLEAN,
     DURATION,
     INTEGER,
     PORT,
@@ -16,6 +15,8 @@ from adapter.foundation.service.flags.table import (
     Flag,
     Ignored,
     Repeat,
+    in_group,
+    switch,
 )
 from adapter.foundation.service.server.addresses import Address
 from recommender.commands.program import PROGRAM
@@ -27,37 +28,29 @@ _FEWER_LEASES = (
 )
 
 _ONE_PROCESS = Ignored("this command is one process without requests that it could finish")
-_SERVING_FLAGS = (
+_SERVING_FLAGS = in_group(
+    _SERVING,
     Flag(
-        name="plain-bind-address",
-        kind=ADDRESS,
+        "plain-bind-address",
+        ADDRESS,
+        "Address of /healthz, /last-poll, /metrics, /livez and /readyz; :0 takes a free port and logs it.",
         default=Address("", 8080),
-        help="Address of /healthz, /last-poll, /metrics, /livez and /readyz; :0 takes a free port and logs it.",
-        group=_SERVING,
     ),
     Flag(
-        name="port",
-        kind=PORT,
+        "port",
+        PORT,
+        "Also serve the page and its API on this port; 0 takes a free one. This needs 15 MiB more.",
         default=8081,
-        help="Also serve the page and its API on this port; 0 takes a free one. This needs 15 MiB more.",
-        group=_SERVING,
     ),
+    Flag("bind-address", TEXT, "Address of the page and its API.", default="127.0.0.1"),
     Flag(
-        name="bind-address",
-        kind=TEXT,
-        default="127.0.0.1",
-        help="Address of the page and its API.",
-        group=_SERVING,
-    ),
-    Flag(
-        name="allowed-hosts",
-        kind=TEXT,
+        "allowed-hosts",
+        TEXT,
+        "Host names under which the page is served, besides localhost and its address.",
         repeat=Repeat.COMMAS,
-        help="Host names under which the page is served, besides localhost and its address.",
-        group=_SERVING,
     ),
-    Flag(name="shutdown-delay", kind=DURATION, default=0.0, group=_SERVING, state=_ONE_PROCESS),
-    Flag(name="pin-cpu", kind=BOOLEAN, default=False, group=_SERVING, state=_ONE_PROCESS),
+    Flag("shutdown-delay", DURATION, default=0.0, state=_ONE_PROCESS),
+    switch("pin-cpu", state=_ONE_PROCESS),
 )
 
 PROPORTIONAL = CommandFlags(
@@ -73,63 +66,43 @@ PROPORTIONAL = CommandFlags(
         ),
     ),
     flags=(
-        Flag(
-            name="target",
-            kind=TEXT,
-            required=True,
-            help="What to scale: deployment/NAME, replicationcontroller/NAME or replicaset/NAME, separated by commas.",
-            group=_SCALING,
+        *in_group(
+            _SCALING,
+            Flag(
+                "target",
+                TEXT,
+                "What to scale: deployment/NAME, replicationcontroller/NAME or replicaset/NAME, separated by commas.",
+                required=True,
+            ),
+            Flag("configmap", TEXT, "Name of the ConfigMap with the parameters.", required=True),
+            Flag(
+                "namespace",
+                TEXT,
+                "Namespace of targets and ConfigMap (default: the environment variable MY_POD_NAMESPACE).",
+            ),
+            Flag(
+                "default-params",
+                TEXT,
+                'Parameters with which a missing ConfigMap is created: {"linear": {"nodesPerReplica": 16}}.',
+            ),
+            Flag("nodelabels", TEXT, "Label selector: other nodes do not count."),
+            Flag(
+                "ignore-taints",
+                TEXT,
+                "Keys of taints, separated by commas: nodes with one of them do not count.",
+                repeat=Repeat.COMMAS,
+            ),
+            switch("ignore-virtual-nodes", "Leave out nodes of virtual-kubelet and of EKS Fargate."),
+            Flag("poll-period-seconds", INTEGER, "Seconds between decisions; at least 1.", default=10),
+            Flag(
+                "max-sync-failures",
+                INTEGER,
+                "Exit with status 1 after this number of consecutive failed polls; 0: never.",
+                default=0,
+            ),
+            switch("leader-elect", _FEWER_LEASES),
+            switch("dry-run", "Write nothing to the cluster."),
         ),
-        Flag(
-            name="configmap",
-            kind=TEXT,
-            required=True,
-            help="Name of the ConfigMap with the parameters.",
-            group=_SCALING,
-        ),
-        Flag(
-            name="namespace",
-            kind=TEXT,
-            help="Namespace of targets and ConfigMap (default: the environment variable MY_POD_NAMESPACE).",
-            group=_SCALING,
-        ),
-        Flag(
-            name="default-params",
-            kind=TEXT,
-            help='Parameters with which a missing ConfigMap is created: {"linear": {"nodesPerReplica": 16}}.',
-            group=_SCALING,
-        ),
-        Flag(name="nodelabels", kind=TEXT, help="Label selector: other nodes do not count.", group=_SCALING),
-        Flag(
-            name="ignore-taints",
-            kind=TEXT,
-            repeat=Repeat.COMMAS,
-            help="Keys of taints, separated by commas: nodes with one of them do not count.",
-            group=_SCALING,
-        ),
-        Flag(
-            name="ignore-virtual-nodes",
-            kind=BOOLEAN,
-            default=False,
-            help="Leave out nodes of virtual-kubelet and of EKS Fargate.",
-            group=_SCALING,
-        ),
-        Flag(
-            name="poll-period-seconds",
-            kind=INTEGER,
-            default=10,
-            help="Seconds between decisions; at least 1.",
-            group=_SCALING,
-        ),
-        Flag(
-            name="max-sync-failures",
-            kind=INTEGER,
-            default=0,
-            help="Exit with status 1 after this number of consecutive failed polls; 0: never.",
-            group=_SCALING,
-        ),
-        Flag(name="leader-elect", kind=BOOLEAN, default=False, help=_FEWER_LEASES, group=_SCALING),
-        Flag(name="dry-run", kind=BOOLEAN, default=False, help="Write nothing to the cluster.", group=_SCALING),
         *_SERVING_FLAGS,
         *CLUSTER_FLAGS,
         *LOG_FLAGS,

@@ -20,7 +20,7 @@ from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import BOOLEAN, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access
@@ -70,37 +70,27 @@ RECOMMEND = CommandFlags(
         f"{PROGRAM} recommend --workload shop/web --prometheus-url http://prometheus:9090",
     ),
     flags=(
-        Flag(name="config", kind=PATH, help="The configuration file; without one, --workload."),
+        Flag("config", PATH, "The configuration file; without one, --workload."),
         Flag(
-            name="workload",
-            kind=TEXT,
-            help="NAMESPACE/NAME of one workload, in place of a file: its recommendation is deduced as `init` does.",
+            "workload",
+            TEXT,
+            "NAMESPACE/NAME of one workload, in place of a file: its recommendation is deduced as `init` does.",
         ),
         Flag(
-            name="cluster",
-            kind=PATH,
-            help="Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml. "
-            "They replace the cluster.",
+            "cluster",
+            PATH,
+            "Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml. They "
+            "replace the cluster.",
         ),
+        Flag("recommendation", TEXT, "Only the recommendation of this name; may be repeated.", repeat=Repeat.EACH),
         Flag(
-            name="recommendation",
-            kind=TEXT,
-            help="Only the recommendation of this name; may be repeated.",
-            repeat=Repeat.EACH,
-        ),
-        Flag(
-            name="output",
+            "output",
+            one_of("text", "table", "json"),
+            "How the result is printed; table is another name for text.",
             short="o",
-            kind=one_of("text", "table", "json"),
             default="text",
-            help="How the result is printed; table is another name for text.",
         ),
-        Flag(
-            name="explain",
-            kind=BOOLEAN,
-            default=False,
-            help="Also print each step to the sizes of node groups, each refusal, and each node that stays.",
-        ),
+        switch("explain", "Also print each step to the sizes of node groups, each refusal, and each node that stays."),
         *WHAT_IF_FLAGS,
         *SHAPE_FLAGS,
         *PROMETHEUS_FLAGS,

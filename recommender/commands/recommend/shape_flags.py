@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import INTEGER, PATH, TEXT, Flag
+from adapter.foundation.service.flags.table import INTEGER, PATH, TEXT, Flag, in_group
 from recommender.commands.past_span import DEFAULT_LAST_SECONDS, SPAN
 
 if TYPE_CHECKING:
@@ -18,29 +18,23 @@ _PAST: Final = ("prometheus-url", *_OWN)
 _BESIDES: Final = ("max-shapes", *_OWN)
 _ELSEWHERE: Final = ("assume", "without-node", "add-pods")
 
-SHAPE_FLAGS: Final = (
+SHAPE_FLAGS: Final = in_group(
+    _GROUP,
     Flag(
-        name="shapes",
-        kind=PATH,
-        help="Instead of sizes, name the cheapest machines for the peak hours of a history: a catalogue of shapes.",
-        group=_GROUP,
+        "shapes",
+        PATH,
+        "Instead of sizes, name the cheapest machines for the peak hours of a history: a catalogue of shapes.",
     ),
-    Flag(name="max-shapes", kind=INTEGER, default=3, help="Most shapes to use.", group=_GROUP),
+    Flag("max-shapes", INTEGER, "Most shapes to use.", default=3),
+    Flag("recording", PATH, "The history is what `run` has recorded: a file of a recording, or the folder with all."),
     Flag(
-        name="recording",
-        kind=PATH,
-        help="The history is what `run` has recorded: a file of a recording, or the folder with all.",
-        group=_GROUP,
-    ),
-    Flag(
-        name="last",
-        kind=SPAN,
+        "last",
+        SPAN,
+        "How long the history is, up to --end. Of a recording, all of it without this flag.",
         default=DEFAULT_LAST_SECONDS,
-        help="How long the history is, up to --end. Of a recording, all of it without this flag.",
-        group=_GROUP,
     ),
-    Flag(name="end", kind=TEXT, help="End of the history: a time, a date, or -1d.", group=_GROUP),
-    Flag(name="step", kind=SPAN, default=300.0, help="How finely Prometheus is asked.", group=_GROUP),
+    Flag("end", TEXT, "End of the history: a time, a date, or -1d."),
+    Flag("step", SPAN, "How finely Prometheus is asked.", default=300.0),
 )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.files.reading import read_contents, state_of
 from adapter.foundation.cluster.values.state import ClusterNeeds, Observed
 from adapter.foundation.service.flags.parsing import UsageError
-from adapter.foundation.service.flags.table import PATH, TEXT, Flag, Repeat
+from adapter.foundation.service.flags.table import PATH, TEXT, Flag, Repeat, in_group
 from recommender.kinds.cluster_size.model.size_settings import cluster_size_settings
 from recommender.kinds.cluster_size.what_if.model import WhatIf, WhatIfError, parse_assumption
 
@@ -25,27 +25,23 @@ if TYPE_CHECKING:
 _GROUP: Final = "What if"
 _ADDED: Final = ClusterNeeds(pods=True, scheduling=True)
 
-WHAT_IF_FLAGS: Final = (
+WHAT_IF_FLAGS: Final = in_group(
+    _GROUP,
     Flag(
-        name="assume",
-        kind=TEXT,
-        help="NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has that number of pods. Write KIND/ in front "
-        "if two have the name. May be repeated.",
+        "assume",
+        TEXT,
+        "NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has that number of pods. Write KIND/ in "
+        "front if two have the name. May be repeated.",
         repeat=Repeat.EACH,
-        group=_GROUP,
     ),
     Flag(
-        name="without-node",
-        kind=TEXT,
-        help="The node is removed, and its pods need another node. May be repeated.",
+        "without-node",
+        TEXT,
+        "The node is removed, and its pods need another node. May be repeated.",
         repeat=Repeat.EACH,
-        group=_GROUP,
     ),
     Flag(
-        name="add-pods",
-        kind=PATH,
-        help="Additional pods, or workloads with all of their pods: a file or a folder as for --cluster.",
-        group=_GROUP,
+        "add-pods", PATH, "Additional pods, or workloads with all of their pods: a file or a folder as for --cluster."
     ),
 )
 

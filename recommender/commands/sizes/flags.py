@@ -9,15 +9,11 @@ from adapter.foundation.objects.durations import format_duration, parse_duration
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
-from adapter.foundation.service.flags.table import BOOLEAN, PATH, TEXT, CommandFlags, Flag, Kind, one_of
+from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, Kind, one_of, switch
 from recommender.commands.program import PROGRAM
 from recommender.kinds.resources.bounds import SizeSettings
 from recommender.kinds.resources.histograms import DAY_SECONDS
-from recommender.kinds.resources.resources_settings import (
-    MARGIN_RATIO,
-    OWN_PERCENTILE_MARGIN_RATIO,
-    TARGET_PERCENTILE,
-)
+from recommender.kinds.resources.resources_settings import MARGIN_RATIO, OWN_PERCENTILE_MARGIN_RATIO, TARGET_PERCENTILE
 
 if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
@@ -74,56 +70,49 @@ SIZES: Final = CommandFlags(
         f"{PROGRAM} sizes --prometheus-url http://prometheus:9090 --namespace shop -o patch",
     ),
     flags=(
-        Flag(name="namespace", short="n", kind=TEXT, help="Only containers of this namespace (default: of all)."),
-        Flag(name="workload", kind=TEXT, help="Only workloads with this name, as NAMESPACE/NAME."),
+        Flag("namespace", TEXT, "Only containers of this namespace (default: of all).", short="n"),
+        Flag("workload", TEXT, "Only workloads with this name, as NAMESPACE/NAME."),
         Flag(
-            name="last",
-            kind=Kind("DURATION", _last, lambda seconds: format_duration(float(str(seconds)))),
-            help="How much history is used, 1h to 90d (default: 8d, and 15d with --backtest). What is older than "
-            "some days hardly counts.",
+            "last",
+            Kind("DURATION", _last, lambda seconds: format_duration(float(str(seconds)))),
+            "How much history is used, 1h to 90d (default: 8d, and 15d with --backtest). What is older than some "
+            "days hardly counts.",
         ),
-        Flag(name="end", kind=TEXT, help="Where the history ends, such as 2026-11-21T06:00:00Z (default: now)."),
+        Flag("end", TEXT, "Where the history ends, such as 2026-11-21T06:00:00Z (default: now)."),
         Flag(
-            name="percentile",
-            kind=Kind("auto|NUMBER", _percentile, lambda ratio: f"{float(str(ratio)) * 100:g}"),
-            default=TARGET_PERCENTILE,
-            help="Percentile of the usage, of the daily peaks for memory, that the request covers; auto: for each "
+            "percentile",
+            Kind("auto|NUMBER", _percentile, lambda ratio: f"{float(str(ratio)) * 100:g}"),
+            "Percentile of the usage, of the daily peaks for memory, that the request covers; auto: for each "
             "container, the one above which more costs more than it is worth.",
+            default=TARGET_PERCENTILE,
         ),
         Flag(
-            name="margin",
-            kind=Kind("PERCENTAGE", _margin, lambda ratio: f"{float(str(ratio)) * 100:g}%"),
-            help=f"What is added to the percentile (default: {MARGIN_RATIO:.0%}, and "
+            "margin",
+            Kind("PERCENTAGE", _margin, lambda ratio: f"{float(str(ratio)) * 100:g}%"),
+            f"What is added to the percentile (default: {MARGIN_RATIO:.0%}, and "
             f"{OWN_PERCENTILE_MARGIN_RATIO:.0%} with --percentile=auto).",
         ),
+        switch("also-with-hpa", "Also size workloads whose HorizontalPodAutoscaler follows CPU or memory."),
         Flag(
-            name="also-with-hpa",
-            kind=BOOLEAN,
-            default=False,
-            help="Also size workloads whose HorizontalPodAutoscaler follows CPU or memory.",
-        ),
-        Flag(
-            name="output",
+            "output",
+            one_of("table", "text", "json", "csv", "yaml", "patch"),
+            "How the result is printed; text is another name for table, and patch are commands of kubectl.",
             short="o",
-            kind=one_of("table", "text", "json", "csv", "yaml", "patch"),
             default="table",
-            help="How the result is printed; text is another name for table, and patch are commands of kubectl.",
         ),
-        Flag(
-            name="backtest",
-            kind=BOOLEAN,
-            default=False,
-            help="Judge sizes on the history instead: requests of now, these sizes, the Vertical Pod Autoscaler's and "
+        switch(
+            "backtest",
+            "Judge sizes on the history instead: requests of now, these sizes, the Vertical Pod Autoscaler's and "
             "KRR's, each day from the days before it.",
         ),
-        Flag(name="plot", kind=PATH, help="Also draw usage and sizes into this PNG file; needs --workload."),
+        Flag("plot", PATH, "Also draw usage and sizes into this PNG file; needs --workload."),
         Flag(
-            name="kubeconfig",
-            kind=PATH,
-            help="Also list the VerticalPodAutoscalers of this cluster, and name those that size a workload too "
+            "kubeconfig",
+            PATH,
+            "Also list the VerticalPodAutoscalers of this cluster, and name those that size a workload too "
             "(default: no cluster is asked).",
         ),
-        Flag(name="context", kind=TEXT, help="Context of the kubeconfig to use (default: its current context)."),
+        Flag("context", TEXT, "Context of the kubeconfig to use (default: its current context)."),
         *PROMETHEUS_FLAGS,
         *QUIET_LOG_FLAGS,
     ),

@@ -78,7 +78,7 @@ WHY: Final = CommandFlags(
     arguments=("OBJECT",),
     examples=(f"{PROGRAM} why hpa/web -n shop", f"{PROGRAM} why deployment/web -n shop -o yaml"),
     flags=(
-        Flag(name="namespace", short="n", kind=TEXT, help="Namespace of the object (default: that of the context)."),
+        Flag("namespace", TEXT, "Namespace of the object (default: that of the context).", short="n"),
         OUTPUT_FLAG,
         RECOMMENDER_FLAG,
         *SERVER_FLAGS,

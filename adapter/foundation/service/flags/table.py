@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -68,22 +68,33 @@ class Refused:
 State: TypeAlias = Works | Ignored | Refused
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Flag:
     """One row of the table."""
 
     name: str
     """Name without the dashes."""
     kind: Kind
+    help: str = ""
+    _: KW_ONLY
     default: object = None
     """Default value; None for unset. A repeated flag has a tuple."""
-    help: str = ""
     group: str = "Flags"
-    state: State = field(default_factory=Works)
+    state: State = Works()
     repeat: Repeat = Repeat.LAST
     short: str = ""
     """Short name of one letter, for `-v 4`, `-v=4`, `-v4`."""
     required: bool = False
+
+
+def switch(name: str, text: str = "", *, group: str = "Flags", state: State = Works()) -> Flag:
+    """Return a boolean flag that is false unless it is set."""
+    return Flag(name, BOOLEAN, text, default=False, group=group, state=state)
+
+
+def in_group(group: str, *flags: Flag) -> tuple[Flag, ...]:
+    """Return the flags under one heading of `--help`."""
+    return tuple(replace(flag, group=group) for flag in flags)
 
 
 @dataclass(frozen=True, slots=True)

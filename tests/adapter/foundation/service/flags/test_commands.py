@@ -85,7 +85,7 @@ def program_of(ran: list[FlagValues], environment: dict[str, str]) -> Program:
             program=f"tool {name}",
             version="1",
             summary="",
-            flags=(Flag(name="url", kind=TEXT, default="u"), Flag(name=f"{name}-only", kind=TEXT)),
+            flags=(Flag("url", TEXT, default="u"), Flag(f"{name}-only", TEXT)),
         )
 
         def run(arguments: Sequence[str]) -> None:

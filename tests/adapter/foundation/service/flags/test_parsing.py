@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from adapter.foundation.service.flags.parsing import (
     ADDRESS,
-    BOOLEAN,
     DURATION,
     INTEGER,
     PATH,
@@ -26,6 +25,7 @@ from adapter.foundation.service.flags.parsing import (
     one_of,
     parse_flags,
 )
+from adapter.foundation.service.flags.table import in_group, switch
 from adapter.foundation.service.server.addresses import Address
 
 COMMAND = CommandFlags(
@@ -33,20 +33,23 @@ COMMAND = CommandFlags(
     version="1.2.3",
     summary="Serve the metrics APIs.",
     flags=(
-        Flag(name="config", kind=PATH, repeat=Repeat.EACH, help="Rule files.", group="Rules"),
-        Flag(name="prometheus-url", kind=TEXT, default="https://localhost", help="Where to ask.", group="Prometheus"),
-        Flag(name="prometheus-verb", kind=one_of("GET", "POST"), default="GET", group="Prometheus"),
-        Flag(name="prometheus-header", kind=TEXT, repeat=Repeat.EACH, group="Prometheus"),
-        Flag(name="refresh-interval", kind=DURATION, default=10, help="How often to ask anew."),
-        Flag(name="secure-port", kind=PORT, default=6443),
-        Flag(name="plain-bind-address", kind=ADDRESS, default=Address("", 9180)),
-        Flag(name="pin-cpu", kind=BOOLEAN, default=False),
-        Flag(name="max-demand", kind=INTEGER, default=2000),
-        Flag(name="allowed-names", kind=TEXT, repeat=Repeat.COMMAS),
-        Flag(name="state", kind=PATH),
-        Flag(name="v", kind=INTEGER, default=0, short="v"),
-        Flag(name="disable-http2", kind=BOOLEAN, default=False, state=Ignored("HTTP/2 is not spoken here")),
-        Flag(name="audit-log-path", kind=TEXT, state=Refused("the API server writes the audit log")),
+        Flag("config", PATH, "Rule files.", repeat=Repeat.EACH, group="Rules"),
+        *in_group(
+            "Prometheus",
+            Flag("prometheus-url", TEXT, "Where to ask.", default="https://localhost"),
+            Flag("prometheus-verb", one_of("GET", "POST"), default="GET"),
+            Flag("prometheus-header", TEXT, repeat=Repeat.EACH),
+        ),
+        Flag("refresh-interval", DURATION, "How often to ask anew.", default=10),
+        Flag("secure-port", PORT, default=6443),
+        Flag("plain-bind-address", ADDRESS, default=Address("", 9180)),
+        switch("pin-cpu"),
+        Flag("max-demand", INTEGER, default=2000),
+        Flag("allowed-names", TEXT, repeat=Repeat.COMMAS),
+        Flag("state", PATH),
+        Flag("v", INTEGER, default=0, short="v"),
+        switch("disable-http2", state=Ignored("HTTP/2 is not spoken here")),
+        Flag("audit-log-path", TEXT, state=Refused("the API server writes the audit log")),
     ),
 )
 
@@ -159,7 +162,7 @@ def test_what_stands_behind_two_dashes_is_no_flag() -> None:
 
 
 def test_a_flag_that_is_needed_is_missed() -> None:
-    needed = Flag(name="config", kind=PATH, repeat=Repeat.EACH, help="give a rule file", required=True)
+    needed = Flag("config", PATH, "give a rule file", repeat=Repeat.EACH, required=True)
     command = CommandFlags(program="p", version="1", summary="", flags=(needed,))
     with pytest.raises(UsageError, match="--config is required: give a rule file"):
         parse_flags(command, [], {})
