@@ -30,6 +30,8 @@ class LoadNeed:
     """Which Prometheus is asked, as `Configuration.backend_of` has it."""
     source: str = ""
     """Whose data it has, and for which tenant: the past of another one is that of another load."""
+    stale_after_seconds: float = 60.0
+    """After which what is known of the pods is not used any more."""
 
     @property
     def query(self) -> str:
@@ -74,6 +76,7 @@ def load_needs_of(configuration: Configuration) -> frozenset[LoadNeed]:
             policy.namespace,
             backend,
             sources.get(backend, ""),
+            policy.stale_after_seconds,
         )
 
     return frozenset(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.decisions.loads.inputs import LoadInput
+from recommender.decisions.texts.times import is_fresh
 from recommender.running.loads.histories.target_loads import LoadSeriesError, loads_of, pods_of
 
 if TYPE_CHECKING:
@@ -116,6 +117,10 @@ class LoadSource:
         key, answer = f"{need.name} pods", self._queries(need).samples(connections.metric)
         if isinstance(answer, Unknown):
             self._without_pods(key, need, answer.reason)
+            return None
+        newest = max((sample.timestamp for sample in answer.value), default=answer.time)
+        if not is_fresh(newest, answer.time, need.stale_after_seconds):
+            self._without_pods(key, need, f"the newest sample of {connections.metric} is too old")
             return None
         try:
             pods = pods_of(answer.value, connections, need.settings.for_each)

@@ -16,7 +16,9 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
 from recommender.child_processes.child_errors import ChildDeadlineError
 from recommender.configuration.reading import read_configuration
+from recommender.decisions.loads.inputs import PodConnections
 from recommender.decisions.record import TargetReference
+from recommender.kinds.predictive.predictive_settings import Connections
 from recommender.running.loads.single_run import load_inputs_once
 from recommender.running.queries.backend_queries import BackendQueries, connections_of
 from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, LoadWorld, need
@@ -48,6 +50,9 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus], now: float) -
         for ago in range(int(SPAN_SECONDS + HOUR), -60, -60):
             value = height + 50 * math.sin(ago / 600)
             lines.append(f'connections{{namespace="shop",{labels}}} {value} {now - ago}')
+    lines.append("# TYPE open gauge")
+    lines += [f'open{{pod="a"}} 4 {now - ago}' for ago in range(600, -1800, -15)]
+    lines += ["# TYPE open_before gauge", f'open_before{{pod="a"}} 4 {now - 600}']
     return start_prometheus(history="\n".join([*lines, "# EOF", ""]))
 
 
@@ -137,6 +142,27 @@ def test_series_are_targets_and_those_without_a_name_are_left_out(
     assert isinstance(web, Observed)
     assert web.value.prediction.load.predicted == pytest.approx(1.1 * web.value.prediction.load.now)
     assert world.metric("series_left_out") == 1
+
+
+@pytest.mark.parametrize(("metric", "is_known"), [("open", True), ("open_before", False)])
+def test_connections_of_pods_are_used_as_long_as_they_are_recent(
+    prometheus: ScrapedPrometheus,
+    made: Callable[..., LoadWorld],
+    caplog: pytest.LogCaptureFixture,
+    metric: str,
+    *,
+    is_known: bool,
+) -> None:
+    connections = Connections(limit=10, metric=f"last_over_time({metric}[1h])")
+    found = made(prometheus.url).source.load(need("vector(3)", connections=connections))
+    assert isinstance(found, Observed)
+    only = found.value[None]
+    assert isinstance(only, Observed)
+    if is_known:
+        assert only.value.pods == (PodConnections(4.0, is_ready=True, name="a"),)
+    else:
+        assert only.value.pods is None
+        assert "the newest sample of last_over_time(open_before[1h]) is too old" in caplog.text
 
 
 def test_what_is_not_one_value_is_unknown(prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld]) -> None:
