@@ -70,5 +70,6 @@ class Agenda:
             batch = list(past[begin:at])
             while coming and coming[0][0] == now:
                 batch.append(heapq.heappop(coming))
-            batch.sort()
+            if len(batch) > 1:
+                batch.sort()
             yield now, batch

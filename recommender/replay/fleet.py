@@ -122,28 +122,33 @@ class NodeFleet:
         """Put equal pods on nodes, one after another; return the slot of each, as far as there is room."""
         end = self.end
         free, offered = self.free[:, :end], self.offered[:, :end]
-        fits = self.usable[:end]
+        fits = self.usable[:end].copy() if needs.is_unbound else needs.allowed[self.kind_of[:end]]
         if not needs.is_unbound:
-            fits = fits & needs.allowed[self.kind_of[:end]]
+            fits &= self.usable[:end]
         for row, amount in needs.asked:
-            fits = fits & (free[row] >= amount)
+            fits &= free[row] >= amount
         found: list[int] = []
         if not np.count_nonzero(fits):
             return found
         scores = np.where(fits, _scores(free, offered, needs), -np.inf)
         for pod in pods:
+            if found:
+                slot = found[-1]
+                scores[slot] = self._score(slot, needs) if self.has_room(slot, needs) else -np.inf
             slot = int(scores.argmax())
             if scores[slot] == -np.inf:
                 break
             self.put(pod, kind, needs, slot)
             found.append(slot)
-            scores[slot] = self._score(slot, needs) if self.has_room(slot, needs) else -np.inf
         return found
 
     def has_room(self, slot: int, needs: PodNeeds) -> bool:
         """Return whether a node has what a pod asks for."""
         free = self.free
-        return all(free.item(row, slot) >= amount for row, amount in needs.asked)
+        for row, amount in needs.asked:  # noqa: SIM110 - called for every pod, and a generator takes twice as long
+            if free.item(row, slot) < amount:
+                return False
+        return True
 
     def takes(self, slot: int, needs: PodNeeds) -> bool:
         """Return whether a node takes such a pod now."""

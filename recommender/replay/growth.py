@@ -13,6 +13,10 @@ from recommender.replay.decisions import growth_of
 from recommender.replay.events import Happening
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from recommender.kinds.cluster_size.model.answer import ScaleUp
+    from recommender.replay.policies import ReplayPolicy
     from recommender.replay.policy_run import PolicyRun
 
 REACTION_SECONDS: Final = 3.0
@@ -24,8 +28,11 @@ _AGAIN_SECONDS: Final = 300.0
 class Growth:
     """Requests nodes for pods that have none."""
 
-    def __init__(self, run: PolicyRun) -> None:
+    def __init__(self, run: PolicyRun, rivals: Iterable[ReplayPolicy] = ()) -> None:
+        """Begin without a request; `rivals` are policies that differ from that of the run in growth alone."""
         self._run = run
+        self.alike = tuple(rivals)
+        """Those of the rivals that have decided as this policy up to now."""
         self._asked: float | None = None
         """When groups are to grow next; None if nothing is asked for."""
         self._numbers = count()
@@ -59,6 +66,7 @@ class Growth:
         situation = run.situations.grown(run.scheduler.pending(), now, run.memory)
         situation = replace(situation, future_pods=run.reserve.pods(now))
         scaled = growth_of(situation, run.settings)
+        self.alike = tuple(one for one in self.alike if _acts_alike(scaled, growth_of(situation, one.settings)))
         is_at_limit = False
         for group in situation.groups.groups:
             more = 0 if group.problem else max(0, scaled.increases.get(group.name, 0))
@@ -82,3 +90,13 @@ class Growth:
         run.situations.named(slot, run.situations.new_node(group, f"{group}-replayed-{next(self._numbers)}", now))
         run.account.node_came(slot, group, now)
         run.agenda.add(now + run.scene.startup_seconds, Happening.NODE_READY, slot)
+
+
+def _acts_alike(one: ScaleUp, other: ScaleUp) -> bool:
+    """Return whether two decisions have the same effect on what follows."""
+    return (
+        one.increases == other.increases
+        and one.waits_until == other.waits_until
+        and bool(one.waiting) == bool(other.waiting)
+        and bool(one.unschedulable) == bool(other.unschedulable)
+    )

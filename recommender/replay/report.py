@@ -13,7 +13,7 @@ from recommender.replay.events import events_of
 from recommender.replay.outcome import DAY_SECONDS, Account
 from recommender.replay.policies import policies_of
 from recommender.replay.scene import scene_of
-from recommender.replay.simulation import simulate
+from recommender.replay.simulation import outcomes_of
 from recommender.replay.verdict import MOST_UNKNOWN_RATIO, verdict_of
 
 if TYPE_CHECKING:
@@ -60,10 +60,11 @@ def replay_report(
     groups = sum(not group.problem for group in scene.groups.groups)
     has_prices = len(scene.prices) == len(scene.groups.groups)
     wanted = tuple(policies or policies_of(settings, groups, has_prices=has_prices))
-    outcomes = []
+    outcomes: list[PolicyOutcome] = []
+    running = outcomes_of(scene, wanted, past)
     for place, policy in enumerate(wanted):
         show(place / len(wanted), f"replaying {policy.name}")
-        outcomes.append(simulate(scene, policy, past))
+        outcomes.append(next(running))
     unknown = sum(gap.end - gap.start for gap in recording.gaps) / recording.seconds
     verdict = verdict_of(outcomes, _known_days(recording), unknown)
     return ReplayReport(

@@ -54,7 +54,7 @@ class Reserve:
 
     def pods(self, now: float) -> tuple[ClusterPod, ...]:
         """Return the reserve as the pods that `run` lets count as pending."""
-        return pods_of_headroom(self._size(now))
+        return pods_of_headroom(self._size(now)) if self.is_wanted else ()
 
     def is_short(self, now: float) -> bool:
         """Whether the nodes, those that are starting included, have no room for all of the reserve."""

@@ -18,7 +18,8 @@ class Scheduler:
     def __init__(self, scene: Scene, fleet: NodeFleet, account: Account) -> None:
         self._needs = scene.needs
         self._pods = scene.recording.pods
-        self._priorities = tuple(kind.priority for kind in scene.recording.pod_kinds)
+        self._urgency = tuple(-kind.priority for kind in scene.recording.pod_kinds)
+        """By kind: the smallest is placed first."""
         self._fleet = fleet
         self._account = account
         self._slot_of: dict[int, int] = {}
@@ -53,7 +54,8 @@ class Scheduler:
             self._pending.setdefault(kind, {}).update(pods)
         self.has_changed = True
         self._schedule(now, came)
-        return any(number in self._pending.get(kind, ()) for kind, pods in came.items() for number in pods)
+        # Of equal pods, those that have waited for longest are placed first: the others still wait if one of them does.
+        return any(kind in self._pending for kind in came)
 
     def end(self, number: int, now: float) -> int | None:
         """Let a pod end; return the slot that has more room now, if one has."""
@@ -88,7 +90,7 @@ class Scheduler:
     def _schedule(self, now: float, kinds: Iterable[int], slots: Collection[int] | None = None) -> None:
         """Put pending pods of these kinds on nodes, as far as there is room; only these slots may have some."""
         fleet = self._fleet
-        for kind in sorted(kinds, key=lambda one: -self._priorities[one]):
+        for kind in sorted(kinds, key=self._urgency.__getitem__):
             needs = self._needs[kind]
             if slots is not None and not any(fleet.takes(slot, needs) for slot in slots):
                 continue

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from msgspec import structs
@@ -14,7 +14,7 @@ from recommender.replay.policy_run import new_run
 from recommender.replay.removals import SOON_SECONDS, Removals, with_drains
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from recommender.replay.events import Event
     from recommender.replay.outcome import PolicyOutcome
@@ -22,20 +22,56 @@ if TYPE_CHECKING:
     from recommender.replay.scene import Scene
 
 
-def simulate(scene: Scene, policy: ReplayPolicy, past: Sequence[Event]) -> PolicyOutcome:
-    """Return what becomes of a policy; `past` are the recorded events, by `events_of`."""
-    simulation = _Simulation(scene, policy)
+@dataclass(frozen=True, slots=True)
+class SimulatedPolicy:
+    """The result of one simulation."""
+
+    outcome: PolicyOutcome
+    alike: tuple[ReplayPolicy, ...]
+    """The rivals that would have decided the same throughout."""
+
+
+def outcomes_of(scene: Scene, policies: Sequence[ReplayPolicy], past: Sequence[Event]) -> Iterator[PolicyOutcome]:
+    """Yield what becomes of each policy; `past` are the recorded events, by `events_of`.
+
+    Policies that differ in their expanders and would decide the same throughout are simulated once.
+    """
+    known: dict[str, PolicyOutcome] = {}
+    for place, policy in enumerate(policies):
+        if policy.name not in known:
+            rivals = [one for one in policies[place + 1 :] if one.name not in known and _differs_in_growth(policy, one)]
+            simulated = simulate(scene, policy, past, rivals)
+            known[policy.name] = simulated.outcome
+            known |= {one.name: replace(simulated.outcome, name=one.name) for one in simulated.alike}
+        yield known[policy.name]
+
+
+def _differs_in_growth(policy: ReplayPolicy, other: ReplayPolicy) -> bool:
+    """Return whether two policies differ in nothing but their expanders."""
+    return replace(other.settings, expanders=policy.settings.expanders) == policy.settings
+
+
+def simulate(
+    scene: Scene, policy: ReplayPolicy, past: Sequence[Event], rivals: Sequence[ReplayPolicy] = ()
+) -> SimulatedPolicy:
+    """Return what becomes of a policy, and which of the rivals, which differ in growth alone, decide the same."""
+    simulation = _Simulation(scene, policy, rivals)
     # Nodes that offer no CPU or memory have no score; to allow that for each pod takes longer than its score.
     with np.errstate(divide="ignore", invalid="ignore"):
         simulation.run(past)
-    return simulation.outcome(policy.name)
+    return SimulatedPolicy(simulation.outcome(policy.name), simulation.alike)
+
+
+# Comparing with a member of the enumeration takes longer than most events do.
+_POD_GONE: Final = int(Happening.POD_GONE)
+_POD_CAME: Final = int(Happening.POD_CAME)
 
 
 class _Simulation:
-    def __init__(self, scene: Scene, policy: ReplayPolicy) -> None:
+    def __init__(self, scene: Scene, policy: ReplayPolicy, rivals: Sequence[ReplayPolicy]) -> None:
         self._scene = scene
         self._run = new_run(scene, with_drains(policy.settings))
-        self._growth = Growth(self._run)
+        self._growth = Growth(self._run, rivals)
         self._removals = Removals(self._run)
         self._outside: dict[int, int] = {}
         """By recorded node outside of all groups, its slot."""
@@ -47,6 +83,11 @@ class _Simulation:
         self._run.agenda.add(recording.start + SOON_SECONDS, Happening.LOOK)
         for now, batch in self._run.agenda.moments(left, recording.end):
             self._step(now, batch)
+
+    @property
+    def alike(self) -> tuple[ReplayPolicy, ...]:
+        """Return the rivals that have decided the same up to now."""
+        return self._growth.alike
 
     def outcome(self, name: str) -> PolicyOutcome:
         """Return the result."""
@@ -86,18 +127,14 @@ class _Simulation:
         came: dict[int, dict[int, float]] = {}
         is_growing = is_looking = False
         for _, what, number in batch:
-            if what == Happening.POD_CAME:
+            if what == _POD_CAME:
                 came.setdefault(self._scene.recording.pods[number].kind, {})[number] = now
             elif what == Happening.GROW:
                 is_growing = True
             elif what == Happening.LOOK:
                 is_looking = True
             else:
-                slot = (
-                    scheduler.end(number, now)
-                    if what == Happening.POD_GONE
-                    else self._slot_with_more_room(what, number, now)
-                )
+                slot = self._slot_with_more_room(what, number, now)
                 if slot is not None:
                     roomier.add(slot)
         scheduler.fill(roomier, now)
@@ -111,7 +148,9 @@ class _Simulation:
             self._look(now)
 
     def _slot_with_more_room(self, what: int, number: int, now: float) -> int | None:
-        """Let a node be ready, come or go; return the slot that has more room, if one has."""
+        """Let a pod end, or a node be ready, come or go; return the slot that has more room, if one has."""
+        if what == _POD_GONE:
+            return self._run.scheduler.end(number, now)
         if what == Happening.NODE_READY:
             self._run.fleet.usable[number] = True
             return number

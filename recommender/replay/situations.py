@@ -105,7 +105,8 @@ class Situations:
         slots = [*candidates, *others]
         if removals_need_whole_cluster(self._settings):
             slots.sort()  # A reserve is put on nodes in their order, so which may go is not decided by asking for them.
-        return self._situation(slots, pods, now, memory)
+        names = frozenset(self._names[slot].name for slot in candidates)
+        return replace(self._situation(slots, pods, now, memory), candidates=names)
 
     def _situation(
         self, slots: Sequence[int], pods: Iterable[ClusterPod], now: float, memory: ClusterSizeMemory

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.made_past import START, PastPlan, made_past
+from benchmarks.replay import GROUPS as UNEVEN_GROUPS
 from recommender.kinds.cluster_size.calculate import decide_size
 from recommender.kinds.cluster_size.future.headroom import headroom_pods
 from recommender.kinds.cluster_size.model.groups import NodeGroups
@@ -24,11 +26,12 @@ from recommender.replay.policies import ReplayPolicy
 from recommender.replay.reserve import Reserve
 from recommender.replay.scene import scene_of
 from recommender.replay.scheduler import Scheduler
-from recommender.replay.simulation import simulate
+from recommender.replay.simulation import outcomes_of, simulate
 from recommender.replay.situations import CONTROLLERS, Situations
 from tests.recommender.replay.groups import STATIC_GROUPS
 
 if TYPE_CHECKING:
+    from recommender.replay.outcome import PolicyOutcome
     from recommender.replay.scene import Scene
 
 NOW = START + 3600.0
@@ -156,7 +159,27 @@ def test_a_reserve_costs_nodes_and_shortens_waits() -> None:
     for ratio in (0.0, 0.3):
         sizes = ClusterSizeSettings(NodeGroupSources(static=STATIC_GROUPS), headroom_ratio=ratio)
         scene = scene_of(made_past(PastPlan(days=1, nodes=12, seed=3)), sizes)
-        found.append(simulate(scene, ReplayPolicy("one", sizes), events_of(scene)))
+        found.append(simulate(scene, ReplayPolicy("one", sizes), events_of(scene)).outcome)
     without, kept = found
     assert kept.node_hours.sum() > 1.15 * without.node_hours.sum()
     assert kept.pending_minutes.sum() < without.pending_minutes.sum()
+
+
+def test_policies_that_decide_alike_are_simulated_once_with_the_result_of_their_own_simulation() -> None:
+    sizes = ClusterSizeSettings(NodeGroupSources(static=UNEVEN_GROUPS))
+    scene = scene_of(made_past(PastPlan(days=1, nodes=60, seed=3)), sizes)
+    past = events_of(scene)
+    expanders = ("least-waste", "most-pods", "price")
+    policies = [ReplayPolicy(one, replace(sizes, expanders=(one,))) for one in expanders]
+    policies.append(ReplayPolicy("later", replace(sizes, scale_down=replace(sizes.scale_down, unneeded_seconds=1800))))
+    alone = [simulate(scene, one, past).outcome for one in policies]
+    alike = simulate(scene, policies[0], past, policies[1:3]).alike
+    assert [one.name for one in alike] == ["most-pods"], "price chooses other nodes"
+    together = list(outcomes_of(scene, policies, past))
+    assert list(map(_values, together)) == list(map(_values, alone))
+
+
+def _values(one: PolicyOutcome) -> list[object]:
+    """Return all of a result in a form that can be compared."""
+    found = (getattr(one, field.name) for field in fields(one))
+    return [value.tolist() if isinstance(value, np.ndarray) else value for value in found]

@@ -56,6 +56,8 @@ class ClusterSituation:
     """Of which time the facts are, in seconds since the Unix epoch; None: of now."""
     explains: bool = True
     """Whether bounds and advice are calculated, which change no size: a replay of weeks does without them."""
+    candidates: frozenset[str] | None = None
+    """The nodes that may be removed at all, of which alone it is told why they stay; None: every node."""
     other_nodes: int = 0
     """Nodes of the cluster that are not among `nodes`, as no pod of the situation can move to or from them."""
 

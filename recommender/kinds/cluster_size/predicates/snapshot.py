@@ -87,12 +87,14 @@ class Snapshot:
     def remove_node(self, name: str) -> tuple[ClusterPod, ...]:
         """Remove a node and return its pods, which are in no place afterwards. Raises KeyError if there is none."""
         info = self._nodes[name]
-        for key, pod in info.pods.items():
+        shapes = [self._shapes.shape(pod) for pod in info.pods.values()]
+        # What the node has left does not matter while it is gone, so its pods leave the census alone.
+        for (key, pod), shape in zip(info.pods.items(), shapes, strict=True):
             del self._places[key]
-            self._count(pod, info, -1)
+            self.census.change(shape, info, -1, is_terminating=pod.is_terminating)
         self._nodes.remove(info)
         self.census.remove_node(info)
-        self._log.append(lambda: self._put_node_back(info))
+        self._log.append(lambda: self._put_node_back(info, shapes))
         return tuple(info.pods.values())
 
     def place(self, pod: ClusterPod, node: str) -> None:
@@ -104,8 +106,11 @@ class Snapshot:
         key = (pod.namespace, pod.name)
         if key in self._places:
             raise ValueError(f"pod {pod.namespace}/{pod.name} has a node in the snapshot already: evict it first")
-        self._put(key, pod, info)
-        self._log.append(lambda: self._take(key, pod, info))
+        shape = self._shapes.shape(pod)
+        self._places[key] = info
+        info.pods[key] = pod
+        self.try_pods(shape, info, 1, is_terminating=pod.is_terminating)
+        self._log.append(lambda: self._take(key, shape, info))
 
     def evict(self, pod: ClusterPod) -> None:
         """Take a pod from its node. Raises KeyError if it has none."""
@@ -182,23 +187,19 @@ class Snapshot:
                 take(info, shape, 1)
                 change(shape, info, 1, is_terminating=pod.is_terminating)
 
-    def _put(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
-        self._places[key] = info
-        info.pods[key] = pod
-        self._count(pod, info, 1)
-
-    def _take(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
-        del self._places[key], info.pods[key]
-        self._count(pod, info, -1)
+    def _take(self, key: PodKey, shape: PodShape, info: NodeInfo) -> None:
+        del self._places[key]
+        pod = info.pods.pop(key)
+        self.try_pods(shape, info, -1, is_terminating=pod.is_terminating)
 
     def _return(self, key: PodKey, info: NodeInfo, pods: dict[PodKey, ClusterPod]) -> None:
         self._places[key] = info
         info.pods = pods
         self._count(pods[key], info, 1)
 
-    def _put_node_back(self, info: NodeInfo) -> None:
+    def _put_node_back(self, info: NodeInfo, shapes: Iterable[PodShape]) -> None:
         self._nodes.put_back(info)
         self.census.add_node(info)
-        for key, pod in info.pods.items():
+        for (key, pod), shape in zip(info.pods.items(), shapes, strict=True):
             self._places[key] = info
-            self._count(pod, info, 1)
+            self.census.change(shape, info, 1, is_terminating=pod.is_terminating)

@@ -131,6 +131,8 @@ def _confirm_removals(
     if first is None:
         return _ConfirmedRemovals(waiting, final_nodes(moves))
     snapshot.revert(removed[first].checkpoint)
+    if not any(_is_due(one, waiting) for one in removed[first:]):
+        return _ConfirmedRemovals(waiting, final_nodes(moves))
     disruptions = RemainingDisruptions(situation.budgets)
     for one in removed[:first]:
         for candidate in one.unit:

@@ -84,6 +84,8 @@ def survey(
         may_take = node.ready and name not in starting
         if may_take and judged.reason is not KeepReason.CURRENTLY_BEING_DELETED:
             shares[name] = judged.utilization.ratio if judged.utilization else 0.0
+        if situation.candidates is not None and name not in situation.candidates:
+            continue
         if judged.reason or judged.utilization is None or group is None:
             kept.append(kept_node(node, group, f"{judged.reason}: {judged.detail}"))
             continue

@@ -62,10 +62,10 @@ def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization
 def _gpu_resources(info: NodeInfo, label: str) -> Iterator[str]:
     """Yield the names of the GPUs, or parts of GPUs, that the node has, or will have by its labels."""
     capacity, allocatable = info.node.capacity, info.allocatable
+    named = [name for name in (*capacity, *allocatable) if "/" in name and is_gpu(name)]
     # Most nodes have none, and no amount has to be looked at then.
-    named = {name for name in (*capacity, *allocatable) if "/" in name and is_gpu(name)}
-    gpus = sorted(
-        name for name in named if (name in capacity and capacity[name].nanos > 0) or allocatable.get(name, 0) > 0
+    gpus = named and sorted(
+        name for name in set(named) if (name in capacity and capacity[name].nanos > 0) or allocatable.get(name, 0) > 0
     )
     yield from gpus
     if not gpus and has_gpu_label(info.node, label):
