@@ -90,7 +90,7 @@ def _decide(
         steps=tuple(state.steps),
         reasons=group_reasons(state, left_out, has_pending=bool(old)),
         unschedulable=(*remaining.pods, *pending.left_out, *left_out_pods((pod, NOT_LOOKED_AT) for pod in beyond)),
-        places=tuple(found_places(awaited_a_place, pending.drained, situation, snapshot, rounds.group_of)),
+        places=tuple(found_places(awaited_a_place, pending.drained, situation, snapshot, state)),
         waiting=pod_names(waiting),
         waits_until=young.until,
         new_pods=pod_names(
@@ -132,7 +132,7 @@ def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
         beyond = state.beyond_one_scale_up(group, wanted)
         count = 0 if beyond or (group.options.zero_or_max and verdict.allowed < wanted) else verdict.allowed
         _, state.quotas = consume_quotas(state.quotas, name, state.node_counts(group), count)
-        add_new_nodes(snapshot, group, count)
+        state.new_nodes |= {info.node.name: name for info in add_new_nodes(snapshot, group, count)}
         state.sizes[name] += count
         state.increases[name] += count
         added = count_of(count, "node") if count == wanted else f"{count} of {count_of(wanted, 'node')}"

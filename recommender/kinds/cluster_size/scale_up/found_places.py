@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from recommender.kinds.cluster_size.model.places import PlaceKind, PodOrigin, PodPlace, pod_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.kinds.cluster_size.predicates.node_info import PodKey
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+    from recommender.kinds.cluster_size.scale_up.state import SizingState
 
 
 def found_places(
@@ -20,13 +21,14 @@ def found_places(
     drained: Iterable[ClusterPod],
     situation: ClusterSituation,
     snapshot: Snapshot,
-    new: Mapping[str, str],
+    state: SizingState,
 ) -> Iterator[PodPlace]:
-    """Yield the place of each pod that has one; `new` has the group of each node that this decision adds.
+    """Yield the place of each pod that has one.
 
     `drained` are bound pods of nodes that are being deleted, of which `pods` has copies without a node.
     """
-    real = {node.name: node for node in situation.nodes}
+    real = {node.name for node in situation.nodes}
+    group_of = {**situation.groups.group_of, **state.requested_nodes, **state.new_nodes}
     sources = {(pod.namespace, pod.name): pod.node for pod in drained} | dict(situation.displaced_pods)
     future = {(pod.namespace, pod.name) for pod in situation.future_pods}
     for pod in pods:
@@ -38,15 +40,15 @@ def found_places(
         is_expected = key in future and key not in situation.assumed_pods
         yield PodPlace(
             pod=pod_name(pod),
-            kind=_kind(pod, info, new),
+            kind=_kind(pod, info, state.new_nodes),
             node=name if name in real else "",
-            group=new.get(name) or situation.groups.group_of.get(name, ""),
+            group=group_of.get(name, ""),
             origin=PodOrigin.EXPECTED if is_expected else _origin(key, sources, situation),
             source=sources.get(key, ""),
         )
 
 
-def _kind(pod: ClusterPod, info: NodeInfo, new: Mapping[str, str]) -> PlaceKind:
+def _kind(pod: ClusterPod, info: NodeInfo, new: Container[str]) -> PlaceKind:
     if info.node.name in new:
         return PlaceKind.NEW
     if info.is_added:

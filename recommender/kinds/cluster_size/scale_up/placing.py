@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from recommender.kinds.cluster_size.estimator.estimate import is_passing
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import ClusterPod
     from recommender.kinds.cluster_size.predicates.shapes import PodShape
     from recommender.kinds.cluster_size.predicates.snapshot import NodeInfo, Snapshot
+
+
+_MOST_REPETITIONS: Final = 3
+"""Pods that wait for one another in a longer chain need a node of their own, or the next decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """Pods of one shape that no node has taken, but might after others have been placed."""
+
+    judge: PodFilter
+    pods: Sequence[ClusterPod]
+    nodes: Sequence[NodeInfo]
+    placed: int
+    """How many pods had been placed then."""
 
 
 class Placer:
@@ -49,16 +65,39 @@ class Placer:
             batches.setdefault(id(shape), (shape, []))[1].append(pod)
         roomy = RoomyNodes(nodes if changed is None else changed)
         left: list[ClusterPod] = []
+        refused: list[_Refused] = []
+        placed = 0
         for shape, batch in batches.values():
             judge = self.filter_of(shape)
             if judge.unschedulable() is not None:
                 left += batch
             elif is_passing(shape):
                 candidates = self._with_resources(shape, nodes, changed, roomy)
-                left += batch[self._one_by_one(judge, batch, candidates) :]
+                count = self._one_by_one(judge, batch, candidates)
+                placed += count
+                refused.append(_Refused(judge, batch[count:], candidates, placed))
             else:
-                left += batch[self._fill_nodes(judge, batch, roomy.of(shape)) :]
-        return left
+                count = self._fill_nodes(judge, batch, roomy.of(shape))
+                placed += count
+                left += batch[count:]
+        return left + self._asked_again(refused, placed)
+
+    def _asked_again(self, refused: Iterable[_Refused], placed: int) -> list[ClusterPod]:
+        """Place pods that others have made room for since, as the scheduler tries them again; return the others.
+
+        `placed` is how many pods have been placed in all.
+        """
+        waiting = [one for one in refused if one.pods]
+        for _ in range(_MOST_REPETITIONS):
+            if all(one.placed == placed for one in waiting):
+                break
+            still: list[_Refused] = []
+            for one in waiting:
+                count = 0 if one.placed == placed else self._one_by_one(one.judge, one.pods, one.nodes)
+                placed += count
+                still.append(_Refused(one.judge, one.pods[count:], one.nodes, placed))
+            waiting = [one for one in still if one.pods]
+        return [pod for one in waiting for pod in one.pods]
 
     def place_if_it_fits(self, pod: ClusterPod, info: NodeInfo) -> bool:
         """Place a pod on a node if the node can take it; return whether it can."""

@@ -130,4 +130,5 @@ def add_upcoming(situation: ClusterSituation, snapshot: Snapshot, state: SizingS
         if not node.unschedulable and not is_being_deleted(node, group):
             make_ready(snapshot, node, group.template)
     for name, group in state.groups.items():
-        add_new_nodes(snapshot, group, health.requests[name].missing, "upcoming")
+        added = add_new_nodes(snapshot, group, health.requests[name].missing, "upcoming")
+        state.requested_nodes |= {info.node.name: name for info in added}

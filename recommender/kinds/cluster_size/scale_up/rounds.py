@@ -64,8 +64,6 @@ class Rounds:
         """Nodes of all rounds so far."""
         self.used: Counter[str] = Counter()
         """How many of them each group has; groups without any are absent."""
-        self.group_of: dict[str, str] = {}
-        """The group of each of them, by its name."""
 
     def run(self, pods: Sequence[ClusterPod], usable: Sequence[NodeInfo]) -> tuple[PodGroup, ...]:
         """Add nodes for the pods, round by round; return the pods that have no place then.
@@ -112,7 +110,7 @@ class Rounds:
             return None
         nodes += added
         self.added += added
-        self.group_of |= {info.node.name: name for name, infos in groups_of_added.items() for info in infos}
+        self._state.new_nodes |= {info.node.name: name for name, infos in groups_of_added.items() for info in infos}
         self._record(number, choice, option, shares, count - len(left))
         return _remaining_groups(groups, left)
 

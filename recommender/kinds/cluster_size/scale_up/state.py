@@ -48,6 +48,10 @@ class SizingState:
     steps: list[SizeStep] = field(default_factory=list)
     reasons: dict[str, list[str]] = field(default_factory=dict)
     """By group, why it has grown."""
+    new_nodes: dict[str, str] = field(default_factory=dict)
+    """The group of each node that this decision adds, by its name in the snapshot."""
+    requested_nodes: dict[str, str] = field(default_factory=dict)
+    """The same for nodes that were requested before and do not exist yet."""
     counted: dict[str, dict[str, int]] = field(default_factory=dict)
     """By group, what one node counts."""
 

@@ -10,6 +10,7 @@ import pytest
 from adapter.foundation.cluster.values.constraints import NodeSelectorTerm, PodScheduling, SpreadConstraint
 from adapter.foundation.objects.requirements import Operator, Requirement
 from adapter.foundation.objects.selectors import parse_selector
+from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory, RequestedNodes
 from recommender.kinds.cluster_size.model.places import PlaceKind, PodOrigin
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.options import group, template
@@ -159,3 +160,18 @@ def test_each_pod_has_the_place_that_was_found_for_it() -> None:
         "fits": (PlaceKind.UPCOMING, "n1", "a"),
     }
     assert (found["fits"].origin, found["fits"].source, found["fits"].pod.owner) == (PodOrigin.MOVED, "gone", "web")
+
+
+def test_a_pod_on_a_node_for_the_minimum_or_on_a_requested_one_is_told_its_group() -> None:
+    requested = ClusterSizeMemory(requested={"b": RequestedNodes(1, NOW - 5)})
+    groups = [
+        group("a", min_size=1, node_template=template(labels={"pool": "a"})),
+        group("b", size=1, node_template=template(labels={"pool": "b"})),
+    ]
+    waiting = [pod(name, scheduling=PodScheduling(node_selector=(("pool", name),))) for name in "ab"]
+    its = situation(groups, pods=waiting, memory=requested, writes_sizes=True)
+    found = {place.pod.name: place for place in decided(its).places}
+    assert {name: (place.kind, place.node, place.group) for name, place in found.items()} == {
+        "a": (PlaceKind.NEW, "", "a"),
+        "b": (PlaceKind.UPCOMING, "", "b"),
+    }

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.foundation.cluster.values.constraints import PodScheduling
+from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, PodScheduling, PodTerm
+from adapter.foundation.objects.selectors import parse_selector
 from recommender.kinds.cluster_size.model.places import PodName
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.options import group
@@ -164,3 +165,13 @@ def test_pods_of_any_scheduler_get_nodes_unless_the_schedulers_are_listed() -> N
     assert decided(its).increases == {"a": 1}
     assert decided(its, scheduler_names=frozenset({"volcano"})).increases == {"a": 1}
     assert decided(its, scheduler_names=frozenset({"default-scheduler"})).increases == {}
+
+
+def test_a_pod_that_may_stay_beside_one_that_is_placed_later_needs_no_node() -> None:
+    beside = PodTerm(HOSTNAME_LABEL, parse_selector("app=db"), frozenset({"default"}))
+    waiting = [
+        pod("web", "1", labels={"app": "web"}, scheduling=PodScheduling(affinity=(beside,))),
+        pod("db", "1", labels={"app": "db"}),
+    ]
+    answer = decided(situation([group("a", size=1, nodes=("n0",))], nodes=[node("n0")], pods=waiting))
+    assert (answer.increases, answer.unschedulable, answer.fitting_pods) == ({}, (), 2)
