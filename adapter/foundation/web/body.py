@@ -17,7 +17,7 @@ RECEIVED: Final = "tidewatch.body"
 """Where the environ has the whole body, if the server has received it in advance."""
 
 
-def read_body(environ: WSGIEnvironment, largest_bytes: int) -> bytes:
+def read_body(environ: WSGIEnvironment, largest_bytes: int) -> bytes | bytearray:
     """Return the whole body; empty, without reading anything, if `largest_bytes` is 0.
 
     Raises RefusedRequestError: 413 for a larger body, 408 for one that does not arrive in time, and 400 for one whose
@@ -25,7 +25,7 @@ def read_body(environ: WSGIEnvironment, largest_bytes: int) -> bytes:
     """
     if largest_bytes == 0:
         return b""
-    received: bytes | None = environ.get(RECEIVED)
+    received: bytearray | None = environ.get(RECEIVED)
     if received is not None:
         return received
     declared = _declared_bytes(environ)

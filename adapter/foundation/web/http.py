@@ -34,8 +34,8 @@ class Request:
     """Name and value of each header line, in order."""
     peer_chain: tuple[bytes, ...] = ()
     """Verified client certificate chain in DER, leaf first; empty if there is none."""
-    body: bytes = b""
-    """The whole body; empty where the route accepts none."""
+    body: bytes | bytearray = b""
+    """The whole body, which nobody may change; empty where the route accepts none."""
     path_values: Mapping[str, str] = field(default_factory=dict)
     """Values of the variables in the route's path rule, still percent-encoded."""
 

@@ -124,7 +124,7 @@ class _Router:
             return self._refuse(request, e)
         return route.handle(replace(request, body=body, path_values=values))
 
-    def _body(self, environ: WSGIEnvironment, largest_bytes: int) -> bytes:
+    def _body(self, environ: WSGIEnvironment, largest_bytes: int) -> bytes | bytearray:
         if largest_bytes == 0:
             return b""
         if RECEIVED in environ:

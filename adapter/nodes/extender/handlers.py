@@ -96,7 +96,7 @@ class Extender:
 
         return handle
 
-    def _decode_arguments(self, body: bytes) -> ExtenderArgs:
+    def _decode_arguments(self, body: bytes | bytearray) -> ExtenderArgs:
         args = decode_args(body)
         if args.nodes:
             self._state.failed(

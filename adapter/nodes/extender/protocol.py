@@ -69,7 +69,7 @@ _NODE_LIST = decoder_of(_NodeList)
 _NODE = decoder_of(_Node)
 
 
-def decode_args(body: bytes) -> ExtenderArgs:
+def decode_args(body: bytes | bytearray) -> ExtenderArgs:
     """Return the decoded ExtenderArgs. Raises ExtenderProtocolError."""
     found = _decode_document(_FIELDS, body, "the body")
     # Views, since the nodes may be 60 MB.
@@ -113,7 +113,7 @@ def _name_of(node: msgspec.Raw, index: int) -> str:
     return found.name if found else ""
 
 
-def _decode_document(decoder: msgspec.json.Decoder[T], document: bytes | msgspec.Raw, place: str) -> T:
+def _decode_document(decoder: msgspec.json.Decoder[T], document: bytes | bytearray | msgspec.Raw, place: str) -> T:
     try:
         return decoder.decode(document)
     # Deeply nested documents end in a RecursionError, and invalid UTF-8 in a UnicodeError.

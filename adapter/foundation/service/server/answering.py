@@ -166,8 +166,7 @@ class AnsweringWorker(ThreadWorker):
         """Serve one request into the outbox; returns whether the answer leaves the connection open."""
         facts: dict[str, object] = {"tidewatch.headers": req.received, "tidewatch.peer_chain": conn.peer_chain}
         if conn.body is not None:
-            facts[RECEIVED] = bytes(conn.body.received)
-            conn.body.received.clear()
+            facts[RECEIVED] = conn.body.take()
         self._here.facts = facts
         try:
             return bool(super().handle_request(req, _Peer(conn.outbox, conn.client, conn.server)))

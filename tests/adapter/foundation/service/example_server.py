@@ -101,8 +101,8 @@ def stranger(request: Request) -> Response | None:
 
 
 ROUTES = (
-    Route("/body", lambda request: Response(200, request.body), ("POST",), LARGEST_BODY_BYTES),
-    Route("/known", lambda request: Response(200, request.body), ("POST",), LARGEST_KNOWN_BYTES, stranger),
+    Route("/body", lambda request: Response(200, bytes(request.body)), ("POST",), LARGEST_BODY_BYTES),
+    Route("/known", lambda request: Response(200, bytes(request.body)), ("POST",), LARGEST_KNOWN_BYTES, stranger),
 )
 
 

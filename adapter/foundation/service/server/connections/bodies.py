@@ -91,6 +91,11 @@ class ArrivingBody:
                 break
         return not self.missing
 
+    def take(self) -> bytearray:
+        """Return the body itself, which may be large, and keep nothing of it."""
+        taken, self.received = self.received, bytearray()
+        return taken
+
     def keeps_pace(self, enough: float, longest_seconds: float) -> bool:
         """Return whether enough bytes have arrived since the last call, within the time for the whole body."""
         newly, self._before = len(self.received) - self._before, len(self.received)

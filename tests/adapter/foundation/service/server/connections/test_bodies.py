@@ -199,8 +199,8 @@ class Answering(AnsweringWorker):
         return cast("dict[str, Any]", self._here.facts)
 
 
-def test_a_thread_keeps_no_body_after_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker, passed = Answering(), list[bytes]()
+def test_a_body_is_passed_without_a_copy_and_no_thread_keeps_it_after_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, passed = Answering(), list[object]()
 
     def handle_request(*_: object) -> bool:
         passed.append(worker.facts[RECEIVED])
@@ -211,6 +211,9 @@ def test_a_thread_keeps_no_body_after_the_answer(monkeypatch: pytest.MonkeyPatch
         conn = Connection(sock, ("", 1), ("", 2))
         conn.body = ArrivingBody(BodyPlan(10), 3)
         conn.body.received += b"one"
+        whole = conn.body.received
         assert worker.handle_request(cast("Any", SimpleNamespace(received=())), conn)
+        assert not conn.body.received
     assert passed == [b"one"]
+    assert passed[0] is whole
     assert RECEIVED not in worker.facts
