@@ -40,7 +40,7 @@ class ClosingWorker(AnsweringWorker):
         super().__init__(*args, **kwargs)
         options = self.app.options
         self._ending = Ending(delay_seconds=options.shutdown_delay_seconds, drain_seconds=options.drain_seconds)
-        self._bodies = held_bodies(options.bodies.most_bytes)
+        self._bodies = held_bodies(options.bodies)
         self._in_request = 0
         self.dropped: Counter[str] = Counter()
         """Number of dropped connections by reason."""

@@ -3,7 +3,7 @@
 The poller thread receives them, so that a body that never ends occupies a connection and some memory, and no thread.
 Which bodies are received is decided from the head alone (`PlanBody`), so that a caller is known before. Each must
 arrive at a least rate and within a time limit. All of them together have a limit in bytes, which includes whole ones
-that a request is using: beyond it, the largest unfinished one is dropped.
+that a request is using: beyond it, the largest unfinished one is dropped. One that comes almost alone may be larger.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ _MOST_A_TURN = 256 * 1024
 class BodyLimits:
     """Limits on bodies that are received in advance."""
 
-    most_bytes: int = 72 * 1024 * 1024
+    most_bytes: int = 32 * 1024 * 1024
     """Of all bodies together."""
+    most_beside_bytes: int = 8 * 1024 * 1024
+    """Of all others beside one that is larger."""
     least_rate: float = 16 * 1024.0
     """Bytes per second that a client must send between two checks (`Deadlines.body_pace`)."""
 

@@ -19,6 +19,7 @@ from adapter.foundation.service.server.connections.connection import Connection,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from adapter.foundation.service.server.connections.bodies import BodyLimits
     from adapter.foundation.service.server.connections.connection import Deadlines
 
 MOST_STRANGERS_BYTES = 16 * 1024 * 1024
@@ -169,8 +170,10 @@ def _expired_connections(members: dict[Connection, None], now: float) -> Iterato
 class HeldBytes:
     """The bodies or answers that connections hold, the oldest first."""
 
-    def __init__(self, most: int, size_of: Callable[[Connection], int]) -> None:
+    def __init__(self, most: int, size_of: Callable[[Connection], int], *, most_beside: int = 0) -> None:
+        """`most` is for all together. Beside the largest one, however large, there may be `most_beside`."""
         self._most = most
+        self._most_beside = most_beside
         self._size_of = size_of
         self._sizes: dict[Connection, int] = {}
         self.total = 0
@@ -188,16 +191,20 @@ class HeldBytes:
 
     def one_too_many(self, droppable: Iterable[Connection] | None = None) -> Connection | None:
         """Return the one with the most bytes, of these or of all, to be dropped; None while there is room."""
-        if self.total <= self._most:
+        if self.total <= self._most or self.total - max(self._sizes.values()) < self._most_beside:
             return None
         return max(
             self._sizes if droppable is None else droppable, key=lambda conn: self._sizes.get(conn, 0), default=None
         )
 
 
-def held_bodies(most_bytes: int) -> HeldBytes:
+def held_bodies(limits: BodyLimits) -> HeldBytes:
     """Return the memory of bodies that are arriving or in use."""
-    return HeldBytes(most_bytes, lambda conn: len(conn.body.received) if conn.body else 0)
+    return HeldBytes(
+        limits.most_bytes,
+        lambda conn: len(conn.body.received) if conn.body else 0,
+        most_beside=limits.most_beside_bytes,
+    )
 
 
 class HeadBytes:

@@ -12,8 +12,9 @@ import pytest
 from gunicorn.workers.gthread import ThreadWorker
 
 from adapter.foundation.service.server.answering import AnsweringWorker
-from adapter.foundation.service.server.connections.bodies import ArrivingBody, BodyPlan, Head, planned_body
+from adapter.foundation.service.server.connections.bodies import ArrivingBody, BodyLimits, BodyPlan, Head, planned_body
 from adapter.foundation.service.server.connections.connection import Connection
+from adapter.foundation.service.server.connections.waiting_room import held_bodies
 from adapter.foundation.web.body import RECEIVED
 from tests.adapter.foundation.service.example_server import LARGEST_BODY_BYTES, LARGEST_KNOWN_BYTES
 from tests.adapter.foundation.service.servers import (
@@ -139,7 +140,9 @@ def test_a_body_has_a_time_limit_however_fast_it_comes(tmp_path: Path, certifica
 
 def test_all_bodies_together_have_one_bound_and_the_largest_goes(tmp_path: Path, certificates: Certificates) -> None:
     with (
-        running_server(tmp_path, certificates, deadlines=NEVER, bodies={"most_bytes": 2_000_000}) as server,
+        running_server(
+            tmp_path, certificates, deadlines=NEVER, bodies={"most_bytes": 2_000_000, "most_beside_bytes": 1_000_000}
+        ) as server,
         ExitStack() as stack,
     ):
         socks = [stack.enter_context(known(server, certificates)) for _ in range(3)]
@@ -150,6 +153,26 @@ def test_all_bodies_together_have_one_bound_and_the_largest_goes(tmp_path: Path,
         for sock in (socks[0], socks[2]):
             sock.sendall(b"x")
         assert connections(server, "body") == 2
+
+
+def test_one_body_may_be_larger_than_all_together_while_little_else_is_there() -> None:
+    """A scheduler that sends whole nodes to a server that keeps out nobody."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        large, small, other = (Connection(ours, ("127.0.0.1", 1), ("127.0.0.1", 2)) for _ in range(3))
+        held = held_bodies(BodyLimits(most_bytes=100, most_beside_bytes=10))
+
+        def hold(conn: Connection, size: int) -> Connection | None:
+            conn.body = ArrivingBody(BodyPlan(1000), 1000)
+            conn.body.received += bytes(size)
+            held.note(conn)
+            return held.one_too_many([large, small, other])
+
+        assert hold(large, 500) is None
+        assert hold(small, 9) is None
+        assert hold(other, 1) is large
+        held.release(large)
+        assert hold(other, 91) is None
 
 
 def test_where_tls_is_optional_the_first_byte_decides(tmp_path: Path, certificates: Certificates) -> None:
@@ -199,7 +222,9 @@ class Answering(AnsweringWorker):
         return cast("dict[str, Any]", self._here.facts)
 
 
-def test_a_body_is_passed_without_a_copy_and_no_thread_keeps_it_after_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_is_passed_without_a_copy_and_no_thread_keeps_it_after_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     worker, passed = Answering(), list[object]()
 
     def handle_request(*_: object) -> bool:
