@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from adapter.foundation.documents.tree import MappingEntry, MappingNode, Node, ScalarNode, SequenceNode
 
 _DEEPEST = 32
 """Deepest content in levels, which no reader needs."""
+_CHARACTERS_OF_A_VALUE: Final = 16
 
 
 class TooDeepError(ValueError):
     """The content is nested more deeply than any reader needs."""
+
+
+def is_larger_than(most: int, content: object) -> bool:
+    """Return whether content that was JSON has more values than this; keys count, and so do 16 characters of a text.
+
+    It takes no longer than content of that size would, and follows any number of levels.
+    """
+    waiting = [content]
+    while waiting:
+        each = waiting.pop()
+        most -= 1
+        if isinstance(each, str):
+            most -= len(each) // _CHARACTERS_OF_A_VALUE
+        elif isinstance(each, dict | list):
+            if len(each) > most:
+                return True
+            waiting.extend(each)
+            if isinstance(each, dict):
+                waiting.extend(each.values())
+        if most < 0:
+            return True
+    return False
 
 
 def node_of(content: object, source: str, depth: int = 0) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.foundation.documents.plain_content import TooDeepError
+from adapter.foundation.documents.plain_content import TooDeepError, is_larger_than
 from adapter.foundation.documents.tree import MappingNode, SequenceNode, shortened
 from adapter.foundation.promql.narrowing import Matchers
 from adapter.foundation.promql.quoting import go_quoted
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 
 FILE_ONLY: Final = "clusterSize"
 FILE_ONLY_MESSAGE: Final = "clusterSize is for the administrator's file alone: it changes the whole cluster"
+_MOST_VALUES: Final = 8192
+"""Of a spec or a status. A spec is kept and read for its namespace, and a megabyte of it takes 25 MiB and a second."""
+_OVERSIZED: Final = "oversized"
+"""In place of a spec with more. A spec that is a text is refused in any case."""
+_OVERSIZED_MESSAGE: Final = (
+    "spec has more values and characters than any recommendation needs: write shorter lists, or several objects"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +71,15 @@ def object_of(document: Mapping[str, object]) -> RecommendationObject | None:
     metadata = document["metadata"]
     if not isinstance(metadata, dict) or metadata.get("deletionTimestamp"):
         return None
-    status = document.get("status")
+    spec, status = document.get("spec"), document.get("status")
     return RecommendationObject(
         namespace=metadata.get("namespace") or "",
         name=metadata["name"],
         uid=metadata.get("uid") or "",
         generation=metadata.get("generation") or 0,
         created=metadata.get("creationTimestamp") or "",
-        spec=bounded(document.get("spec")),
-        status=status if isinstance(status, dict) else {},
+        spec=_OVERSIZED if is_larger_than(_MOST_VALUES, spec) else bounded(spec),
+        status=status if isinstance(status, dict) and not is_larger_than(_MOST_VALUES, status) else {},
     )
 
 
@@ -80,6 +87,8 @@ def read_object(
     found: RecommendationObject, shared: Shared, settings: RecommendationObjectSettings
 ) -> Recommendation | ObjectRefusal:
     """Return the recommendation that an object states, or why it does not count."""
+    if found.spec == _OVERSIZED:
+        return ObjectRefusal("InvalidSpec", _OVERSIZED_MESSAGE)
     tree = SpecTree(f"{KIND} {found.key}")
     try:
         read = read_entry(_entry(tree, found), shared)

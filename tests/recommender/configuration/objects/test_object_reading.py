@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.foundation.promql.tree_parser import parse_query
-from recommender.configuration.objects.object_reading import ObjectRefusal, object_of
+from recommender.configuration.objects.object_reading import ObjectRefusal, object_of, read_object
 from recommender.configuration.objects.object_settings import RecommendationObjectSettings, TargetKind
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.kind import Recommendation
@@ -18,6 +18,7 @@ from tests.recommender.configuration.objects.objects import (
     EACH,
     LOAD,
     SETTINGS,
+    SHARED,
     accepted,
     each,
     linear,
@@ -142,6 +143,37 @@ def test_an_object_that_is_being_deleted_counts_as_gone() -> None:
     assert found is not None
     assert (found.key, found.generation) == ("shop/web", 3)
     assert object_of({"metadata": metadata | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}) is None
+
+
+LONG_LADDER = {"proportional": {"ladder": {"nodesToReplicas": [[step, 1] for step in range(50_000)]}}}
+LONG_TEXTS = {"predictive": {"load": "x" * 1_000_000}}
+
+
+@pytest.mark.parametrize("spec", [LONG_LADDER, LONG_TEXTS], ids=["values", "characters"])
+def test_a_spec_larger_than_any_recommendation_is_refused_and_not_kept(spec: object) -> None:
+    metadata = {"namespace": "shop", "name": "web", "uid": "u", "generation": 3}
+    found = object_of({"metadata": metadata, "spec": spec, "status": {"message": LONG_TEXTS}})
+    assert found is not None
+    assert len(repr(found)) < 1000
+    message = (
+        "spec has more values and characters than any recommendation needs: write shorter lists, or several objects"
+    )
+    assert read_object(found, SHARED, SETTINGS) == ObjectRefusal("InvalidSpec", message)
+
+
+def test_the_largest_spec_that_the_schema_means_is_read() -> None:
+    rungs = [[step, step] for step in range(200)]
+    resources = {
+        f"container-{number}": {"requests": {"cpu": {"base": "100m", "step": "10m", "nodesPerStep": 1}}}
+        for number in range(50)
+    }
+    ladder = {"nodesToReplicas": rungs, "coresToReplicas": rungs}
+    driver = {"query": {"expr": "sum(x)", "ladder": rungs}}
+    proportional = {"ladder": ladder, "drivers": driver, "resources": resources}
+    spec = {"proportional": proportional, "targets": [target(f"web-{number}") for number in range(20)]}
+    found = object_of({"metadata": {"namespace": "shop", "name": "web"}, "spec": spec})
+    assert found is not None
+    assert isinstance(read_object(found, SHARED, SETTINGS), Recommendation)
 
 
 def test_versions_of_an_object_that_is_nested_deeply_can_be_compared() -> None:
