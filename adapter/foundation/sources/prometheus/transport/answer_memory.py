@@ -68,7 +68,7 @@ class AnswerMemory:
         key = id(body)
         with self._changed:
             if key not in self._bytes:
-                weakref.finalize(body, self._let_go, key).atexit = False
+                weakref.finalize(body, self._let_go, key)
                 self._growing[key] = None
             self._bytes[key] = len(body)
             while sum(self._bytes.values()) > self._most and next(iter(self._growing)) != key:
