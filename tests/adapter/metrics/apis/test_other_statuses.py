@@ -6,7 +6,7 @@ test is of one row of the page on migration.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -25,6 +25,9 @@ from tests.adapter.metrics.apis.fakes import (
 )
 from tests.adapter.metrics.apis.golden_usage import usage_readings
 
+if TYPE_CHECKING:
+    from tests.adapter.metrics.apis.fakes import Answer, Asked
+
 CUSTOM: Final = "/apis/custom.metrics.k8s.io/v1beta2"
 EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1"
 USAGE: Final = "/apis/metrics.k8s.io/v1beta1"
@@ -35,7 +38,10 @@ SHOP_QUEUE: Final = f"{EXTERNAL}/namespaces/shop/queue"
 
 @pytest.fixture
 def server() -> Server:
-    told = {all_pods(RPS): answer(("web-0", 1)), AskedExternal(QUEUE, "shop", EVERYTHING): rows(({}, 1))}
+    told: dict[Asked, Answer | Exception] = {
+        all_pods(RPS): answer(("web-0", 1)),
+        AskedExternal(QUEUE, "shop", EVERYTHING): rows(({}, 1)),
+    }
     return Server(FakeReadings(Catalogue([RPS, SHOP_RPS, QUEUE], generation=1), told))
 
 

@@ -25,7 +25,7 @@ SMALL_BYTES: Final = 1024 * 1024
 """Up to this size a body is not counted: it never waits for others."""
 
 
-class Body(bytearray):
+class ReceivedBody(bytearray):
     """The body of an answer, which is counted for as long as anything refers to it."""
 
     __slots__ = ("__weakref__",)
@@ -52,7 +52,7 @@ class AnswerMemory:
             return sum(self._bytes.values())
 
     @contextmanager
-    def receiving(self, body: Body) -> Iterator[None]:
+    def receiving(self, body: ReceivedBody) -> Iterator[None]:
         """Let a body be received during the block."""
         try:
             yield
@@ -61,7 +61,7 @@ class AnswerMemory:
                 self._growing.pop(id(body), None)
                 self._changed.notify_all()
 
-    def wait_to_grow(self, body: Body, deadline: Deadline) -> None:
+    def wait_to_grow(self, body: ReceivedBody, deadline: Deadline) -> None:
         """Count what has been received of a body, and wait until more of it may be. Raises DeadlinePassedError."""
         if len(body) <= self._small:
             return

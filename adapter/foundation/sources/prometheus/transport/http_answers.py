@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.files.gzip_format import GzipError, gunzipped_pieces
 from adapter.foundation.sources.deadlines import PIECE_BYTES
-from adapter.foundation.sources.prometheus.transport.answer_memory import Body
+from adapter.foundation.sources.prometheus.transport.answer_memory import ReceivedBody
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -98,7 +98,7 @@ class OpenAnswer:
 
     def whole(self) -> HttpAnswer:
         """Read the body to its end; large ones wait for each other. Raises what `Transport.opened` raises."""
-        body = Body()
+        body = ReceivedBody()
         with self._memory.receiving(body):
             for piece in self:
                 body += piece

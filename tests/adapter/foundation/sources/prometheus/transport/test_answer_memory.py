@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapter.foundation.sources.deadlines import Deadline, DeadlinePassedError
 from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from adapter.foundation.sources.prometheus.transport import transport
-from adapter.foundation.sources.prometheus.transport.answer_memory import AnswerMemory, Body
+from adapter.foundation.sources.prometheus.transport.answer_memory import AnswerMemory, ReceivedBody
 from tests.adapter.foundation.sources.prometheus.asking_client import GIVE_UP_SECONDS, ask
 from tests.support.raw_server import raw_server
 from tests.support.waiting import until
@@ -31,7 +31,7 @@ LARGE = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":
 )
 
 
-def grow(memory: AnswerMemory, body: Body, size: int = PIECE, seconds: float = PATIENCE_SECONDS) -> None:
+def grow(memory: AnswerMemory, body: ReceivedBody, size: int = PIECE, seconds: float = PATIENCE_SECONDS) -> None:
     body += bytes(size)
     memory.wait_to_grow(body, Deadline(seconds))
 
@@ -42,7 +42,7 @@ def test_all_end_and_no_more_than_one_comes_on_top(sizes: list[int]) -> None:
     memory, held = AnswerMemory(MOST, small_bytes=0), []
 
     def receive(size: int) -> int:
-        body = Body()
+        body = ReceivedBody()
         with memory.receiving(body):
             while len(body) < size:
                 grow(memory, body, min(PIECE, size - len(body)))
@@ -57,7 +57,7 @@ def test_all_end_and_no_more_than_one_comes_on_top(sizes: list[int]) -> None:
 
 
 def test_the_first_goes_on_where_others_wait() -> None:
-    memory, first, second = AnswerMemory(MOST, small_bytes=0), Body(), Body()
+    memory, first, second = AnswerMemory(MOST, small_bytes=0), ReceivedBody(), ReceivedBody()
     with memory.receiving(first):
         grow(memory, first, 900)
         with memory.receiving(second):
@@ -67,7 +67,7 @@ def test_the_first_goes_on_where_others_wait() -> None:
 
 
 def test_what_has_been_received_counts_until_nobody_needs_it() -> None:
-    memory, first, second = AnswerMemory(MOST, small_bytes=0), Body(), Body()
+    memory, first, second = AnswerMemory(MOST, small_bytes=0), ReceivedBody(), ReceivedBody()
     with memory.receiving(first):
         grow(memory, first, 900)
     kept = memoryview(first)
@@ -85,7 +85,7 @@ def test_what_has_been_received_counts_until_nobody_needs_it() -> None:
 
 def test_who_waits_goes_on_when_a_body_is_let_go() -> None:
     memory, started = AnswerMemory(MOST, small_bytes=0), threading.Event()
-    done, first, second = Body(), Body(), Body()
+    done, first, second = ReceivedBody(), ReceivedBody(), ReceivedBody()
     with memory.receiving(done):
         grow(memory, done, 500)
     with memory.receiving(first):
@@ -105,7 +105,7 @@ def test_who_waits_goes_on_when_a_body_is_let_go() -> None:
 
 
 def test_a_small_body_never_waits() -> None:
-    memory, large, small = AnswerMemory(MOST, small_bytes=PIECE), Body(), Body()
+    memory, large, small = AnswerMemory(MOST, small_bytes=PIECE), ReceivedBody(), ReceivedBody()
     with memory.receiving(large):
         grow(memory, large, 5 * MOST)
         with memory.receiving(small):
