@@ -81,6 +81,10 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "a metric selector with `!=`": (f"{_CASES}/walkthrough.py::WALKTHROUGH",),
     "a metric is 404 until its first series": (f"{_CASES}/naming.py::NEVER_SEEN",),
+    "a metric whose series could not be looked up": (
+        "tests/adapter/metrics/apis/test_handler.py::test_what_could_not_be_looked_up_yet_is_no_404",
+        f"{_COMPATIBILITY}::test_a_metric_that_could_not_be_looked_up_yet",
+    ),
     "one failing look-up": (f"{_DISCOVERY}::test_a_rule_that_cannot_be_looked_up_keeps_its_metrics_and_harms_nobody",),
     "a metric whose series are older": (
         f"{_CUT_ANSWERS}::test_a_metric_whose_series_vanished_stays_for_its_time_of_grace",

@@ -51,6 +51,15 @@ def not_found(what: str, why: str, *, formerly: str | None = None, former: ApiEr
     return ApiError(404, f"the server could not find the {what}: {why}", former=former)
 
 
+def not_known(what: str, why: str, *, formerly: str) -> ApiError:
+    """Return the error for a metric that may exist, but whose series could not be looked up yet.
+
+    `formerly` is the description by prometheus-adapter, which says that it does not exist.
+    """
+    former = ApiError(404, f"the server could not find the {formerly}")
+    return ApiError(503, f"unable to fetch the {what}: {why}", former=former)
+
+
 def empty_is_error(metric: Metric, *, otherwise: bool) -> bool:
     """Return whether an answer without values is an error, as the rule (`onNoData`) or else the flag says.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.metrics.apis.slices import Slices
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
     from adapter.metrics.readings.catalogue.look_ups import LookUp
-    from adapter.metrics.rulebook.model import Metric, RefusedRule, Rule
+    from adapter.metrics.rulebook.model import Api, Metric, RefusedRule, Rule
     from adapter.metrics.rulebook.near_misses import NearMiss, Selecting
     from adapter.metrics.rulebook.reload.refused_misses import RefusedMiss
 
@@ -107,6 +107,16 @@ class Hints:
         """
         return f"{self._clause(name)}{more(command)}"
 
+    def may_exist(self, api: Api, name: str) -> bool:
+        """Return whether a rule would provide an unknown metric and none of its look-ups has succeeded yet."""
+        if name in self._index.places or name in self._index.renamed:
+            return False
+        miss = self._near_misses_of(name).in_force
+        if miss is None or miss.obstacle is not None or miss.rule.api is not api:
+            return False
+        look_up = self._look_up_of(miss.rule)
+        return look_up is not None and look_up.failure is not None and look_up.succeeded_at is None
+
     def likeliest(self, name: str) -> Metric | None:
         """Return the custom metric that the name means if no kind is named; None if none is known."""
         return self._index.likeliest.get(name)
@@ -142,7 +152,7 @@ class Hints:
         rule = miss.rule.id
         if miss.obstacle is not None:
             return f"{rule} does not serve it: {miss.obstacle}"
-        look_up = next((one for one in self._look_ups() if one.rule is miss.rule), None)
+        look_up = self._look_up_of(miss.rule)
         if look_up is not None and look_up.failure is not None:
             return f"{rule} would provide it from the series {miss.series}, but {self._failure_text(look_up)}"
         return (
@@ -150,6 +160,9 @@ class Hints:
             "and its "
             f"namespace{self._looked_up(look_up)}"
         )
+
+    def _look_up_of(self, rule: Rule) -> LookUp | None:
+        return next((one for one in self._look_ups() if one.rule is rule), None)
 
     def _of_look_ups(self, name: str) -> str:
         look_ups, number = self._look_ups(), len(self._rules.refused)

@@ -12,13 +12,14 @@ from adapter.foundation.objects.selectors import SelectorError
 from adapter.foundation.promql.quoting import go_quoted
 from adapter.foundation.web.prepared import PreparedBodies
 from adapter.metrics.apis.compatibility import OURS
-from adapter.metrics.apis.failures import NOT_LISTED, empty_is_error, fetching, no_data, not_found
+from adapter.metrics.apis.failures import NOT_LISTED, empty_is_error, fetching, no_data, not_found, not_known
 from adapter.metrics.apis.routing import ALL_OBJECTS
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
 from adapter.metrics.apis.values.parameters import parameters, refuse_fields, selector
 from adapter.metrics.apis.values.value_lists import metric_value_list
 from adapter.metrics.readings.answers import ByName, BySelector
+from adapter.metrics.rulebook.model import Api
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -115,7 +116,8 @@ class CustomMetrics:
             metric = self._find_metric_of_object(asked, asked.namespace)
         if metric is None or metric.resource is None:
             why = self._hints.for_missing(asked.metric, self._command(asked))
-            raise not_found(_metric_text(asked), why, formerly=_without_name(asked))
+            error = not_known if self._hints.may_exist(Api.CUSTOM, asked.metric) else not_found
+            raise error(_metric_text(asked), why, formerly=_without_name(asked))
         return metric, metric.resource
 
     def _find_metric_of_object(self, asked: CustomValues, namespace: str) -> Metric | None:

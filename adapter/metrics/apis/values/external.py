@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.objects.names import is_namespace_name
 from adapter.foundation.web.prepared import PreparedBodies
 from adapter.metrics.apis.compatibility import OURS
-from adapter.metrics.apis.failures import empty_is_error, fetching, no_data, not_found
+from adapter.metrics.apis.failures import empty_is_error, fetching, no_data, not_found, not_known
 from adapter.metrics.apis.status import ApiError
 from adapter.metrics.apis.values.answered import AnswerValues
 from adapter.metrics.apis.values.parameters import parameters, refuse_fields, refuse_watch, selector
 from adapter.metrics.apis.values.value_lists import external_metric_value_list
+from adapter.metrics.rulebook.model import Api
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,8 @@ class ExternalMetrics:
             metric = self._find(asked)
         if metric is None:
             why = self._hints.for_missing(asked.metric, command)
-            raise not_found(what, why, formerly=_formerly(asked))
+            error = not_known if self._hints.may_exist(Api.EXTERNAL, asked.metric) else not_found
+            raise error(what, why, formerly=_formerly(asked))
         _require_namespace(metric, asked.namespace)
         with fetching(what, command):
             answer = self._provider.external(metric, asked.namespace, metric_selector)

@@ -13,6 +13,7 @@ from tests.adapter.metrics.apis.fakes import (
     custom_metric,
     external_metric,
 )
+from tests.support.readings import rulebook_of
 
 if TYPE_CHECKING:
     from adapter.foundation.web.http import Response
@@ -28,6 +29,19 @@ C1 = "/apis/custom.metrics.k8s.io/v1beta1"
 C2 = "/apis/custom.metrics.k8s.io/v1beta2"
 E1 = "/apis/external.metrics.k8s.io/v1beta1"
 PODS_RPS = f"{C2}/namespaces/shop/pods/%2A/rps"
+LOST = rulebook_of(
+    """
+rules:
+- seriesQuery: '{__name__=~"lost.*",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+externalRules:
+- seriesQuery: '{__name__="lost_depth"}'
+  resources: {namespaced: false}
+  metricsQuery: '<<.Series>>{<<.LabelMatchers>>}'
+"""
+)
+"""Rules of a custom and an external metric, none of which is served before a look-up has succeeded."""
 
 
 def failure(response: Response) -> tuple[int, str, str]:

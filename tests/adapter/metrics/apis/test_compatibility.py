@@ -13,6 +13,7 @@ from adapter.foundation.objects.selectors import EVERYTHING
 from adapter.metrics.apis.compatibility import OURS, PROMETHEUS_ADAPTER, Compatibility
 from adapter.metrics.readings import errors
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
+from adapter.metrics.readings.catalogue.look_ups import LookUp
 from tests.adapter.metrics.apis.fakes import (
     DEPLOYMENTS,
     AskedExternal,
@@ -24,6 +25,7 @@ from tests.adapter.metrics.apis.fakes import (
     external_metric,
     rows,
 )
+from tests.adapter.metrics.apis.handler_world import LOST
 
 RPS = custom_metric("rps")
 DEPLOYMENT_RPS = custom_metric("rps", DEPLOYMENTS)
@@ -134,6 +136,16 @@ def test_where_prometheus_adapter_answers_wrongly_or_not_at_all_the_error_is_our
 def test_a_metric_that_is_not_there(target: str, words: str) -> None:
     response = server(PROMETHEUS_ADAPTER).get(target)
     assert (response.status, json.loads(response.body)["message"]) == (404, f"the server could not find the {words}")
+
+
+@pytest.mark.parametrize(("compatibility", "code"), [(OURS, 503), (PROMETHEUS_ADAPTER, 404)])
+def test_a_metric_that_could_not_be_looked_up_yet(compatibility: Compatibility, code: int) -> None:
+    serving = Server(
+        FakeReadings(look_ups_now=tuple(LookUp(rule, failure="no server answers") for rule in LOST.rules)),
+        compatibility=compatibility,
+    )
+    assert serving.get(f"{CUSTOM}/pods/*/lost").status == code
+    assert serving.get(f"{EXTERNAL}/shop/lost_depth").status == code
 
 
 def test_objects_of_a_kind_that_is_not_there_cannot_be_listed() -> None:

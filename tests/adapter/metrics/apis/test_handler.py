@@ -13,7 +13,9 @@ from adapter.metrics.apis.slices import in_one_piece
 from adapter.metrics.readings import errors
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
+from adapter.metrics.readings.catalogue.look_ups import LookUp
 from tests.adapter.metrics.apis.fakes import (
+    AT,
     AskedExternal,
     AskedObjects,
     FakeReadings,
@@ -31,6 +33,7 @@ from tests.adapter.metrics.apis.handler_world import (
     DEPLOYMENT_RPS,
     E1,
     LOAD,
+    LOST,
     NAMESPACE_RPS,
     PODS_RPS,
     QUEUE,
@@ -156,6 +159,17 @@ class TestCustomValues:
         assert (code, reason) == (504, "Timeout")
         assert message.startswith("unable to fetch the metric found for ")
         assert message.endswith(": not looked up yet")
+
+    @pytest.mark.parametrize("path", [f"{C2}/namespaces/shop/pods/x/lost", f"{E1}/namespaces/shop/lost_depth"])
+    def test_what_could_not_be_looked_up_yet_is_no_404(self, path: str) -> None:
+        failed = tuple(LookUp(rule, failure="no server answers") for rule in LOST.rules)
+        server = Server(FakeReadings(look_ups_now=failed))
+        code, reason, message = failure(server.get(path))
+        assert (code, reason) == (503, "ServiceUnavailable")
+        assert message.startswith("unable to fetch the metric lost")
+        assert "cannot look up its series: no server answers" in message
+        server.readings.look_ups_now = tuple(LookUp(rule, succeeded_at=AT) for rule in LOST.rules)
+        assert failure(server.get(path))[:2] == (404, "NotFound")
 
     def test_the_hint_is_of_the_newest_catalogue(self, server: Server) -> None:
         assert "no rule provides" in failure(server.get(f"{C2}/namespaces/shop/pods/*/new"))[2]

@@ -117,6 +117,24 @@ def test_the_rule_that_says_no_is_told_and_when_it_was_looked_up(
     assert Hints(Catalogue(), lambda: look_ups, lambda: NOW).for_missing(name) == hint
 
 
+@pytest.mark.parametrize(
+    ("name", "look_up", "may_exist"),
+    [
+        ("depth", NEVER, True),
+        ("depth", REFUSED, False),
+        ("depth", WORKS[1], False),
+        ("other", NEVER, False),
+        ("http_total", NEVER, False),
+    ],
+)
+def test_a_metric_may_exist_while_no_look_up_of_its_rule_has_succeeded(
+    name: str, look_up: LookUp, *, may_exist: bool
+) -> None:
+    hints = Hints(Catalogue(), lambda: (WORKS[0], look_up), lambda: NOW)
+    assert hints.may_exist(Api.CUSTOM, name) is may_exist
+    assert not hints.may_exist(Api.EXTERNAL, name)
+
+
 def test_a_metric_that_nothing_is_known_of_is_told_with_the_moment_of_the_last_look_up() -> None:
     hint = Hints(Catalogue([custom_metric("load")]), lambda: WORKS, lambda: NOW).for_missing("other")
     assert hint == "no rule provides a metric of this name, or none of its series is in Prometheus (looked up 12 s ago)"
