@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
 from adapter.foundation.cluster.facts.objects import FactError, seconds_of
+from adapter.foundation.documents.tree import shortened
 from adapter.foundation.objects.decoders import converted, decoder_of
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 PAUSED_ANNOTATION = "tidewatch.io/paused"
 
+_MOST_MANAGERS: Final = 20
+"""Far more than write the size of an object. Its owner can add thousands, and each takes part in every message."""
 _COUNTS_UPDATED = frozenset({"Deployment", "StatefulSet"})
 """Kinds whose status always has `updatedReplicas`; the API server omits a 0."""
 
@@ -72,9 +76,9 @@ class ScaledObject:
     rollout: bool
     """Whether a new version of its pods is being rolled out."""
     paused: str | None
-    """The annotation `tidewatch.io/paused`."""
+    """The annotation `tidewatch.io/paused`, shortened where it is longer than anything that it can mean."""
     replicas_managers: tuple[ReplicasManager, ...]
-    """Everybody who set `spec.replicas`, also by its scale subresource."""
+    """Who set `spec.replicas`, also by its scale subresource; of very many, the first ones."""
 
 
 class _Fields(msgspec.Struct, gc=False, rename={"spec": "f:spec"}):
@@ -178,12 +182,13 @@ def _scaled_object(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: 
     ready = _count(status.ready_replicas)
     # The API server omits a 0 where the status counts replicas.
     ready = 0 if ready is None and _count(status.replicas) is not None else ready
+    paused = (metadata.annotations or {}).get(PAUSED_ANNOTATION)
     return ScaledObject(
         replicas=replicas,
         ready_replicas=ready,
         rollout=_rolls_out(kind, metadata, spec, status),
-        paused=(metadata.annotations or {}).get(PAUSED_ANNOTATION),
-        replicas_managers=tuple(_managers(metadata.managed or [])),
+        paused=None if paused is None else shortened(paused),
+        replicas_managers=tuple(islice(_managers(metadata.managed or []), _MOST_MANAGERS)),
     )
 
 

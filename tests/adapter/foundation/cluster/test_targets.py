@@ -116,6 +116,15 @@ def test_managed_fields_without_a_manager_or_a_time_harm_nothing(
     assert read(document(spec={"replicas": 3}, managedFields=[entry])).replicas_managers == expected
 
 
+def test_what_the_owner_of_an_object_writes_into_it_is_kept_only_as_far_as_it_is_of_use() -> None:
+    writers = [managed(f"writer-{number}", {"f:spec": {"f:replicas": {}}}) for number in range(5_000)]
+    content = document(spec={"replicas": 3}, managedFields=writers, annotations={"tidewatch.io/paused": "x" * 262_144})
+    found = read(content)
+    assert [each.name for each in found.replicas_managers] == [f"writer-{number}" for number in range(20)]
+    assert found.paused is not None
+    assert len(found.paused) == 60
+
+
 def test_replicas_are_1_where_the_api_server_sets_them() -> None:
     assert read(document(spec={})).replicas == 1
 

@@ -185,3 +185,9 @@ def test_a_pause_of_increases_lets_decreases_through() -> None:
 def test_a_pause_that_means_nothing_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="is not a pause: write true, false, up, down, or a time"):
         read_pause(text)
+
+
+def test_a_pause_that_cannot_be_read_swamps_no_message() -> None:
+    with pytest.raises(ValueError, match="x…' is not a pause") as refused:
+        read_pause("x" * 262_144)
+    assert len(str(refused.value)) < 200
