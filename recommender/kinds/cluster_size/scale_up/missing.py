@@ -61,7 +61,8 @@ class _Offer:
         return self.info.node
 
     def left(self, resource: str) -> int:
-        return self.info.allocatable.get(resource, 0) - self.info.requested.get(resource, 0)
+        """Return how much of a resource pods may ask for; DaemonSets may ask for more than there is."""
+        return max(0, self.info.allocatable.get(resource, 0) - self.info.requested.get(resource, 0))
 
 
 class MissingRequirements:
@@ -88,7 +89,7 @@ class MissingRequirements:
             return _limits(obstacles)
         if not self._offers:
             return "no node group can be judged"
-        lacks = {offer.name: tuple(_lacks(shape, offer, refusals.get(offer.name, ()))) for offer in self._offers}
+        lacks = {offer.name: _lacks(shape, offer, refusals.get(offer.name, ())) for offer in self._offers}
         first = lacks[self._offers[0].name]
         common = [lack for lack in first if all(lack in each for each in lacks.values())]
         if common:
@@ -139,8 +140,18 @@ def _limits(obstacles: Mapping[str, str]) -> str:
     return "; ".join(f"{listed(names)} could hold it, but {reason}" for reason, names in by_reason.items())
 
 
-def _lacks(shape: PodShape, offer: _Offer, refusals: Sequence[Refusal]) -> Iterator[Lack]:
-    """Yield what an empty new node of a group lacks, labels first."""
+def _lacks(shape: PodShape, offer: _Offer, refusals: Sequence[Refusal]) -> tuple[Lack, ...]:
+    """Return what an empty new node of a group lacks; where that explains no refusal, in the scheduler's words."""
+    found = tuple(_unmet(shape, offer))
+    if refusals and (not found or refusals[0].plugin not in _JUDGED):
+        first = refusals[0]
+        words = f"{first.reason} ({first.detail})" if first.detail else first.reason
+        return (*found, Lack(words, is_refusal=True))
+    return found
+
+
+def _unmet(shape: PodShape, offer: _Offer) -> Iterator[Lack]:
+    """Yield the requirements that a new node does not meet by itself, labels first."""
     labels = offer.node.labels
     scheduling = shape.scheduling
     for key, value in scheduling.node_selector:
@@ -151,13 +162,12 @@ def _lacks(shape: PodShape, offer: _Offer, refusals: Sequence[Refusal]) -> Itera
     for resource, amount in shape.requests.items():
         if amount > offer.left(resource):
             yield Lack(f"{amount_text(resource, amount, rounds_up=True)} {resource}", resource)
+    if offer.info.pod_count >= offer.info.allocatable.get("pods", 0):
+        yield Lack("room for one more pod")
     taint = untolerated_taint(offer.node, scheduling.tolerations)
     if taint is not None:
         value = f"={taint.value}" if taint.value else ""
         yield Lack(f"a toleration of {taint.key}{value}:{taint.effect}", is_toleration=True)
-    if refusals and refusals[0].plugin not in _JUDGED:
-        first = refusals[0]
-        yield Lack(f"{first.reason} ({first.detail})" if first.detail else first.reason, is_refusal=True)
 
 
 def _unmatched_requirements(terms: tuple[NodeSelectorTerm, ...], node: ClusterNode) -> Iterator[Lack]:

@@ -26,6 +26,8 @@ DARK = template("8", "32Gi", taints=["dedicated=batch:NoSchedule"])
 FAST = template(labels={"disk": "nvme"})
 GPUS = template("16", "64Gi", extended={"nvidia.com/gpu": "2"})
 WITH_AGENT = template(pods=[pod("agent", "500m", "1Gi", controller=controller("agent", "DaemonSet"))])
+CROWDED = template(max_pods=1, pods=[pod("agent", controller=controller("agent", "DaemonSet"))])
+OVERFULL = template("1", pods=[pod("agent", "2", controller=controller("agent", "DaemonSet"))])
 NVME = PodScheduling(node_selector=(("disk", "nvme"),))
 
 
@@ -63,6 +65,19 @@ def term(key: str, operator: Operator, *values: str) -> NodeSelectorTerm:
             {"a": WITH_AGENT},
             "needs 3750m cpu; the most on a new node is 3500m (a)",
             id="what DaemonSets leave",
+        ),
+        pytest.param(
+            pod("p"),
+            {"a": CROWDED, "b": DARK},
+            "a would do but for room for one more pod; b would do but for a toleration of dedicated=batch:NoSchedule",
+            id="the number of pods",
+        ),
+        pytest.param(
+            pod("p", "2"),
+            {"a": OVERFULL, "b": DARK},
+            "a would do but for 2 cpu (a new node has 0); "
+            "b would do but for a toleration of dedicated=batch:NoSchedule",
+            id="DaemonSets that take more than there is",
         ),
         pytest.param(
             pod("p", memory="20Gi"),
