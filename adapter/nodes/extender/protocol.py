@@ -25,6 +25,10 @@ LARGEST_NAMES_BYTES: Final = 8 * 2**20
 """Names of 32,000 nodes if they are as long as a name may be (253 bytes), and of many more usual ones. What is decoded
 takes several times as much memory."""
 
+_LARGEST_POD_BYTES: Final = 2 * 2**20
+"""More than an API server stores."""
+_TAIL_BYTES: Final = 64
+
 _NULL = b"null"
 
 
@@ -71,6 +75,10 @@ _NODE = decoder_of(_Node)
 
 def decode_args(body: bytes | bytearray) -> ExtenderArgs:
     """Return the decoded ExtenderArgs. Raises ExtenderProtocolError."""
+    # Names come last, so that the end of the body tells whether the most of it is names. Reading 20 MB of them only to
+    # refuse them would hold up the whole process for 30 ms.
+    if len(body) > LARGEST_NAMES_BYTES + _LARGEST_POD_BYTES and bytes(body[-_TAIL_BYTES:]).rstrip().endswith(b'"]}'):
+        raise ExtenderProtocolError(f"NodeNames is too large: at most {LARGEST_NAMES_BYTES} bytes are read")
     found = _decode_document(_FIELDS, body, "the body")
     # Views, since the nodes may be 60 MB.
     fields = {name.lower(): raw for name, raw in found.items() if memoryview(raw) != _NULL}

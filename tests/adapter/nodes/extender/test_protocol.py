@@ -64,6 +64,8 @@ def test_whatever_the_scheduler_may_send_is_read(
         (b'{"Pod":{},"NodeNames":[1]}', "NodeNames is not"),
         (b'{"Pod":{},"NodeNames":"a"}', "NodeNames is not"),
         (b'{"Pod":{},"NodeNames":["' + LARGEST_NAMES_BYTES * b"a" + b'"]}', "NodeNames has 8388612 bytes: at most"),
+        # Refused by its end: it is not read, or else its beginning would be complained about.
+        (b'["' + 11 * 2**20 * b"a" + b'"]} \n', "NodeNames is too large: at most 8388608 bytes"),
         (b'{"Pod":{},"NodeNames":["\xff"]}', "NodeNames is not"),
         (b'{"Pod":{},"Nodes":[]}', "Nodes is not"),
         (b'{"Pod":{},"Nodes":{"items":[{"metadata":{"name":1}}]}}', "Nodes.items[0] is not"),
