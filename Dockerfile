@@ -2,8 +2,8 @@
 #
 #     docker build -t tidewatch:0.2.0 --build-arg REVISION="$(git rev-parse HEAD)" .
 #
-# `--target adapter` holds tidewatch-adapter alone, without the packages of forecasts; `--target readiness` holds its
-# sidecar alone, without any package. For a reproducible build, name the base image by its digest:
+# `--target adapter` holds tidewatch-adapter alone, without its command `nodes`; `--target nodes` holds that, too, and
+# `--target readiness` nothing but the sidecar. For a reproducible build, name the base image by its digest:
 # --build-arg PYTHON=python:3.11-slim-bookworm@sha256:…
 ARG PYTHON=python:3.11-slim-bookworm
 
@@ -11,7 +11,7 @@ FROM ${PYTHON} AS wheel
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /build
 # Every package is a wheel, verified by its hash. Only this project is built from source, so no compiler is needed.
-COPY requirements.lock requirements-adapter.lock requirements-build.lock ./
+COPY requirements.lock requirements-adapter.lock requirements-nodes.lock requirements-build.lock ./
 RUN python -m venv --without-pip /opt/tidewatch \
     && pip install --no-deps --only-binary :all: --require-hashes -r requirements-build.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./
@@ -23,20 +23,32 @@ RUN pip wheel --no-index --no-deps --no-build-isolation --wheel-dir dist . \
 
 # The root file system is read-only at run time, so modules that are not compiled here are compiled again at each start.
 FROM wheel AS readiness-files
-RUN python -m compileall -q /opt/tidewatch/lib
+WORKDIR /opt/tidewatch/lib/python3.11/site-packages
+RUN rm -r recommender ../../../bin/tidewatch-recommender ../../../bin/kubectl-tidewatch && python -m compileall -q .
 
+# Only the configuration, authentication and transport of the package kubernetes are loaded, and no package's tests.
 FROM wheel AS adapter-files
 RUN pip --python /opt/tidewatch/bin/python install --no-compile --no-deps --only-binary :all: --require-hashes \
         -r requirements-adapter.lock
-# The removed and the excluded modules of the package kubernetes are never loaded.
-RUN rm -r /opt/tidewatch/lib/python3.11/site-packages/kubernetes/aio \
-    && python -m compileall -q -x '/kubernetes/client/(api|models)/' /opt/tidewatch/lib
+WORKDIR /opt/tidewatch/lib/python3.11/site-packages
+RUN rm -r recommender ../../../bin/tidewatch-recommender ../../../bin/kubectl-tidewatch \
+    && rm -r kubernetes/aio kubernetes/client/api && find kubernetes/client/models -type f -name '[!_]*' -delete \
+    && find . -type d -name tests -prune -exec rm -r {} + \
+    && python -m compileall -q .
+
+FROM adapter-files AS nodes-files
+RUN pip --python /opt/tidewatch/bin/python install --no-compile --no-deps --only-binary :all: --require-hashes \
+        -r /build/requirements-nodes.lock \
+    && find . -type d -name tests -prune -exec rm -r {} + \
+    && python -m compileall -q .
 
 FROM wheel AS all-files
 RUN pip --python /opt/tidewatch/bin/python install --no-compile --no-deps --only-binary :all: --require-hashes \
         -r requirements.lock
-RUN rm -r /opt/tidewatch/lib/python3.11/site-packages/kubernetes/aio \
-    && python -m compileall -q -x '/kubernetes/client/(api|models)/' /opt/tidewatch/lib
+WORKDIR /opt/tidewatch/lib/python3.11/site-packages
+RUN rm -r kubernetes/aio kubernetes/client/api && find kubernetes/client/models -type f -name '[!_]*' -delete \
+    && find . -type d -name tests -prune -exec rm -r {} + \
+    && python -m compileall -q .
 
 FROM ${PYTHON} AS runtime
 ARG REVISION=unknown
@@ -96,6 +108,9 @@ COPY --from=readiness-files /opt/tidewatch /opt/tidewatch
 
 FROM runtime AS adapter
 COPY --from=adapter-files /opt/tidewatch /opt/tidewatch
+
+FROM runtime AS nodes
+COPY --from=nodes-files /opt/tidewatch /opt/tidewatch
 
 FROM runtime AS all
 COPY --from=all-files /opt/tidewatch /opt/tidewatch

@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 
 NAME: Final = "image_sizes"
 _FOLDER: Final = "/opt/tidewatch"
+_CONTEXT: Final = "/build"
 _BUILD: Final = "wheel"
 _TARGETS: Final = {
     "readiness": ("tidewatch-adapter", "readiness", "--version"),
     "adapter": ("tidewatch-adapter", "serve", "--version"),
+    "nodes": ("tidewatch-adapter", "nodes", "--version"),
     "all": ("tidewatch-recommender", "run", "--version"),
 }
 """The command that each target starts."""
@@ -73,22 +75,32 @@ def measure(starts: int, progress: Progress) -> Report:
 
 def perform(stage: str, folder: Path, context: Path) -> None:
     """Run the commands of a stage with a folder in place of `/opt/tidewatch`. Raises ProcessFailedError."""
-    for command in commands_of(stage):
-        text = command.replace(_FOLDER, str(folder)).replace("python3.11", _PYTHON)
+    working = context
+    for name, text in instructions_of(stage):
+        here = text.replace(_FOLDER, str(folder)).replace(_CONTEXT, str(context)).replace("python3.11", _PYTHON)
+        if name == "WORKDIR":
+            working = Path(here)
+            continue
         # The programs of the base image.
-        shell = f'python() {{ "{sys.executable}" "$@"; }}; pip() {{ python -m pip "$@"; }}; set -e; {text}'
-        done = subprocess.run(["/bin/sh", "-c", shell], cwd=context, capture_output=True, text=True, check=False)
+        shell = f'python() {{ "{sys.executable}" "$@"; }}; pip() {{ python -m pip "$@"; }}; set -e; {here}'
+        done = subprocess.run(["/bin/sh", "-c", shell], cwd=working, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise ProcessFailedError(f"stage {stage}: {text}: {done.stderr.strip()[-2000:]}")
+            raise ProcessFailedError(f"stage {stage}: {here}: {done.stderr.strip()[-2000:]}")
 
 
-def commands_of(stage: str) -> list[str]:
-    """Return the commands of a stage of the Dockerfile."""
+def instructions_of(stage: str) -> list[tuple[str, str]]:
+    """Return each RUN and WORKDIR of a stage of the Dockerfile, and before them those of the stages it stands on.
+
+    The stage that makes the wheel is performed once, so its instructions are left out of those that stand on it.
+    """
     text = re.sub(r"^\s*#.*\n", "", (CHECKOUT / "Dockerfile").read_text(), flags=re.MULTILINE)
     lines = re.sub(r"\\\n\s*", " ", text).splitlines()
     begin = next(number for number, line in enumerate(lines) if line.endswith(f" AS {stage}"))
     end = next((number for number, line in enumerate(lines) if number > begin and line.startswith("FROM")), len(lines))
-    return [line.removeprefix("RUN ") for line in lines[begin:end] if line.startswith("RUN ")]
+    base = lines[begin].split()[1]
+    below = [] if base.startswith("$") or base == _BUILD else instructions_of(base)
+    own = [line.split(" ", 1) for line in lines[begin:end] if line.startswith(("RUN ", "WORKDIR "))]
+    return below + [(name, text) for name, text in own]
 
 
 def row(target: str, command: tuple[str, ...], folder: Path, starts: int) -> Row:

@@ -89,6 +89,7 @@ def test_packages_come_by_their_hash_and_as_wheels() -> None:
     assert [re.findall(r"-r (\S+)", command) for command in from_locks] == [
         ["requirements-build.lock"],
         ["requirements-adapter.lock"],
+        ["/build/requirements-nodes.lock"],
         ["requirements.lock"],
     ]
     assert all("--require-hashes" in command and "--only-binary :all:" in command for command in from_locks)
@@ -103,10 +104,15 @@ def test_the_largest_image_is_the_one_without_a_target() -> None:
     assert all_of("FROM")[-1] == "runtime AS all"
 
 
-def third_party_imports(folder: Path) -> set[str]:
-    """Return the packages that modules of a folder import when they are loaded or run."""
+OF_NODES = (CHECKOUT / "adapter" / "nodes", CHECKOUT / "adapter" / "commands" / "nodes")
+
+
+def third_party_imports(*, nodes: bool) -> set[str]:
+    """Return the packages that modules of the adapter, or of it without `nodes`, import when they are loaded or run."""
     found = set()
-    for path in folder.rglob("*.py"):
+    for path in (CHECKOUT / "adapter").rglob("*.py"):
+        if not nodes and any(path.is_relative_to(folder) for folder in OF_NODES):
+            continue
         tree = ast.parse(path.read_text())
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
@@ -117,12 +123,41 @@ def third_party_imports(folder: Path) -> set[str]:
 
 
 def test_the_lock_of_the_adapter_has_what_its_modules_import() -> None:
-    group = PROJECT["dependency-groups"]["adapter"]
-    assert set(group) <= set(PROJECT["project"]["dependencies"])
-    named = {re.split("[<>=]", each)[0] for each in group}
+    groups = PROJECT["dependency-groups"]
+    adapter, included, *nodes = groups["adapter"], *groups["nodes"]
+    assert included == {"include-group": "adapter"}
+    assert {*adapter, *nodes} <= set(PROJECT["project"]["dependencies"])
     distributions = packages_distributions()
-    needed = {distributions[name][0].lower().replace("_", "-") for name in third_party_imports(CHECKOUT / "adapter")}
-    assert needed == named
+    for named, imported in (
+        (adapter, third_party_imports(nodes=False)),
+        ([*adapter, *nodes], third_party_imports(nodes=True)),
+    ):
+        assert {distributions[each][0].lower().replace("_", "-") for each in imported} == {
+            re.split("[<>=]", each)[0] for each in named
+        }
+
+
+LOADED = """\
+import importlib, pkgutil, sys
+from importlib.metadata import packages_distributions
+import adapter, kubernetes.config.kube_config, kubernetes.config.incluster_config
+import prometheus_api_client.prometheus_connect
+for module in pkgutil.walk_packages(adapter.__path__, "adapter."):
+    if sys.argv[1:] or not module.name.startswith(("adapter.nodes", "adapter.commands.nodes")):
+        importlib.import_module(module.name)
+of = packages_distributions()
+print(*{name for module in sys.modules for name in of.get(module.partition(".")[0], ())})
+"""
+NEEDED_TO_BUILD = {"pycparser"}
+"""What a package asks for that only its own build loads."""
+
+
+@pytest.mark.parametrize(("lock", "arguments"), [("adapter", []), ("nodes", ["nodes"])])
+def test_the_locks_of_the_adapter_have_nothing_that_it_never_loads(lock: str, arguments: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED, *arguments], check=True, capture_output=True, text=True)
+    loaded = {name.lower().replace("_", "-") for name in done.stdout.split()}
+    text = (CHECKOUT / f"requirements-{lock}.lock").read_text()
+    assert set(re.findall(r"^([a-z0-9-]+)==", text, flags=re.MULTILINE)) - loaded == NEEDED_TO_BUILD
 
 
 def test_it_runs_as_the_user_of_the_chart_and_not_as_root() -> None:
@@ -162,7 +197,7 @@ def test_each_stage_stands_on_the_one_base_that_can_be_given() -> None:
         base, _, name = stage.split()
         assert base in known
         known.add(name)
-    assert known >= {"readiness", "adapter", "all"}
+    assert known >= {"readiness", "adapter", "nodes", "all"}
     (base,) = [rest.removeprefix("PYTHON=") for rest in all_of("ARG") if rest.startswith("PYTHON=")]
     assert re.fullmatch(r"python:3\.11-slim-bookworm", base)
     assert PROJECT["project"]["requires-python"] == ">=3.11"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from adapter.commands.nodes.flags import NODES
@@ -13,6 +14,7 @@ from adapter.commands.program import PROGRAM
 from adapter.foundation.files.file_contents import FilesError
 from adapter.foundation.options.logs import configure_logs_by
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.foundation.service.flags.program import exit_for_missing_package
 from adapter.foundation.service.server.process import serve_forever
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import read_scheduling_file
@@ -30,6 +32,9 @@ _log = logging.getLogger(__name__)
 def nodes(arguments: Sequence[str]) -> None:
     """Run the command; leaves by SystemExit."""
     values = with_log_level(flags_or_exit(NODES, arguments, os.environ), os.environ)
+    # The worker imports it; this process, which lives as long, does not.
+    if find_spec("numpy") is None:
+        exit_for_missing_package(PROGRAM, "nodes", "numpy")
     configure_logs_by(values, queued=True)
     try:
         settings = nodes_settings(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.service.flags.parsing import exit_for_usage
@@ -69,12 +69,16 @@ def _load_command(program: Program, name: str) -> ProgramCommand:
     try:
         return program.load(name)
     except ModuleNotFoundError as error:
-        package = str(error.name).partition(".")[0]
-        exit_for_usage(
-            program.name,
-            f"{name} needs the Python package {package}, which this installation does not have: "
-            "use the image with all parts, or run pip install tidewatch",
-        )
+        exit_for_missing_package(program.name, name, str(error.name).partition(".")[0])
+
+
+def exit_for_missing_package(program: str, command: str, package: str) -> NoReturn:
+    """End with status 2 and the reason on stderr."""
+    exit_for_usage(
+        program,
+        f"{command} needs the Python package {package}, which this installation does not have: "
+        "use the image with all parts, or run pip install tidewatch",
+    )
 
 
 def usage(program: Program) -> str:
