@@ -13,7 +13,7 @@ from adapter.foundation.documents.load import (
     ScalarNode,
     load_documents,
 )
-from adapter.foundation.documents.tree import problem_lines
+from adapter.foundation.documents.tree import problem_lines, shortened
 from adapter.foundation.files.file_contents import FilesError, UnreadFileError, empty_folders, read_each
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Finding, Severity
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from adapter.foundation.files.file_contents import FileContent
 
 EMPTY_FOLDER = "no *.yaml in this folder"
+_CONFIG_MAP = "ConfigMap"
+_FIXES_OF_KINDS = {
+    "RecommenderConfiguration": "`tidewatch-recommender run --config` reads it",
+    "SchedulingConfiguration": "`tidewatch-adapter nodes --scheduling-config` reads it",
+    "MetricRule": "apply it to the cluster, where `serve --metric-rules` reads it",
+}
 _MOUNT = "apply it to the cluster, mount the ConfigMap, and name the mounted file"
 
 
@@ -83,12 +89,21 @@ def _documents(content: FileContent, *, manifests: bool) -> tuple[Document, ...]
     if content.unread is not None:
         raise content.unread
     document = load_documents(content.text, str(content.path))
+    _refuse_other_kind(document)
     if not is_config_map(document.root):
         return (_with_keys(document),)
     if not manifests:
         problem = DocumentProblem(document.file, 1, 1, "this is a ConfigMap, not the rule file in it", _MOUNT)
         raise DocumentError(problem)
     return tuple(map(_with_keys, rule_files_within(document, content.text)))
+
+
+def _refuse_other_kind(document: Document) -> None:
+    """Raise DocumentError for the manifest of another kind of object, whose every key would be unknown here."""
+    kind = document.root.get("kind") if isinstance(document.root, MappingNode) else None
+    if isinstance(kind, ScalarNode) and kind.value != _CONFIG_MAP:
+        fix = _FIXES_OF_KINDS.get(kind.value, "name a file that has `rules` or `externalRules`")
+        raise DocumentError(kind.problem(f"this is a {shortened(kind.value)}, not a rule file", fix))
 
 
 def _with_keys(document: Document) -> Document:
@@ -122,7 +137,7 @@ _ENDINGS = (".yaml", ".yml")
 def is_config_map(root: Node | None) -> bool:
     """Return whether a file is the manifest of a ConfigMap."""
     kind = root.get("kind") if isinstance(root, MappingNode) else None
-    return isinstance(kind, ScalarNode) and kind.value == "ConfigMap"
+    return isinstance(kind, ScalarNode) and kind.value == _CONFIG_MAP
 
 
 def rule_files_within(document: Document, text: str) -> tuple[Document, ...]:

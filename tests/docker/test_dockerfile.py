@@ -124,7 +124,8 @@ def third_party_imports(*, nodes: bool) -> set[str]:
 
 def test_the_lock_of_the_adapter_has_what_its_modules_import() -> None:
     groups = PROJECT["dependency-groups"]
-    adapter, included, *nodes = groups["adapter"], *groups["nodes"]
+    adapter: list[str] = groups["adapter"]
+    included, nodes = groups["nodes"][0], groups["nodes"][1:]
     assert included == {"include-group": "adapter"}
     assert {*adapter, *nodes} <= set(PROJECT["project"]["dependencies"])
     distributions = packages_distributions()

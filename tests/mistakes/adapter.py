@@ -143,6 +143,30 @@ ADAPTER: Final = (
         "check the path and its permissions",
         GOOD,
     ),
+    Mistake(
+        "a host with a port",
+        "serve --config rules.yaml --bind-address localhost:6443",
+        "--bind-address",
+        "'localhost:6443' is not a host alone",
+        "write it without brackets, and its port with the other flag",
+        GOOD,
+    ),
+    Mistake(
+        "an interval of nothing",
+        "serve --config rules.yaml --prometheus-url {down} --refresh-interval 0s",
+        "--refresh-interval",
+        "--refresh-interval is 0 s",
+        "it must be positive",
+        GOOD,
+    ),
+    Mistake(
+        "folders for TLS files",
+        "serve --config rules.yaml --tls-cert-file . --tls-private-key-file .",
+        ".",
+        "cannot be read (it is not a regular file)",
+        "check the path and its permissions",
+        GOOD,
+    ),
     # nodes
     Mistake(
         "nodes with a URL without a scheme",
@@ -238,6 +262,21 @@ ADAPTER: Final = (
         "Invalid kube-config file. Expected key current-context",
         "name a valid file with --kubeconfig, or run in a pod with a service account",
         {"kubeconfig": "clusters: []\n"},
+    ),
+    Mistake(
+        "doctor with a cluster that is down",
+        "doctor --kubeconfig {gone}",
+        "kube-apiserver",
+        "error: kube-apiserver: it does not answer",
+        "check the address and the CA in the kubeconfig, and whether this machine reaches it",
+        status=1,
+    ),
+    Mistake(
+        "credentials of a program that is missing",
+        "doctor --kubeconfig {nobody}",
+        "kubeconfig ",
+        "the program that `exec` names for the credentials failed: ",
+        "name a valid file with --kubeconfig",
     ),
     Mistake(
         "doctor with a wrong name",

@@ -20,7 +20,7 @@ class Mistake:
     """The place that the message names: file and line, flag or variable, URL."""
     cause: str
     repair: str
-    files: Mapping[str, str] = field(default_factory=dict)
-    """Texts by name, in the working folder."""
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    """Contents by name, in the working folder."""
     status: int = 2
     environment: Mapping[str, str] = field(default_factory=dict)

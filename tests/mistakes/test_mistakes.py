@@ -11,6 +11,7 @@ import pytest
 from demo.machine.certificates import Authority
 from tests.mistakes.adapter import ADAPTER
 from tests.mistakes.check import CHECK
+from tests.mistakes.check_command import CHECK_COMMAND
 from tests.mistakes.recommender import RECOMMENDER
 from tests.mistakes.recommender_file import RECOMMENDER_FILE
 from tests.support.forked import ADAPTER as ADAPTER_PROGRAM
@@ -29,12 +30,21 @@ if TYPE_CHECKING:
 
 MOST_LINES = 10
 DOWN = "http://127.0.0.1:9"
+_CREDENTIALS_OF_A_PROGRAM = """\
+apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:9"}}]
+users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-program}}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+current-context: a
+"""
 NO_SERIES = b'{"status": "success", "data": []}'
 NO_SAMPLES = b'{"status": "success", "data": {"resultType": "vector", "result": []}}'
 ROWS = [
     pytest.param(program, mistake, id=f"{program.removeprefix('tidewatch-')} {mistake.name}")
     for program, table in (
         (ADAPTER_PROGRAM, CHECK),
+        (ADAPTER_PROGRAM, CHECK_COMMAND),
         (ADAPTER_PROGRAM, ADAPTER),
         (RECOMMENDER_PROGRAM, RECOMMENDER),
         (RECOMMENDER_PROGRAM, RECOMMENDER_FILE),
@@ -57,6 +67,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         door.show(shown.certificate_file, shown.key_file)
         cluster = stack.enter_context(ObjectApiServer())
         kubeconfig = cluster.kubeconfig(folder / "kubeconfig")
+        nobody = folder / "nobody"
+        nobody.write_text(_CREDENTIALS_OF_A_PROGRAM)
         closed = stack.enter_context(ObjectApiServer())
         closed.objects.deny("get", "configmaps")
         gone = folder / "gone"
@@ -70,6 +82,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
             "tls": f"https://{door.address}",
             "kubeconfig": str(kubeconfig),
             "gone": str(gone),
+            "nobody": str(nobody),
             "forbidden": str(closed.kubeconfig(folder / "forbidden")),
         }
 
@@ -90,7 +103,7 @@ def test_a_mistake_is_told_with_its_place_cause_and_repair(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in mistake.files.items():
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     arguments = shlex.split(mistake.command.format(**servers))
     ended = run(*arguments, environment=mistake.environment, program=program)
     said = ended.out + ended.error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adapter.commands.program import PROGRAM
 from adapter.foundation.reports.cluster import unread
-from adapter.foundation.reports.lines import Line, error, ok, warning
+from adapter.foundation.reports.lines import SEE_APISERVER, Line, error, ok, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 from adapter.metrics.identity.certificates.apiservices import PATH, NotThere, Registered, read_apiservice
 
@@ -151,4 +151,4 @@ def judge_refusal(name: str, failure: KubernetesError) -> Line:
             503: "see the lines about the APIService and its certificate",
         }
         return error(line, f"the request failed: {failure}", fixes.get(failure.code, "see the adapter's log"))
-    return error(line, f"the request failed: {failure}", "see the line about kube-apiserver")
+    return error(line, f"the request failed: {failure}", SEE_APISERVER)

@@ -16,9 +16,9 @@ from adapter.foundation.options.worker import worker_flags
 from adapter.foundation.service.flags.table import (
     ADDRESS,
     DURATION,
+    HOST,
     PATH,
     PORT,
-    TEXT,
     CommandFlags,
     Flag,
     Repeat,
@@ -58,7 +58,7 @@ _SERVING_FLAGS = (
     *in_group(
         _SERVING,
         Flag("port", PORT, "Port of the API; 0 takes a free one.", default=PORT_OF_LOAD_WATCHER),
-        Flag("bind-address", TEXT, "Address of the API.", default="0.0.0.0"),  # noqa: S104 - load-watcher's
+        Flag("bind-address", HOST, "Address of the API.", default="0.0.0.0"),  # noqa: S104 - load-watcher's
         Flag(
             "plain-bind-address",
             ADDRESS,

@@ -23,6 +23,7 @@ from adapter.foundation.service.flags.table import (
     ADDRESS,
     BOOLEAN,
     DURATION,
+    HOST,
     INTEGER,
     PATH,
     PORT,
@@ -142,7 +143,7 @@ _SERVING_FLAGS = (
     *in_group(
         _SERVING,
         Flag("secure-port", PORT, "Port of the HTTPS API; 0 takes a free one.", default=6443),
-        Flag("bind-address", TEXT, "Address of the HTTPS API.", default="0.0.0.0"),  # noqa: S104 - prometheus-adapter's default
+        Flag("bind-address", HOST, "Address of the HTTPS API.", default="0.0.0.0"),  # noqa: S104 - prometheus-adapter's default
         Flag(
             "plain-bind-address",
             ADDRESS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.reports.definitions import judge_definition, not_installed
-from adapter.foundation.reports.lines import unknown
+from adapter.foundation.reports.lines import SEE_APISERVER, unknown
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def look_at_definition(client: ObjectClient, kind: DefinedKind) -> tuple[Line]:
     except NotFoundError:
         return (not_installed(kind),)
     except KubernetesError as failure:
-        return (unknown(kind.line, f"it could not be looked up: {failure}", "see the line about kube-apiserver"),)
+        return (unknown(kind.line, f"it could not be looked up: {failure}", SEE_APISERVER),)
 
 
 def _definition(client: ObjectClient, kind: DefinedKind) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from adapter.foundation.reports.lines import Line, error, unknown
+from adapter.foundation.reports.lines import SEE_APISERVER, Line, error, unknown
 
 ApiServerFault: TypeAlias = Literal["credentials", "unreachable", "other"]
 _FIXES: dict[ApiServerFault, str] = {
@@ -23,12 +23,12 @@ def unread(line: str, reason: str, right: str, *, is_forbidden: bool) -> Line:
     """Return the line about an object that could not be read; `right` is what allows to read it."""
     if is_forbidden:
         return unknown(line, f"reading it is forbidden: {reason}", f"grant {right}, or run this as a user who has it")
-    return unknown(line, f"it could not be read: {reason}", "see the line about kube-apiserver")
+    return unknown(line, f"it could not be read: {reason}", SEE_APISERVER)
 
 
 def unreviewed(line: str, right: str, subject: str, reason: str, *, is_forbidden: bool) -> Line:
     """Return the line about a right that could not be reviewed."""
-    fix = "check whether kube-apiserver answers at all"
+    fix = SEE_APISERVER
     if is_forbidden:
         fix = "grant create on subjectaccessreviews.authorization.k8s.io, or run this as a user who has it"
     return unknown(line, f"whether {subject} may {right} could not be checked: {reason}", fix)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -34,6 +34,13 @@ class Line:
     message: str
     fix: str = ""
     """The repair; empty if nothing has to be done."""
+
+
+APISERVER: Final = "kube-apiserver"
+"""Name of the check on which all that read the cluster depend."""
+SEE_APISERVER: Final = f"see the line about {APISERVER}"
+"""The repair of a check that could not be made because of it."""
+_FOLDED_FROM: Final = 3
 
 
 def ok(name: str, message: str) -> Line:
@@ -77,8 +84,14 @@ def as_json(lines: Sequence[Line]) -> str:
 
 
 def as_text(lines: Sequence[Line]) -> str:
-    """Return the report for people."""
-    return "\n".join([*(text for line in lines for text in _printed_lines(line)), "", _summary(lines)])
+    """Return the report for people. Checks that were not made because kube-apiserver does not answer share a line."""
+    down = any(line.name == APISERVER and line.status is CheckStatus.ERROR for line in lines)
+    missed = [line for line in lines if down and line.fix == SEE_APISERVER]
+    shown = [line for line in lines if line not in missed] if len(missed) >= _FOLDED_FROM else lines
+    if shown is not lines:
+        message = f"they need {APISERVER}, which does not answer; -o json names each"
+        shown = [*shown, unknown(f"{len(missed)} more checks", message, SEE_APISERVER)]
+    return "\n".join([*(text for line in shown for text in _printed_lines(line)), "", _summary(lines)])
 
 
 def _printed_lines(line: Line) -> Iterator[str]:

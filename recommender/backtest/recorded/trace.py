@@ -6,8 +6,11 @@ Files are read in pieces, so that ten million rows need no more memory than thei
 from __future__ import annotations
 
 import warnings
+import zlib
 from dataclasses import dataclass
+from lzma import LZMAError
 from typing import TYPE_CHECKING, Final
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -102,7 +105,8 @@ def _pieces(path: Path) -> Iterator[tuple[FloatArray, FloatArray]]:
     except FileNotFoundError as error:
         raise BacktestError(f"{path}: there is no such file: name a CSV file with timestamp,value") from error
     except OSError as error:
-        raise BacktestError(f"{path}: the file cannot be read: {error.strerror or error}") from error
+        problem = f"{path}: the file cannot be read: {error.strerror or error}: name a CSV file with timestamp,value"
+        raise BacktestError(problem) from error
     except EmptyDataError as error:
         raise BacktestError(f"{path}:1: the file is empty: begin it with the header timestamp,value") from error
     except ParserWarning as error:
@@ -112,6 +116,9 @@ def _pieces(path: Path) -> Iterator[tuple[FloatArray, FloatArray]]:
     except ParserError as error:
         found = str(error).rsplit("C error: ", maxsplit=1)[-1].strip()
         raise BacktestError(f"{path}: the file is not CSV: {found}: write two columns, timestamp,value") from error
+    except (BadZipFile, EOFError, ImportError, LZMAError, ValueError, zlib.error) as error:
+        # pandas decompresses a file with the name of a compressed one.
+        raise BacktestError(f"{path}: the file cannot be decompressed: {error}: name a plain CSV file") from error
 
 
 def _require_columns(path: Path, frame: pd.DataFrame) -> None:

@@ -28,6 +28,7 @@ _HEADER: Final = (
 )
 _AS_FACTOR: Final = 2.0
 """A ratio from which on a multiple is easier to read than a percentage."""
+_LEAST_SECONDS: Final = 2 * 86400.0
 _GAP: Final = "  "
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
 
@@ -35,7 +36,7 @@ _BOLD: Final = "\x1b[1m{}\x1b[0m"
 def report_text(report: BacktestReport, *, colour: bool = False) -> str:
     """Return the text."""
     bold = _BOLD if colour else "{}"
-    lines = [bold.format(sentence(report)), "", *_facts(report), ""]
+    lines = [bold.format(sentence(report)), *_shortness(report), "", *_facts(report), ""]
     rows = [_HEADER, *(_row(policy, report) for policy in report.policies)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
     for row in rows:
@@ -47,6 +48,13 @@ def report_text(report: BacktestReport, *, colour: bool = False) -> str:
         lines.append(bold.format(line) if row[0] in {report.verdict.best, AUTO} else line)
     lines += ["", *_regret(report), *_budgets(report), *_legend(report)]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _shortness(report: BacktestReport) -> Iterator[str]:
+    """Yield that the load is too short for the verdict to mean much."""
+    seconds = report.trace.end - report.trace.start
+    if seconds < _LEAST_SECONDS:
+        yield f"The load covers {duration_text(seconds)} only, and most models need 2 days: repeat this with more."
 
 
 def sentence(report: BacktestReport) -> str:

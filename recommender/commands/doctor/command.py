@@ -21,7 +21,7 @@ from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_log
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.checks import Check, run_checks
-from adapter.foundation.reports.lines import CheckStatus, as_json, as_text, count, error, unknown
+from adapter.foundation.reports.lines import SEE_APISERVER, CheckStatus, as_json, as_text, count, error, unknown
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, one_of
 from adapter.foundation.sources.kubernetes.access_rights import Subject
@@ -215,7 +215,7 @@ class _Installation:
         try:
             inputs = inputs_of_cluster(self._client, self._configuration)
         except KubernetesError as e:
-            return [unknown("owners", f"they could not be looked up: {e}", "see the line about kube-apiserver")]
+            return [unknown("owners", f"they could not be looked up: {e}", SEE_APISERVER)]
         now = time.time()
         policies = [each.policy for each in self._configuration.recommendations]
         return [

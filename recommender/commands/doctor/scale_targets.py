@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.state import Observed
 from adapter.foundation.objects.resources import UnknownResourceError
-from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
+from adapter.foundation.reports.lines import SEE_APISERVER, Line, error, ok, unknown, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from recommender.decisions.constraints.tolerance import DEFAULT_TOLERANCE_RATIO, METRIC_NAME
 from recommender.decisions.policy_settings import Output
@@ -46,7 +46,7 @@ def look_at_target(
         fix = f"grant get on its scale subresource in {target.namespace}, or run this as a user who has it"
         return (unknown(name, f"reading its scale is forbidden: {e}", fix),)
     except (KubernetesError, ScaleDocumentError) as e:
-        return (unknown(name, f"its scale could not be read: {e}", "see the line about kube-apiserver"),)
+        return (unknown(name, f"its scale could not be read: {e}", SEE_APISERVER),)
     return (ok(name, f"it exists, and its scale states {replicas} replicas"),)
 
 
@@ -60,7 +60,7 @@ def _look_at_object(client: ObjectClient, path: str, name: str, namespace: str) 
             name, f"reading it is forbidden: {e}", f"grant get on it in {namespace}, or run this as another user"
         )
     except KubernetesError as e:
-        return unknown(name, f"it could not be read: {e}", "see the line about kube-apiserver")
+        return unknown(name, f"it could not be read: {e}", SEE_APISERVER)
     return ok(name, "it exists")
 
 

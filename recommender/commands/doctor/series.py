@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.reports.lines import CheckStatus, Line, error, ok, unknown, warning
+from adapter.foundation.reports.lines import SEE_APISERVER, CheckStatus, Line, error, ok, unknown, warning
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
@@ -139,7 +139,7 @@ def look_at_metric(client: ObjectClient, policy: RecommendationPolicy, target: T
     except StatusError as e:
         return (Line(name, status, f"the adapter does not answer: {e}", "run `tidewatch-adapter doctor`"),)
     except KubernetesError as e:
-        return (unknown(name, f"it could not be read: {e}", "see the line about kube-apiserver"),)
+        return (unknown(name, f"it could not be read: {e}", SEE_APISERVER),)
     return (judge_metric(name, status, document),)
 
 

@@ -24,7 +24,7 @@ from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Fla
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.kubernetes.client import KubernetesClient
 from adapter.foundation.sources.kubernetes.credentials.access import access
-from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
@@ -195,7 +195,11 @@ def _read_inputs(values: FlagValues, configuration: Configuration) -> Inputs:
         return inputs_of_files(path, configuration, time.time())
     if not configuration.recommendations:
         return Inputs()
-    return inputs_of_cluster(_client(values), configuration)
+    try:
+        return inputs_of_cluster(_client(values), configuration)
+    except UnreachableError as error:
+        repair = "check the address in the kubeconfig, and whether this machine reaches it; or give --cluster FILE"
+        raise UsageError(f"kube-apiserver: {error}: {repair}") from error
 
 
 def _client(values: FlagValues) -> KubernetesClient:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from adapter.foundation.objects.durations import format_go_duration, parse_duration
-from adapter.foundation.service.server.addresses import Address, parse_address, parse_port
+from adapter.foundation.service.server.addresses import Address, parse_address, parse_host, parse_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -235,3 +235,4 @@ NUMBER = Kind("NUMBER", _number)
 PORT = Kind("PORT", parse_port)
 DURATION = Kind("DURATION", parse_duration, lambda seconds: format_go_duration(float(str(seconds))))
 ADDRESS = Kind("HOST:PORT", parse_address)
+HOST = Kind("HOST", parse_host)

@@ -41,6 +41,13 @@ def parse_address(text: str) -> Address:
     return Address(host, parse_port(port))
 
 
+def parse_host(text: str) -> str:
+    """Return a host without a port: a name, an IPv4 or an IPv6 address; raises ValueError."""
+    if text.startswith("[") or text.count(":") == 1:
+        raise ValueError(f"{text!r} is not a host alone: write it without brackets, and its port with the other flag")
+    return text
+
+
 def parse_port(text: str) -> int:
     """Return a port number from 0 to 65535; raises ValueError."""
     if not (text.isascii() and text.isdigit() and int(text) <= 65535):

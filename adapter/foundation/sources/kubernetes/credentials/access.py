@@ -8,8 +8,10 @@ model classes would take another 80 MiB.
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -153,6 +155,10 @@ def _load(source: str, load: Callable[[], object]) -> None:
     from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
     from yaml import MarkedYAMLError  # noqa: PLC0415 - stays unloaded where no kubeconfig is read
 
+    failures: list[str] = []
+    root = logging.getLogger()
+    noting = partial(_note, failures)
+    root.addFilter(noting)
     try:
         load()
     except ConfigException as error:
@@ -166,11 +172,25 @@ def _load(source: str, load: Callable[[], object]) -> None:
         # The package does not validate: a list in place of a mapping, or data that is not base64, raises any of these.
         reason = f"not in the expected form ({type(error).__name__})"
     else:
-        return
+        if not failures:
+            return
+        reason = f"the program that `exec` names for the credentials failed: {failures[0]}"
+    finally:
+        root.removeFilter(noting)
     message = (
         f"{source}: {trimmed(reason)}: name a valid file with --kubeconfig, or run in a pod with a service account"
     )
     raise ConfigurationError(message) from None
+
+
+def _note(failures: list[str], record: logging.LogRecord) -> bool:
+    """Note an error of the package, which logs it and goes on without credentials; return whether to log it.
+
+    A filter of the root logger sees what is logged by that logger itself, as only the package does.
+    """
+    if record.levelno >= logging.ERROR:
+        failures.append(record.getMessage())
+    return record.levelno < logging.ERROR
 
 
 def transport_of(configuration: Configuration) -> PackageTransport:
