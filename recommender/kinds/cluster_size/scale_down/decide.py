@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from recommender.kinds.cluster_size.model.answer import ScaleUp
-    from recommender.kinds.cluster_size.model.groups import NodeGroups
+    from recommender.kinds.cluster_size.model.groups import NodeGroup, NodeGroups
     from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
     from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
     from recommender.kinds.cluster_size.predicates.node_info import PodKey
@@ -81,7 +81,7 @@ def scale_down(
     result = ScaleDownAnswer(
         removals=tuple(_removals(situation, sequence.removed, confirmed, since, prices)),
         kept=kept,
-        advice=_advice(situation, snapshot, rules, found, (kept, going, prices))
+        advice=_advice(situation, snapshot, rules, found, (kept, going, prices, _growing_groups(situation, scaled)))
         if situation.explains and not waiting.hold
         else (),
         unneeded_since=since,
@@ -98,15 +98,26 @@ def _advice(
     snapshot: Snapshot,
     rules: DrainRules,
     found: NodeSurvey,
-    decided: tuple[Sequence[KeptNode], Sequence[SimulatedRemoval], Mapping[str, float]],
+    decided: tuple[Sequence[KeptNode], Sequence[SimulatedRemoval], Mapping[str, float], Sequence[NodeGroup]],
 ) -> tuple[Advice, ...]:
     """Return what would be cheaper than the nodes that only their utilisation or a missing place keeps."""
-    kept, going, prices = decided
+    kept, going, prices, groups = decided
     names = [one.node for one in kept if one.reason.partition(":")[0] in _ADVISED]
     nodes = staying_nodes(situation, snapshot, rules, names, prices)
     gone = Counter(one.group.name for removal in going for one in removal.unit)
-    replacer = Replacer(snapshot, found.destinations, situation.groups.groups, prices, gone)
+    replacer = Replacer(snapshot, found.destinations, groups, prices, gone)
     return advice(nodes, replacer, RemainingDisruptions(situation.budgets))
+
+
+def _growing_groups(situation: ClusterSituation, scaled: ScaleUp) -> tuple[NodeGroup, ...]:
+    """Return all groups; those that are backing off have that as their problem, as no new node of theirs would come."""
+    back_offs = (scaled.memory or situation.memory).back_offs
+    return tuple(
+        replace(group, problem="it is backing off")
+        if group.name in back_offs and situation.now < back_offs[group.name].until
+        else group
+        for group in situation.groups.groups
+    )
 
 
 def _minimums(situation: ClusterSituation, settings: ClusterSizeSettings) -> Minimums:

@@ -106,4 +106,5 @@ def _notes(answer: ClusterSizeAnswer, width: int) -> Iterator[str]:
         yield from lines_of(f"and {len(answer.notes) - MOST_ROWS} more notes: -o json has all of them", width, 2)
     expected = [one.pod for one in answer.places if one.origin is PodOrigin.EXPECTED and one.kind is not PlaceKind.NEW]
     if expected:
-        yield from lines_of(f"there is room already for {pods_text(expected)}, which do not exist yet", width, 2)
+        exist = "does not exist" if len(expected) == 1 else "do not exist"
+        yield from lines_of(f"there is room already for {pods_text(expected)}, which {exist} yet", width, 2)

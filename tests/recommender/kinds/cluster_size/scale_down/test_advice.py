@@ -3,8 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from recommender.kinds.cluster_size.model.groups import NodeTemplate
+from recommender.kinds.cluster_size.model.memory import BackOff, ClusterSizeMemory
 from tests.recommender.kinds.cluster_size.builders import node, pod
-from tests.recommender.kinds.cluster_size.scale_down.world import World, due, group
+from tests.recommender.kinds.cluster_size.scale_down.world import NOW, World, due, group
 
 BIG = NodeTemplate(node("big-template", "8", "32Gi"))
 SMALL = NodeTemplate(node("small-template", "4", "16Gi"))
@@ -65,3 +66,11 @@ def test_a_pod_that_keeps_its_node_keeps_it_from_advice_too() -> None:
     world = fleet(1, "3", 1)
     assert replace(world, pods=(pod("bare", "3", node="n0"),)).decide().advice == ()
     assert replace(world, budgets=None).decide().advice == ()
+
+
+def test_a_group_that_backs_off_is_no_replacement_until_that_is_over() -> None:
+    world = replace(fleet(1, "3", 1), waits=True)
+    for until, advised in ((NOW + 1, []), (NOW, ["replace"])):
+        back_off = BackOff(until, 300.0, NOW - 299, "1 node did not join in time")
+        memory = ClusterSizeMemory(back_offs={"small": back_off})
+        assert [one.kind for one in replace(world, memory=memory).decide().advice] == advised
