@@ -13,7 +13,7 @@ import logging
 import sys
 import threading
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from adapter.foundation.service.runtime.log_writer import QueuedHandler
 
@@ -85,6 +85,10 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(document, default=str)
 
 
+MOST_CONDITIONS: Final = 20_000
+"""That one log remembers: objects that are gone, whose names somebody makes up, never say that they have recovered."""
+
+
 class StateLog:
     """Logs a condition when it begins, when its message changes, and when it ends. For any number of threads."""
 
@@ -92,13 +96,15 @@ class StateLog:
         self._log = log
         self._lock = threading.Lock()
         self._failing: dict[str, tuple[str, int]] = {}
-        """The last logged message of each key, and how often it occurred."""
+        """The last logged message of each key, and how often it occurred; the key that occurred last is the last."""
 
     def failed(self, key: str, message: str, *, level: int = logging.ERROR, **values: object) -> None:
         """Log the message unless it is the key's last one."""
         with self._lock:
-            last, times = self._failing.get(key, ("", 0))
+            last, times = self._failing.pop(key, ("", 0))
             self._failing[key] = message, times + 1
+            if len(self._failing) > MOST_CONDITIONS:
+                del self._failing[next(iter(self._failing))]
         if message != last:
             self._log.log(level, "%s", message, extra=fields(**values))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.foundation.service.runtime.logs import (
+    MOST_CONDITIONS,
     JsonFormatter,
     StateLog,
     TextFormatter,
@@ -74,6 +75,19 @@ class TestStateLog:
         for message in ("refused", "refused", "timed out", "refused"):
             state_log.failed("prometheus", message)
         assert caplog.messages == ["refused", "timed out", "refused"]
+
+    def test_conditions_that_never_end_are_forgotten_oldest_first(
+        self, state_log: StateLog, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.CRITICAL)
+        state_log.failed("first", "cannot be reached")
+        for number in range(MOST_CONDITIONS):
+            state_log.failed("lasting", "cannot be reached")
+            state_log.failed(f"object {number}", "does not exist")
+        caplog.set_level(logging.INFO)
+        for key in ("first", "object 0", "lasting"):
+            state_log.recovered(key, f"{key} is there")
+        assert caplog.messages == ["lasting is there"]
 
 
 class TestConfigureLogs:
