@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import Counter, Gauge
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from prometheus_client import CollectorRegistry
 
     from recommender.running.loads.histories.load_histories import Coverage
@@ -47,12 +49,14 @@ class LoadTelemetry:
             ("recommendation", "model"),
             registry=registry,
         )
+        self._left_out_of: set[str] = set()
         self._bounded_models: set[tuple[str, str]] = set()
         self._results: set[tuple[str, str]] = set()
         self._trial_results: set[tuple[str, str, str]] = set()
 
     def series_left_out(self, recommendation: str, count: int) -> None:
         """Show how many series of the last answer belong to no target."""
+        self._left_out_of.add(recommendation)
         self._left_out.labels(recommendation).set(count)
 
     def forecast_bounded(self, recommendation: str, model: str) -> None:
@@ -77,8 +81,14 @@ class LoadTelemetry:
         self._seconds.labels(recommendation).set(coverage.seconds)
         self._lacking.labels(recommendation).set(coverage.lacking_seconds)
 
+    def keep(self, recommendations: Collection[str]) -> None:
+        """Forget all others: one that is gone before its history has begun, or is asked for while it goes, too."""
+        for gone in self._left_out_of - set(recommendations):
+            self.removed(gone)
+
     def removed(self, recommendation: str) -> None:
         """Forget a recommendation that is not configured any more."""
+        self._left_out_of.discard(recommendation)
         for gauge in (self._samples, self._targets, self._seconds, self._lacking, self._left_out):
             with suppress(KeyError):
                 gauge.remove(recommendation)

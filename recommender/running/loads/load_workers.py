@@ -37,7 +37,7 @@ class RunningLoadService:
     def __init__(
         self, queries: BackendQueries, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
     ) -> None:
-        telemetry = LoadTelemetry(registry)
+        self._telemetry = telemetry = LoadTelemetry(registry)
         self.book = LearnedModels()
         self._files = LoadFiles(state / FOLDER)
         asking = queries_of(queries)
@@ -61,6 +61,7 @@ class RunningLoadService:
         """Follow a configuration."""
         names = {need.name for need in needs}
         self.histories.use(needs)
+        self._telemetry.keep(names)
         self.book.keep(names)
         self._predictor.keep(names)
         self._delays.keep(names)

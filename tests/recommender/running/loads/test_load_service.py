@@ -14,6 +14,7 @@ from adapter.foundation.sources.prometheus.queries.client import PrometheusClien
 from adapter.foundation.time.clock import Clock
 from recommender.configuration.reading import read_configuration
 from recommender.running.loads.load_service import LoadService
+from recommender.running.loads.load_telemetry import LoadTelemetry
 from recommender.running.loads.needs import load_needs_of
 from recommender.running.queries.backend_queries import BackendQueries, connections_of
 from tests.recommender.configuration.files import entry, whole
@@ -87,3 +88,13 @@ def test_the_histories_begin_as_soon_as_there_is_a_need(service: Service) -> Non
         stop.set()
         keeping.join(10.0)
     assert not keeping.is_alive()
+
+
+def test_a_recommendation_that_goes_before_its_history_begins_leaves_no_metric() -> None:
+    registry = CollectorRegistry()
+    telemetry = LoadTelemetry(registry)
+    for name in ("web", "gone"):
+        telemetry.series_left_out(name, 0)
+    telemetry.keep({"web"})
+    families = [family for family in registry.collect() if family.name.endswith("series_left_out")]
+    assert [sample.labels for family in families for sample in family.samples] == [{"recommendation": "web"}]
