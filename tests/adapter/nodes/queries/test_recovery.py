@@ -63,8 +63,10 @@ class Surveyed(Scripted):
         super().__init__()
         self.series = series
         self.envelope = envelope
+        self.surveys = 0
 
     def instant(self, query: str, **_: object) -> Any:  # noqa: ANN401 - as above
+        self.surveys += 1
         counts = [
             {"metric": {PART_LABEL: f"series:{one.value}"}, "value": [START, str(self.series)]} for one in LoadResource
         ]
@@ -107,6 +109,23 @@ def test_the_first_exporters_are_seen_at_the_next_refresh() -> None:
     assert not refresher.refresh(START, None, None).samples.grids
     prometheus.series = 8
     assert set(refresher.refresh(START + INTERVAL, None, None).samples.grids) == set(LoadResource)
+
+
+def test_after_an_answer_that_was_too_large_the_survey_is_asked_again_soon() -> None:
+    """Somebody may have begun to export thousands of made-up nodes, which the survey counts."""
+    prometheus, clock = Surveyed(8, {}), [0.0]
+    refresher = SampleRefresher(
+        cast("PrometheusClient", prometheus),
+        SchedulingSettings(),
+        refresh_seconds=INTERVAL,
+        monotonic=lambda: clock[0],
+    )
+    asked = []
+    for prometheus.mode in ("steady", "steady", "steady", "hangs", "steady", "steady"):
+        refresher.refresh(START + clock[0], None, None)
+        asked.append(prometheus.surveys)
+        clock[0] += INTERVAL
+    assert asked == [1, 1, 1, 1, 2, 2]
 
 
 def test_series_that_change_places_or_names_keep_their_loads() -> None:
