@@ -172,7 +172,9 @@ def _judge_jobs(jobs: Sequence[Mapping[str, Any]], refused: Sequence[Mapping[str
     message = f"the load is taken from {shown}" + (" and others" if len(jobs) > _SHOWN_JOBS else "")
     if not refused:
         return ok("nodes/jobs", message)
-    message += f"; {len(refused)} other series are refused, such as {refused[0]['instance']!r}: {refused[0]['refused']}"
+    # A job that is refused as a whole has no instance.
+    which = f", such as {refused[0]['instance']!r}" if refused[0]["instance"] else ""
+    message += f"; {len(refused)} other series or jobs are refused{which}: {refused[0]['refused']}"
     return warning("nodes/jobs", message, str(refused[0]["fix"]))
 
 

@@ -75,21 +75,31 @@ def test_series_without_a_node_have_their_repair() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "status"),
+    ("refused", "status", "named"),
     [
-        ([], CheckStatus.OK),
-        ([{"instance": "10.9.9.9:80", "refused": "Node n1 is measured.", "fix": "Stop."}], CheckStatus.WARNING),
+        ([], CheckStatus.OK, ""),
+        (
+            [{"instance": "10.9.9.9:80", "refused": "Node n1 is measured.", "fix": "Stop."}],
+            CheckStatus.WARNING,
+            "refused, such as '10.9.9.9:80': Node n1 is measured.",
+        ),
+        (
+            [{"instance": "", "refused": "job pods exports too many.", "fix": "Stop."}],
+            CheckStatus.WARNING,
+            "refused: job pods exports too many.",
+        ),
     ],
 )
 def test_the_jobs_that_measure_nodes_are_named_and_those_that_claim_the_same(
-    refused: list[dict[str, str]], status: CheckStatus
+    refused: list[dict[str, str]], status: CheckStatus, named: str
 ) -> None:
     jobs = [{"labels": {"job": "node-exporter", "namespace": "monitoring"}, "nodes": {"cpu": 3, "memory": 2}}]
     unmapped, found = judge_unmapped(200, json.dumps({"jobs": jobs, "items": refused}).encode())
     assert unmapped.status is CheckStatus.OK
     assert found.status is status
     assert "job node-exporter in monitoring for 3 nodes" in found.message
-    assert not refused or ("10.9.9.9:80" in found.message and found.fix == "Stop.")
+    assert found.message.endswith(named)
+    assert not refused or found.fix == "Stop."
 
 
 @pytest.mark.parametrize(
