@@ -115,7 +115,7 @@ def test_the_other_configurations_are_valid() -> None:
         for number, block in enumerate(blocks)
         if block.startswith("nodeGroups:")
     ]
-    assert len(entries) == len(blocks) == 6
+    assert len(entries) == len(blocks) == 7
     header = "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\nprometheus: {url: http://p:9090}\n"
     text = f"{header}recommendations:\n" + "\n".join(entries)
     assert [str(problem) for each in read_configuration(text, "f").refused for problem in each.problems] == []
