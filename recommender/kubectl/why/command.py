@@ -17,7 +17,7 @@ from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_log
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
-from adapter.foundation.service.flags.table import TEXT, CommandFlags, Flag
+from adapter.foundation.service.flags.table import OBJECT, TEXT, CommandFlags, Flag
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.context_namespace import context_namespace
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
@@ -75,7 +75,7 @@ WHY: Final = CommandFlags(
         "another KIND/NAME with a size. Exits with status 1 if a value or a right is missing, and with 2 if the object "
         "cannot be read."
     ),
-    arguments=("OBJECT",),
+    arguments=(OBJECT,),
     examples=(f"{PROGRAM} why hpa/web -n shop", f"{PROGRAM} why deployment/web -n shop -o yaml"),
     flags=(
         Flag("namespace", TEXT, "Namespace of the object (default: that of the context).", short="n"),

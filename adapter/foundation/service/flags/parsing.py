@@ -18,6 +18,7 @@ from adapter.foundation.service.flags.table import (
     DURATION,
     ENVIRONMENT_PREFIX,
     INTEGER,
+    OBJECT,
     PATH,
     PORT,
     TEXT,
@@ -212,14 +213,16 @@ def _refuse_missing(command: CommandFlags, given: Mapping[str, object], rest: Se
         if flag.required and flag.name not in given:
             raise UsageError(f"--{flag.name} is required: {flag.help}")
     if len(rest) > len(command.arguments) and not command.passes_over_more:
-        raise UsageError(f"unexpected argument {rest[len(command.arguments)]!r}: {_file_flag(command, rest)}")
+        raise UsageError(f"unexpected argument {rest[len(command.arguments)]!r}: {_intended(command, rest)}")
     if len(rest) < len(command.arguments):
         raise UsageError(f"{command.arguments[len(rest)]} is missing: see --help")
 
 
-def _file_flag(command: CommandFlags, words: Sequence[str]) -> str:
+def _intended(command: CommandFlags, words: Sequence[str]) -> str:
     """Return what a word too many was probably meant for."""
     word = words[len(command.arguments)]
+    if command.arguments == (OBJECT,) and "/" not in words[0]:
+        return f"did you mean {words[0]}/{word}?"
     if word.endswith((".yaml", ".yml")) and any(flag.name == "config" for flag in command.flags):
         return f"did you mean --config={word}?"
     return "see --help"

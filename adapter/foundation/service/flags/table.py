@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ENVIRONMENT_PREFIX = "TIDEWATCH_FLAG_"
+OBJECT = "OBJECT"
+"""Name of the argument that is KIND/NAME."""
 """Of the environment variables that set flags."""
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})

@@ -25,7 +25,7 @@ from adapter.foundation.service.flags.parsing import (
     one_of,
     parse_flags,
 )
-from adapter.foundation.service.flags.table import in_group, switch
+from adapter.foundation.service.flags.table import OBJECT, in_group, switch
 from adapter.foundation.service.server.addresses import Address
 
 COMMAND = CommandFlags(
@@ -120,6 +120,12 @@ def test_a_wrong_command_line_is_one_line_that_says_what_to_write(arguments: lis
         parse(*arguments)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_kind_and_a_name_apart_are_told_how_to_be_one_argument() -> None:
+    command = CommandFlags(program="kubectl-tidewatch why", version="1", summary="", flags=(), arguments=(OBJECT,))
+    with pytest.raises(UsageError, match="unexpected argument 'gateway': did you mean hpa/gateway\\?"):
+        parse_flags(command, ["hpa", "gateway"], {})
 
 
 def test_the_environment_sets_flags_and_the_command_line_wins() -> None:
