@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
@@ -13,8 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapter.foundation.objects.selectors import EVERYTHING
-from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
-from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer, read_instant
 from adapter.foundation.sources.prometheus.errors import (
     AnswerTooLargeError,
     PrometheusError,
@@ -35,7 +32,8 @@ from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.samples.series import as_series
 from adapter.metrics.rulebook.model import Api
 from tests.adapter.metrics.apis.fakes import NODES, PODS
-from tests.support.readings import START, MadeUpObjects, ScriptedPrometheus, make_house, rulebook_of
+from tests.support.readings import START, MadeUpObjects, make_house, rulebook_of
+from tests.support.scripted_answers import Came, Script, Scripted, labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -108,57 +106,6 @@ def without_logs() -> Iterator[None]:
     log.setLevel(former)
 
 
-@dataclass(frozen=True)
-class Came:
-    """One sample of an answer."""
-
-    labels: tuple[tuple[str, str], ...]
-    value: str
-    seconds_late: float = 0.0
-
-
-@dataclass(frozen=True)
-class Script:
-    """An answer to a query."""
-
-    samples: tuple[Came, ...] = ()
-    warnings: tuple[str, ...] = ()
-    failure: PrometheusError | None = None
-
-
-class Scripted(ScriptedPrometheus):
-    """Answers with samples of different lateness, native histograms, warnings and failures."""
-
-    def __init__(self, script_of: Callable[[str], Script]) -> None:
-        super().__init__()
-        self._script_of = script_of
-
-    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
-        assert timeout_seconds > 0
-        assert at is not None
-        script = self._script_of(query)
-        if script.failure is not None:
-            raise script.failure
-        result = [_written(came, at) for came in script.samples]
-        body = {"status": "success", "data": {"resultType": "vector", "result": result}, "warnings": script.warnings}
-        raw = bytearray(json.dumps(body, separators=(",", ":")).encode())
-        return read_instant(query, raw, evaluated_at=at, limits=AnswerLimits(), pace=UNPACED)
-
-
-def _written(came: Came, at: float) -> dict[str, object]:
-    moment = at - came.seconds_late
-    if came.value == "histogram":
-        return {"metric": dict(came.labels), "histogram": [moment, {"count": "1", "sum": "1"}]}
-    return {"metric": dict(came.labels), "value": [moment, came.value]}
-
-
-def labels_of(**choices: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
-    """Return label sets; a label that is empty is not there."""
-    return st.fixed_dictionaries(choices).map(
-        lambda found: tuple((name, value) for name, value in found.items() if value)
-    )
-
-
 def scripts(came: st.SearchStrategy[Came]) -> st.SearchStrategy[Script]:
     samples = st.lists(came, max_size=3).map(tuple)
     return st.one_of(
@@ -224,7 +171,7 @@ def told(found: Explanation) -> Told:
     return found.verdict, sorted((value.object, value.value) for value in found.values)
 
 
-def explained(prometheus: ScriptedPrometheus, question: Question, started: Started, house: House) -> tuple[Told, Told]:
+def explained(prometheus: Scripted, question: Question, started: Started, house: House) -> tuple[Told, Told]:
     """Return what a running process says and what a command says by itself."""
     clock = house.clock.clock
     uptime = PrometheusUptime(clock, lambda _seconds: started)
