@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 FILE_ONLY: Final = "clusterSize"
 FILE_ONLY_MESSAGE: Final = "clusterSize is for the administrator's file alone: it changes the whole cluster"
 _MOST_VALUES: Final = 8192
-"""Of a spec or a status. A spec is kept and read for its namespace, and a megabyte of it takes 25 MiB and a second."""
+"""Of a spec. It is kept and read for its namespace, and a megabyte of it takes 25 MiB and a second."""
+_MOST_STATUS_VALUES: Final = 2 * _MOST_VALUES
+"""More than this program writes into a status."""
 _OVERSIZED: Final = "oversized"
 """In place of a spec with more. A spec that is a text is refused in any case."""
 _OVERSIZED_MESSAGE: Final = (
@@ -79,7 +81,7 @@ def object_of(document: Mapping[str, object]) -> RecommendationObject | None:
         generation=metadata.get("generation") or 0,
         created=metadata.get("creationTimestamp") or "",
         spec=_OVERSIZED if is_larger_than(_MOST_VALUES, spec) else bounded(spec),
-        status=status if isinstance(status, dict) and not is_larger_than(_MOST_VALUES, status) else {},
+        status=status if isinstance(status, dict) and not is_larger_than(_MOST_STATUS_VALUES, status) else {},
     )
 
 

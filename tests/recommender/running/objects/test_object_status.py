@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from recommender.configuration.objects.object_reading import ObjectRefusal
+from recommender.configuration.objects.object_reading import ObjectRefusal, object_of
 from recommender.decisions.policy_settings import Output, RecommendationPolicy
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.running.objects.object_status import decided_status, is_urgent, refused_status
@@ -134,3 +134,13 @@ def test_texts_and_steps_can_wait(after: Record, *, urgent: bool) -> None:
 def test_a_status_that_somebody_has_broken_is_made_anew(status: dict[str, Any]) -> None:
     found = decided_status(replace(made(), status=status), POLICY, [RECORD], NOW)
     assert found == decided_status(made(), POLICY, [RECORD], NOW)
+
+
+def test_the_largest_status_of_its_own_is_recognized_again() -> None:
+    text = "x" * 5_000
+    targets = tuple(replace(OUTCOME, target=replace(WEB, name=f"web-{place}"), message=text) for place in range(50))
+    record = replace(RECORD, message=text, steps=(Step("linear/nodes", 3, text),) * 99, targets=targets)
+    status = decided_status(made(), POLICY, [record], NOW)
+    found = object_of({"metadata": {"namespace": "shop", "name": "web"}, "spec": {}, "status": status})
+    assert found is not None
+    assert found.status == status
