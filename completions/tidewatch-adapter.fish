@@ -165,7 +165,7 @@ complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using explain' -s v -
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using; and test $_shtab_tidewatch_adapter_npos -eq 0' -a init -d 'write rules and HPAs for what Prometheus holds'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l version -d 'show the program'"'"'s version and exit'
-complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'Folder for the files, which is created if it does not exist (default: the present folder)'
+complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'Folder for the files, which is created if it does not exist'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-verb -xka "GET POST" -d 'HTTP method of queries (default: POST, and GET if the server refuses POST)'
 complete -c tidewatch-adapter -n '_shtab_tidewatch_adapter_using init' -l prometheus-auth-incluster -d 'Use the pod'"'"'s service account: its token, and its CA unless another CA is set'

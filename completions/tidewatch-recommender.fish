@@ -61,7 +61,7 @@ complete -c tidewatch-recommender -n _shtab_tidewatch_recommender_using -l versi
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using; and test $_shtab_tidewatch_recommender_npos -eq 0' -a init -d 'write a configuration that works, from what Prometheus holds'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -s h -l help -d 'show this help message and exit'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l version -d 'show the program'"'"'s version and exit'
-complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'Folder for the file, which is created if it does not exist (default: the present folder)'
+complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'Folder for the file, which is created if it does not exist'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l cluster -xka "(__fish_complete_path (commandline -ct))" -d 'Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix'
 complete -c tidewatch-recommender -n '_shtab_tidewatch_recommender_using init' -l prometheus-verb -xka "GET POST" -d 'HTTP method of queries (default: POST, and GET if the server refuses POST)'

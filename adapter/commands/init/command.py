@@ -62,7 +62,7 @@ INIT = CommandFlags(
         Flag(
             "out",
             PATH,
-            "Folder for the files, which is created if it does not exist (default: the present folder).",
+            "Folder for the files, which is created if it does not exist.",
             default=Path(),
         ),
         *PROMETHEUS_FLAGS,

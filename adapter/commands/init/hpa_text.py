@@ -23,11 +23,11 @@ def hpa_text(found: ScalableWorkload) -> str:
     have = "pod has" if found.pods == 1 else "pods have"
     average = f"{found.pods} {have} {amount(found.average)} on average"
     size = f"The target of {target} keeps the present size"
-    owner = f"That the pods belong to {workload.kind} {workload.name} follows from their names"
+    owner = f"The names of the pods suggest that they belong to {workload.kind} {workload.name}"
     said = (
-        f"An example, made from what Prometheus holds. Metric: {known.meaning}. At this moment {average}.",
-        f"{size}: write instead what one pod can bear. Adapt the replicas, too.",
-        f"{owner}: check it, and that no other HPA scales it.",
+        f"An example, made from what Prometheus holds. Metric: {known.meaning}. At present {average}.",
+        f"{size}: replace it with what one pod can handle, and adjust minReplicas and maxReplicas.",
+        f"{owner}: check that, and that no other HPA scales it.",
     )
     lines = [line for text in said for line in comment(text)]
     lines += [

@@ -90,7 +90,7 @@ def _external_notes(metric: RecognisedMetric) -> Iterator[str]:
     if metric.selector:
         yield (
             f"In an HPA: {{type: External, external: {{metric: {{name: {metric.known.name}, selector: "
-            f"{{matchLabels: {selector_text(metric.selector)}}}}}, …}}}}. Which workload works on it, no series tells."
+            f"{{matchLabels: {selector_text(metric.selector)}}}}}, …}}}}. No series says which workload works on it."
         )
     for label, value in metric.unselectable.items():
         yield (

@@ -53,7 +53,7 @@ INIT = CommandFlags(
         Flag(
             "out",
             PATH,
-            "Folder for the file, which is created if it does not exist (default: the present folder).",
+            "Folder for the file, which is created if it does not exist.",
             default=Path(),
         ),
         Flag(

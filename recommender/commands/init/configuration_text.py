@@ -82,5 +82,5 @@ def _as_comment(draft: Draft) -> Iterator[str]:
     for note in draft.notes:
         yield from comment(note)
     for fact in draft.missing:
-        yield from comment(f"{fact.key}: {fact.question} Write it, and take away the #.")
+        yield from comment(f"{fact.key}: {fact.question} Write it, and remove the # of this entry.")
     yield from (f"#{line}" for line in draft.lines)

@@ -80,7 +80,9 @@ def predictive_draft(load: WorkloadLoad, name: str, per_replica: Deduced | None,
     if per_replica is None:
         missing.append(MissingFact("loadPerReplica", f"How much of this load can one pod of {where} serve?"))
     else:
-        notes.append(f"loadPerReplica is {per_replica.reason}. Write what a pod can bear once you have tested it.")
+        notes.append(
+            f"loadPerReplica is {per_replica.reason}. Replace it with what a pod can handle once you have tested that."
+        )
     if startup is None:
         missing.append(MissingFact("horizon", f"How long does a pod of {where} take until it serves, such as 90s?"))
     else:

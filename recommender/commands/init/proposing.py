@@ -134,7 +134,7 @@ def _not_of_one_workload(metrics: Sequence[RecognisedMetric]) -> Iterable[str]:
         known = metric.known
         if known.subject is not MetricSubject.POD:
             yield (
-                f"{known.exporter}: {known.series} ({known.meaning}): no series tells which workload works on it. "
+                f"{known.exporter}: {known.series} ({known.meaning}): no series says which workload works on it. "
                 f"Write an entry with that workload as its target, and a load such as sum({_load_of(known)})."
             )
 
