@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.forms.pods import PodForm
-from adapter.foundation.files.gzip_format import gzipped
+from adapter.foundation.files.gzip_format import gzipped, joined
 from adapter.foundation.objects.decoders import decoder_of
 from adapter.foundation.time.thread_limit import ThreadLimit
 from adapter.foundation.web.http import TEXT, RefusedRequestError, Response
@@ -24,6 +24,7 @@ from adapter.nodes.watcher.handlers import watcher_routes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from adapter.foundation.files.gzip_format import Piece
     from adapter.foundation.service.runtime.health import Health
     from adapter.foundation.service.server.plain_port.paced_text import PacedText
     from adapter.foundation.time.clock import Clock
@@ -95,7 +96,7 @@ def _by_place(routes: tuple[Route, ...]) -> Mapping[int, Handle]:
 
 
 def own_routes(
-    health: Health, own: PacedText, pieces: Callable[[], Iterable[bytes]], packed: Callable[[], bytes]
+    health: Health, own: PacedText, pieces: Callable[[], Iterable[Piece]], packed: Callable[[], bytes]
 ) -> tuple[Route, ...]:
     """Return the routes for health and metrics on the main port.
 
@@ -120,10 +121,10 @@ def own_routes(
         if made is None:
             return error_answer(503, "the metrics could not be written in time: try again")
         if not accepts_gzip(request.header("Accept-Encoding")):
-            return Response(200, b"".join((*made, *pieces())), METRICS_TYPE, (("Vary", "Accept-Encoding"),))
+            return Response(200, joined((*made, *pieces())), METRICS_TYPE, (("Vary", "Accept-Encoding"),))
         return Response(
             200,
-            gzipped(b"".join(made)) + packed(),
+            gzipped(joined(made)) + packed(),
             METRICS_TYPE,
             (("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip")),
         )

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from adapter.commands.nodes.cluster import NodeSource
     from adapter.commands.nodes.nodes_settings import NodesSettings
+    from adapter.foundation.files.gzip_format import Piece
     from adapter.foundation.service.runtime.tasks import Stop
     from adapter.foundation.service.server.connections.bodies import Head, PlanBody
     from adapter.foundation.service.server.context import WorkerContext
@@ -245,7 +246,7 @@ class _NodeMetrics:
         self._keeper = keeper
         self._clock = clock
 
-    def pieces(self) -> Iterator[bytes]:
+    def pieces(self) -> Iterator[Piece]:
         """Yield them as text; nothing before the first data."""
         published = self._keeper.published
         if published.exposition is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,6 +23,43 @@ class GzipError(ValueError):
 def gzipped(data: bytes, level: int = FAST) -> bytes:
     """Return the data as a gzip member. Members may follow each other (RFC 1952, 2.2)."""
     return zlib.compress(data, level, wbits=_FORMAT)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedText:
+    """A text in the gzip format, to be unpacked where it is sent: of large texts that many may ask for."""
+
+    member: bytes
+    size: int
+    """Bytes of the text."""
+
+    def unpacked(self) -> bytes:
+        """Return the text."""
+        return zlib.decompress(self.member, wbits=_FORMAT, bufsize=self.size)
+
+
+Piece: TypeAlias = "bytes | PackedText"
+"""A piece of a text."""
+
+
+def packed(text: bytes) -> PackedText:
+    """Return a text in the gzip format."""
+    return PackedText(gzipped(text), len(text))
+
+
+def text_of(piece: Piece) -> bytes:
+    """Return the text of a piece."""
+    return piece if isinstance(piece, bytes) else piece.unpacked()
+
+
+def text_bytes(pieces: Iterable[Piece]) -> int:
+    """Return how many bytes of text the pieces are."""
+    return sum(len(piece) if isinstance(piece, bytes) else piece.size for piece in pieces)
+
+
+def joined(pieces: Iterable[Piece]) -> bytes:
+    """Return the whole text."""
+    return b"".join(map(text_of, pieces))
 
 
 class GzipWriter:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterable, Iterator
 
+    from adapter.foundation.files.gzip_format import Piece
     from adapter.foundation.service.runtime.process_telemetry import ConnectionCounts
     from adapter.foundation.service.server.addresses import Address
     from adapter.foundation.service.server.connections.bodies import PlanBody
@@ -61,7 +62,7 @@ class WorkerContext:
         )
         self.health.add_ready("serving", lambda: self._not_ready)
         self._further_paths: dict[str, Callable[[str], PlainAnswer]] = {}
-        self._further_metrics: tuple[Callable[[], Iterable[bytes]], ...] = ()
+        self._further_metrics: tuple[Callable[[], Iterable[Piece]], ...] = ()
         self.plan_body: PlanBody | None = None
         """Decides which bodies are received before a thread is given to the request; None: none of them."""
         self._metrics = PacedText(self._metrics_text)
@@ -82,7 +83,7 @@ class WorkerContext:
         # A new dictionary, since the plain port's thread may be reading this one.
         self._further_paths = {**self._further_paths, path: answer}
 
-    def add_metrics(self, text: Callable[[], Iterable[bytes]]) -> None:
+    def add_metrics(self, text: Callable[[], Iterable[Piece]]) -> None:
         """Append further families to `/metrics`, in Prometheus's text format, version 0.0.4.
 
         It is for what would take too long to make at each scrape. `text` returns it in pieces and must not wait;
@@ -156,7 +157,7 @@ class WorkerContext:
         health = None if path.startswith("/healthz") else self.health.answer(path, query)
         return None if health is None else PlainAnswer(health[0], health[1].encode())
 
-    def _metrics_text(self) -> Iterator[bytes]:
+    def _metrics_text(self) -> Iterator[Piece]:
         yield exposition(self.registry)[0]
         for text in self._further_metrics:
             yield from text()

@@ -16,6 +16,9 @@ from adapter.foundation.files.gzip_format import (
     gunzipped,
     gunzipped_pieces,
     gzipped,
+    joined,
+    packed,
+    text_bytes,
 )
 
 MOST = 10_000
@@ -26,17 +29,25 @@ def test_what_is_compressed_comes_back_the_same(pieces: list[bytes], level: int)
     whole, writer = b"".join(pieces), GzipWriter()
     for piece in pieces:
         writer.add(piece)
-    for packed in (gzipped(whole, level), writer.end()):
-        assert gzip.decompress(packed) == whole
-        assert gunzipped(packed, MOST) == whole
-        assert b"".join(gunzipped_pieces([packed[:7], b"", packed[7:], b"more"], 5)) == whole
+    for member in (gzipped(whole, level), writer.end()):
+        assert gzip.decompress(member) == whole
+        assert gunzipped(member, MOST) == whole
+        assert b"".join(gunzipped_pieces([member[:7], b"", member[7:], b"more"], 5)) == whole
+
+
+@given(pieces=st.lists(st.tuples(st.binary(max_size=300), st.booleans()), max_size=6))
+def test_a_text_in_pieces_is_the_same_whether_they_are_packed_or_not(pieces: list[tuple[bytes, bool]]) -> None:
+    text = [packed(piece) if is_packed else piece for piece, is_packed in pieces]
+    whole = b"".join(piece for piece, _ in pieces)
+    assert joined(text) == whole
+    assert text_bytes(text) == len(whole)
 
 
 @given(content=st.binary(min_size=1, max_size=300), cut=st.integers(min_value=1, max_value=300))
 def test_what_is_cut_off_is_refused(content: bytes, cut: int) -> None:
-    packed = gzipped(content)
+    member = gzipped(content)
     with pytest.raises(GzipError, match="it is cut off"):
-        gunzipped(packed[: -min(cut, len(packed))], MOST)
+        gunzipped(member[: -min(cut, len(member))], MOST)
 
 
 @pytest.mark.parametrize("damaged", [b"no gzip at all", gzipped(b"abc")[:-8] + bytes(8)])
@@ -47,12 +58,12 @@ def test_what_is_damaged_is_refused(damaged: bytes) -> None:
 
 @pytest.mark.parametrize(("size", "fits"), [(MOST, True), (MOST + 1, False), (100 * MOST, False)])
 def test_what_is_too_large_is_refused_and_what_just_fits_is_not(size: int, *, fits: bool) -> None:
-    packed = gzipped(bytes(size))
+    member = gzipped(bytes(size))
     if fits:
-        assert gunzipped(packed, MOST) == bytes(size)
+        assert gunzipped(member, MOST) == bytes(size)
     else:
         with pytest.raises(GzipError, match="it is too large"):
-            gunzipped(packed, MOST)
+            gunzipped(member, MOST)
 
 
 def test_no_piece_is_larger_than_allowed() -> None:

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.cluster.values.placed_pods import placed
+from adapter.foundation.files.gzip_format import joined
 from adapter.foundation.time.clock import Clock
 from adapter.nodes.board.board_telemetry import BoardMetrics, hot_text
 from adapter.nodes.board.cluster_facts import NodeFacts
@@ -157,7 +158,7 @@ def test_a_refresh_publishes_everything_together(script: Script) -> None:
     assert published.watcher is not None
     assert b'"dataCenter":"east"' in published.watcher.windows[0].whole.body
     assert published.exposition is not None
-    assert b'tidewatch_node_utilization_ratio{node="a"' in b"".join(published.exposition.pieces(script.now))
+    assert b'tidewatch_node_utilization_ratio{node="a"' in joined(published.exposition.pieces(script.now))
     assert script.offered == [script.result.samples]
     assert script.basis_shown() == ["metrics"]
 
@@ -331,9 +332,7 @@ def test_the_next_hour_is_published_once_the_week_is_read(script: Script) -> Non
     assert forecast is not None
     assert forecast.ratio[0] == pytest.approx(0.7, abs=0.001)
     assert keeper.published.exposition is not None
-    assert b'tidewatch_node_forecasts{verdict="predicted"} 1' in b"".join(
-        keeper.published.exposition.pieces(script.now)
-    )
+    assert b'tidewatch_node_forecasts{verdict="predicted"} 1' in joined(keeper.published.exposition.pieces(script.now))
     assert script.needed == [True, True]
 
 

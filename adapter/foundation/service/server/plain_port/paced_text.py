@@ -16,6 +16,8 @@ from adapter.foundation.time.time_share import TimeShare
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from adapter.foundation.files.gzip_format import Piece
+
 _log = logging.getLogger(__name__)
 
 LARGEST_SHARE = 0.05
@@ -23,7 +25,7 @@ LARGEST_SHARE = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 """Between two texts, however much they cost: a text is made at most once a second if it takes 50 ms or more."""
 
-Pieces: TypeAlias = tuple[bytes, ...]
+Pieces: TypeAlias = "tuple[Piece, ...]"
 Taker: TypeAlias = "Callable[[Pieces | None], None]"
 """Gets the pieces of the text, or None if it could not be made; called in the text's thread, so it must not wait."""
 
@@ -33,7 +35,7 @@ class PacedText:
 
     def __init__(
         self,
-        make: Callable[[], Iterable[bytes]],
+        make: Callable[[], Iterable[Piece]],
         cost: Callable[[], float] = time.thread_time,
         burst_seconds: float = 0.0,
     ) -> None:

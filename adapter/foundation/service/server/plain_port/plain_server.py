@@ -18,8 +18,14 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeAlias
 
+from adapter.foundation.files.gzip_format import text_bytes
 from adapter.foundation.service.server.addresses import NO_ROOM
-from adapter.foundation.service.server.plain_port.visitors import Visitor, held_bytes, is_of_one_text, taken_slowest
+from adapter.foundation.service.server.plain_port.visitors import (
+    Visitor,
+    held_bytes,
+    is_of_one_text,
+    taken_slowest,
+)
 from adapter.foundation.service.server.sockets import prepare_accepted, reset_on_close, unacknowledged
 from adapter.foundation.web.metric_text import METRICS_TYPE
 
@@ -55,7 +61,7 @@ class PlainAnswer:
     content_type: str = "text/plain; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
     """Besides those that every answer has."""
-    further: tuple[bytes, ...] = ()
+    further: Pieces = ()
     """Further pieces of the body, after `body`."""
 
 
@@ -287,6 +293,6 @@ def _head_of(answer: PlainAnswer) -> bytes:
     head = (
         f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\nContent-Type: {answer.content_type}\r\n"
         f"X-Content-Type-Options: nosniff\r\nConnection: close\r\n{more_headers}"
-        f"Content-Length: {len(answer.body) + sum(map(len, answer.further))}\r\n\r\n"
+        f"Content-Length: {text_bytes((answer.body, *answer.further))}\r\n\r\n"
     )
     return head.encode("latin-1")

@@ -7,10 +7,13 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from adapter.foundation.files.gzip_format import text_bytes, text_of
+
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from adapter.foundation.files.gzip_format import Piece
     from adapter.foundation.service.server.plain_port.paced_text import Pieces
 
 LARGEST_HEAD = 16 * 1024
@@ -19,6 +22,7 @@ _JUDGED_AFTER = 0.75
 _LARGE = 1024 * 1024
 _FASTER = 4
 """How many times as fast as so far a reader may still become."""
+_AT_ONCE = 128 * 1024
 _MOST_PIECES = 64
 """That the kernel is offered at once, which takes at most 1024 (IOV_MAX)."""
 
@@ -37,6 +41,9 @@ class Visitor:
         self.pieces: Pieces = ()
         """The body of the answer, which stays in memory until its last byte is sent."""
         self._outbox: list[memoryview] = []
+        self._waiting: Iterator[Piece] = iter(())
+        self._left = 0
+        """Bytes of the answer that are not sent."""
         self._sent = 0
         self._since = math.inf
 
@@ -53,24 +60,37 @@ class Visitor:
     def answer(self, head: bytes, pieces: Pieces) -> None:
         """Set the answer to send."""
         self.is_answered, self.pieces, self._since = True, pieces, time.monotonic()
-        self._outbox = [memoryview(part) for part in (head, *pieces) if part]
+        self._outbox, self._waiting = [], iter((head, *pieces))
+        self._left = text_bytes((head, *pieces))
 
     def write(self) -> bool:
         """Send what fits; return whether everything is sent. Raises OSError."""
+        self._unpack_some()
         with suppress(BlockingIOError):
-            count = self.sock.sendmsg(self._outbox[:_MOST_PIECES])
+            count = self.sock.sendmsg(self._outbox)
             self._sent += count
+            self._left -= count
             while self._outbox and count >= len(self._outbox[0]):
                 count -= len(self._outbox.pop(0))
             if count:
                 self._outbox[0] = self._outbox[0][count:]
-        return not self._outbox
+        return not self._left
+
+    def _unpack_some(self) -> None:
+        """Make ready what may be sent next: of a packed text no more than a piece."""
+        ready = sum(map(len, self._outbox))
+        while ready < _AT_ONCE and len(self._outbox) < _MOST_PIECES:
+            piece = next(self._waiting, None)
+            if piece is None:
+                return
+            if text := text_of(piece):
+                self._outbox.append(memoryview(text))
+                ready += len(text)
 
     def is_too_slow(self, now: float) -> bool:
         """Return whether the rest of a large answer cannot be read by the deadline, even at several times the rate."""
-        left = sum(map(len, self._outbox))
-        is_judged = left > _LARGE and now >= self._since + _JUDGED_AFTER
-        return is_judged and left > _FASTER * self.pace(now) * (self.expires - now)
+        is_judged = self._left > _LARGE and now >= self._since + _JUDGED_AFTER
+        return is_judged and self._left > _FASTER * self.pace(now) * (self.expires - now)
 
     def pace(self, now: float) -> float:
         """Return the bytes per second of the answer so far, counting at least one second."""
@@ -91,5 +111,6 @@ def is_of_one_text(reader: Visitor, other: Visitor) -> bool:
 
 
 def held_bytes(readers: Sequence[Visitor]) -> int:
-    """Return the bytes of the readers' answers, a piece that several read once."""
-    return sum(map(len, {id(piece): piece for visitor in readers for piece in visitor.pieces}.values()))
+    """Return the bytes of the readers' answers in memory, a piece that several read once."""
+    pieces = {id(piece): piece for visitor in readers for piece in visitor.pieces}.values()
+    return sum(len(piece if isinstance(piece, bytes) else piece.member) for piece in pieces)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import http.client
 import itertools
 import select
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from adapter.foundation.files.gzip_format import PackedText, packed
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
 from adapter.foundation.service.server.context import WorkerContext
 from adapter.foundation.service.server.plain_port.paced_text import LONGEST_PAUSE_SECONDS, PacedText
@@ -21,7 +23,7 @@ from adapter.foundation.service.server.plain_port.plain_server import (
     PlainAnswer,
     PlainServer,
 )
-from adapter.foundation.service.server.plain_port.visitors import LARGEST_HEAD
+from adapter.foundation.service.server.plain_port.visitors import LARGEST_HEAD, Visitor, held_bytes
 from adapter.foundation.service.server.server_settings import ServerOptions
 from tests.adapter.foundation.service.servers import is_closed
 from tests.support.waiting import until
@@ -40,6 +42,8 @@ def answer(path: str, query: str) -> PlainAnswer | None:
             return PlainAnswer(200, BIG)
         case "/own":
             return PlainAnswer(200, bytes(BIG[:1]) + BIG)
+        case "/packed":
+            return PlainAnswer(200, b"", further=(packed(BIG), b"", b"more"))
         case "/broken":
             raise RuntimeError("a collector is broken")
         case _:
@@ -71,6 +75,7 @@ def connect(port: int) -> socket.socket:
     [
         ("GET", "/metrics?a=b", 200, b"metrics a=b"),
         ("HEAD", "/metrics", 200, b""),
+        ("HEAD", "/packed", 200, b""),
         ("GET", "/other", 404, b"there are /metrics, /livez and /readyz here\n"),
         ("POST", "/metrics", 405, b"only GET and HEAD are allowed here\n"),
         ("GET", "/broken", 500, b"internal error\n"),
@@ -90,6 +95,30 @@ def test_what_is_no_request_is_a_400(port: int, line: bytes) -> None:
 
 def test_a_large_answer_arrives_whole(port: int) -> None:
     assert ask(port, "/big") == (200, BIG)
+
+
+def test_a_packed_text_arrives_unpacked(port: int) -> None:
+    assert ask(port, "/packed") == (200, BIG + b"more")
+
+
+def test_of_a_packed_text_that_nobody_reads_hardly_anything_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked: list[int] = []
+
+    def noted(piece: PackedText) -> bytes:
+        unpacked.append(piece.size)
+        return gzip.decompress(piece.member)
+
+    monkeypatch.setattr(PackedText, "unpacked", noted)
+    text = tuple(packed(bytes(100_000)) for _ in range(1000))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(0)
+        reader = Visitor(ours, 0.0)
+        reader.answer(b"head", text)
+        for _ in range(1000):
+            assert not reader.write()
+        assert sum(unpacked) < 2_000_000
+        assert held_bytes([reader, reader]) < 1_000_000
 
 
 def test_visitors_who_stall_hold_up_nobody(port: int) -> None:
