@@ -41,6 +41,8 @@ class ReadingSettings:
     """How far back a series may lie to count as there."""
     metric_grace_seconds: float = 600.0
     """How long a metric stays after its last series vanished: a job that pauses must not make it flap."""
+    max_kept_metrics: int = 50_000
+    """Metrics of one rule that stay though its last look-up did not find their series; those known first stay."""
     serves_unseen_series: bool = True
     """Whether a rule that spells its series' name out serves before such a series was ever seen."""
     allow_foreign_namespaces: bool = False

@@ -243,14 +243,18 @@ class SeriesDiscovery:
     def _kept_metrics(
         self, state: DiscoveredRule, found: dict[MetricId, Metric], *, all_came: bool
     ) -> Iterator[tuple[MetricId, Metric]]:
-        now = self._clock.monotonic()
+        now, kept = self._clock.monotonic(), 0
         for key, metric in state.found.items():
             if key in found:
                 state.vanished_at.pop(key, None)
-            elif not all_came or now - state.vanished_at.setdefault(key, now) <= self._settings.metric_grace_seconds:
+            elif kept < self._settings.max_kept_metrics and (
+                not all_came or now - state.vanished_at.setdefault(key, now) <= self._settings.metric_grace_seconds
+            ):
+                kept += 1
                 yield key, metric
             else:
-                del state.vanished_at[key]
+                # Names that change all the time must neither fill the memory nor take the place of others.
+                state.vanished_at.pop(key, None)
 
 
 def what_is_missing(shapes: SeriesShapes, warnings: Sequence[str]) -> str | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
 from adapter.foundation.sources.prometheus.answers.answer_elements import AnswerLimits
 from adapter.foundation.sources.prometheus.errors import PrometheusUnreachableError
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from tests.adapter.metrics.readings.catalogue.discovery_world import PATTERN_RULES, Series, names, series
 from tests.support.readings import ScriptedPrometheus, make_house
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_a_metric_whose_series_vanished_stays_for_its_time_of_grace() -> None:
@@ -134,6 +131,28 @@ def test_more_series_than_are_read_give_what_was_read_and_take_nothing() -> None
 
     assert {"a", "b"} <= set(names(house))
     assert house.counter("tidewatch_adapter_rules", state="failing") == 1
+
+
+@pytest.mark.parametrize("warnings", [(), ("results truncated due to limit",)], ids=["whole", "cut"])
+def test_names_that_change_all_the_time_take_no_more_memory_and_no_others_place(warnings: tuple[str, ...]) -> None:
+    found = Series(app=series("app_rps", "app_errors"))
+    prometheus = ScriptedPrometheus(series_answer=found)
+    settings = ReadingSettings(max_kept_metrics=50, metric_grace_seconds=3600)
+    house = make_house(prometheus, rules=PATTERN_RULES, settings=settings)
+    house.pass_time(1)
+    prometheus.series_warnings = warnings
+    for round_ in range(20):
+        found.by_prefix["app"] = series(*(f"app_{round_}_{number}" for number in range(30)))
+        house.pass_time(61)
+
+    listed = names(house)
+    assert {"errors", "rps", "19_0"} <= set(listed)
+    # Each name is a metric of pods and one of namespaces.
+    assert len(listed) == len(set(listed)) == 50 // 2 + 30 + len(["spelled_out"])
+    found.by_prefix["app"] = series("app_rps")
+    prometheus.series_warnings = ()
+    house.pass_time(2 * 3600, step=5.0)
+    assert names(house) == ["rps", "spelled_out"]
 
 
 def test_a_job_that_idles_for_longer_than_series_count_as_there_does_not_flap() -> None:
