@@ -64,9 +64,10 @@ def _draw_nodes(panel: Axes, report: ReplayReport) -> None:
     days = grid / DAY_SECONDS
     lines = [(days, recorded)]
     for one, colour in zip(report.policies, _colours(report), strict=True):
-        width = 1.8 if colour == _USED else 0.9
+        width, height = (1.8, 3) if colour == _USED else (0.9, 2)
         sizes = _sizes(one, grid)
-        panel.plot(moments, sizes, color=colour, linewidth=width, label=one.name)
+        # The one to use is above the others, which are the same for most of the time.
+        panel.plot(moments, sizes, color=colour, linewidth=width, zorder=height, label=one.name)
         lines.append((days, sizes))
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     panel.xaxis.set_major_locator(locator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.terminal import printable
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 _HEADER: Final = ("POLICY", "NODE-HOURS", "COST", "PENDING p50", "p99", "LONGEST", "TOTAL", "EVICTIONS", "CHANGES")
 _GAP: Final = "  "
+_WIDTH: Final = 80
+"""Of sentences; the table may be wider."""
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
 
 
@@ -25,20 +28,24 @@ def replay_text(report: ReplayReport, *, colour: bool = False) -> str:
     rows = [_HEADER, recorded, *(_row(one) for one in report.policies)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
     lines = [
-        bold.format(printable(report.verdict.reason)),
+        *map(bold.format, _wrapped(report.verdict.reason)),
         "",
-        f"{printable(report.source)}: {days:.1f} days from {rfc3339(report.start)}",
+        *_wrapped(f"{report.source}: {days:.1f} days from {rfc3339(report.start)}"),
         "",
     ]
     for row in rows:
         cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
         line = _GAP.join(cells).rstrip()
         lines.append(bold.format(line) if row[0] == report.verdict.use else line)
-    lines += [
-        "",
-        "PENDING: minutes that a pod waited for its node; TOTAL: of all pods. COST: hours of nodes by their price.",
-    ]
-    return "\n".join([*lines, *(printable(note) for note in report.notes)])
+    lines.append("")
+    keys = "PENDING: minutes that a pod waited for its node; TOTAL: of all pods. COST: hours of nodes by their price."
+    for note in (keys, *report.notes):
+        lines += _wrapped(note)
+    return "\n".join(lines)
+
+
+def _wrapped(sentence: str) -> list[str]:
+    return textwrap.wrap(printable(sentence), _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _row(one: PolicyOutcome) -> tuple[str, ...]:

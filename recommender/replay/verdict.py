@@ -106,7 +106,7 @@ def _rival(present: PolicyOutcome, other: PolicyOutcome, draws: FloatArray) -> _
     evictions = float((other.evictions - present.evictions)[days].sum())
     worse = ""
     if longest > allowed:
-        worse = f"pods wait up to {longest:.0f} minutes more a day"
+        worse = f"pods together wait up to {longest:.0f} minutes more a day"
     elif low <= 0:
         worse = f"it may save nothing (90 % interval {_percent(float(low))} to {_percent(float(high))})"
     elif evictions > _EVICTIONS_A_NODE_HOUR * max(hours, 0.0):

@@ -75,8 +75,12 @@ def test_text_begins_with_the_verdict(capsys: pytest.CaptureFixture[str], config
     folder = record(made_past(PastPlan(days=0.1, nodes=3)), tmp_path / "recording")
     status, out, _ = run(capsys, "--config", config, "--recording", folder)
     assert status == 0
-    assert out.startswith("No policy is recommended: there are 0 whole days, and a verdict needs 3")
-    assert [line.split()[0] for line in out.splitlines() if line][2:5] == ["POLICY", "recorded", "configured"]
+    verdict, _, table, notes = out.split("\n\n")
+    assert verdict.replace("\n", " ").startswith(
+        "No policy is recommended: there are 0 whole days, and a verdict needs 3"
+    )
+    assert [line.split()[0] for line in table.splitlines()[:3]] == ["POLICY", "recorded", "configured"]
+    assert max(map(len, [*verdict.splitlines(), *notes.splitlines()])) <= 80
 
 
 def test_series_of_kube_state_metrics_give_what_the_recording_gives(

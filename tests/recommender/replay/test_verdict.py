@@ -37,7 +37,7 @@ PRESENT = outcome("configured", 100.0)
     [
         (outcome("cheaper", 90.0), "cheaper", "saves 10.0 % of the cost (90 % interval 10.0 % to 10.0 %, by 10 days)"),
         (outcome("dearer", 110.0), "configured", "no other policy is cheaper without harm"),
-        (outcome("slower", 80.0, pending=20.0), "configured", "pods wait up to 10 minutes more a day"),
+        (outcome("slower", 80.0, pending=20.0), "configured", "pods together wait up to 10 minutes more a day"),
         (outcome("restless", 90.0, evictions=200.0), "configured", "more evictions for each node-hour saved"),
         (outcome("perhaps", 99.0, swing=30.0), "configured", "it may save nothing"),
     ],

@@ -55,7 +55,8 @@ class ClusterSituation:
     confirmed: float | None = None
     """Of which time the facts are, in seconds since the Unix epoch; None: of now."""
     explains: bool = True
-    """Whether bounds and advice are calculated, which change no size: a replay of weeks does without them."""
+    """Whether the answer has bounds, advice, and the reasons and moves of removals, none of which changes a size: a
+    replay of weeks does without them."""
     candidates: frozenset[str] | None = None
     """The nodes that may be removed at all, of which alone it is told why they stay; None: every node."""
     other_nodes: int = 0

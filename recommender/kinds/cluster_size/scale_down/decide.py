@@ -185,15 +185,18 @@ def _removals(
     in_sequence = final_nodes(move for removal in removed for move in removal.moves)
     for removal in removed:
         for one in removal.unit:
-            name = one.node.name
+            name, since_then = one.node.name, since.get(one.node.name)
+            unneeded = None if since_then is None else situation.now - since_then
+            if not situation.explains:
+                yield Removal(name, one.group.name, one.utilization.ratio, "", unneeded, is_due=waiting.is_due(name))
+                continue
             nodes = confirmed.nodes if waiting.is_due(name) else in_sequence
             yield Removal(
                 node=name,
                 group=one.group.name,
                 utilization_ratio=one.utilization.ratio,
-                reason="; ".join(map(str, waiting.by_node[name]))
-                or _unneeded_reason(one, since.get(name), situation.now),
-                unneeded_seconds=situation.now - since[name] if name in since else None,
+                reason="; ".join(map(str, waiting.by_node[name])) or _unneeded_reason(one, since_then, situation.now),
+                unneeded_seconds=unneeded,
                 is_due=waiting.is_due(name),
                 moves=tuple(PodMove(pod_name(pod), nodes[pod.namespace, pod.name]) for pod in one.plan.own),
                 saved_per_hour=prices.get(one.group.name),

@@ -45,16 +45,19 @@ def eligibility(
     info: NodeInfo,
     group: NodeGroup | None,
     settings: ScaleDownSettings,
-    now: float,
+    options: UtilizationOptions | None,
 ) -> Eligibility:
-    """Return whether a node may be looked at, by the peer's rules in their order; `info` is what runs on it."""
-    if group is None:
+    """Return whether a node may be looked at, by the peer's rules in their order; `info` is what runs on it.
+
+    `options` are those of the group, and None without one.
+    """
+    if group is None or options is None:
         return _outright(node, None) or _no_group()
     outright = _outright(node, group)
     if outright:
         return outright
     try:
-        utilization = node_utilization(info, _options(group, settings, now))
+        utilization = node_utilization(info, options)
     except UtilizationError as error:
         return Eligibility(None, KeepReason.UNEXPECTED_ERROR, f"its utilisation is not known: {error}")
     if not settings.unready_enabled and not node.ready:
@@ -87,7 +90,8 @@ def _no_group() -> Eligibility:
     return Eligibility(None, KeepReason.NOT_AUTOSCALED, "the node does not belong to a node group")
 
 
-def _options(group: NodeGroup, settings: ScaleDownSettings, now: float) -> UtilizationOptions:
+def utilization_options(group: NodeGroup, settings: ScaleDownSettings, now: float) -> UtilizationOptions:
+    """Return which pods of a group's nodes count."""
     ignored = group.options.ignore_daemon_sets_utilization
     return UtilizationOptions(
         now=now,

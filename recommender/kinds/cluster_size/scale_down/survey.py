@@ -10,7 +10,12 @@ from recommender.kinds.cluster_size.health.startup import starting_nodes
 from recommender.kinds.cluster_size.model.answer import KeptNode
 from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.places import pod_name
-from recommender.kinds.cluster_size.scale_down.eligibility import Eligibility, eligibility, is_being_deleted
+from recommender.kinds.cluster_size.scale_down.eligibility import (
+    Eligibility,
+    eligibility,
+    is_being_deleted,
+    utilization_options,
+)
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason
 from recommender.kinds.cluster_size.scale_down.removal import DrainPlan, Unremovable, drain_plan
 
@@ -71,13 +76,15 @@ def survey(
     """Judge every node by the rules that need no simulation. One that is on its way stays, and takes no pods yet."""
     starting = starting_nodes(situation, settings)
     groups = {group.name: group for group in situation.groups.groups}
+    options = {name: utilization_options(group, settings.scale_down, situation.now) for name, group in groups.items()}
     candidates: list[RemovalCandidate] = []
     kept: list[KeptNode] = []
     shares: dict[str, float] = {}
     for node, info in _real_nodes(situation, snapshot):
         name = node.name
-        group = groups.get(situation.groups.group_of.get(name, ""))
-        judged = eligibility(node, info, group, settings.scale_down, situation.now)
+        group_name = situation.groups.group_of.get(name, "")
+        group = groups.get(group_name)
+        judged = eligibility(node, info, group, settings.scale_down, options.get(group_name))
         if name in starting and judged.reason not in _OUTRIGHT:
             judged = Eligibility(None, KeepReason.NODE_STARTING, starting[name])
         # Scale-up counts on nodes that are starting; pods that run elsewhere are not moved there yet.
