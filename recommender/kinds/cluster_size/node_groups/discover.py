@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
 
 
+_MOST_NODES: Final = 100_000
+"""Of a group: about a second and 150 MiB of simulation, and more than Kubernetes supports in a cluster."""
 _UNKNOWN_AUTOSCALER: Final = "the autoscaler of the cloud (byLabel)"
 
 
@@ -98,7 +100,7 @@ def node_groups(
             problems.append(f"two node groups are named {group.name}: the second one is left out: rename one of them")
             continue
         claimed = _claim_problem(group, group_of)
-        groups[group.name] = replace(group, problem=group.problem or claimed)
+        groups[group.name] = replace(group, problem=group.problem or _size_problem(group) or claimed)
         for node in group.nodes:
             group_of.setdefault(node, group.name)
         if claimed:
@@ -156,6 +158,14 @@ def _sources(
     if stated is not None and reading is not None:
         written = ProviderReference(reading.provider, stated.delete_nodes) if stated.writes else None
         yield plugin_groups(reading, world, seen, written)
+
+
+def _size_problem(group: NodeGroup) -> str:
+    """Return what is wrong with a size that no cluster has: each node that is missing to it would be simulated."""
+    for name, size in (("size", group.target_size), ("minimum", min(group.min_size, group.max_size))):
+        if size > _MOST_NODES:
+            return f"its {name} is {size}, and no node group may have more than {_MOST_NODES} nodes: correct it"
+    return ""
 
 
 def _claim_problem(group: NodeGroup, group_of: dict[str, str]) -> str:

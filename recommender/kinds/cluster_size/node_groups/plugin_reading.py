@@ -139,7 +139,7 @@ def _instances(value: object) -> tuple[ProviderInstance, ...]:
         raise PluginError(f"nodes() returns {type(value).__name__}: it must be a list of ProviderInstance")
     seen = set()
     for one in value:
-        if not isinstance(one, ProviderInstance) or one.state not in InstanceState:
+        if not isinstance(one, ProviderInstance) or not isinstance(one.state, InstanceState):
             raise PluginError(f"nodes() lists {one!r}: each must be a ProviderInstance with a state")
         if one.provider_id in seen or not one.provider_id:
             raise PluginError(f"nodes() lists the provider id {one.provider_id!r} twice, or it is empty")

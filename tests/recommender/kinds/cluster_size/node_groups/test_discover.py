@@ -11,12 +11,14 @@ from adapter.foundation.cluster.values.state import ClusterPod, Observed, Unknow
 from adapter.foundation.cluster.values.workloads import WorkloadFacts
 from recommender.kinds.cluster_size.model.groups import GroupOptions, NodeGroup
 from recommender.kinds.cluster_size.model.size_settings import (
+    ExternalGrpcGroups,
     LabelGroups,
     NodeGroupSources,
     StaticGroup,
     TrustedDaemonSets,
 )
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
+from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
 from tests.recommender.kinds.cluster_size.builders import controller, node, pod
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import state
 from tests.recommender.kinds.cluster_size.node_groups.discovery_world import POOL_A, static
@@ -318,3 +320,19 @@ def test_pods_of_daemon_sets_come_with_the_node_where_no_daemon_set_is_known() -
     found = group_of(static(), nodes=(node("n1", labels=POOL_A),), pods=(daemon,))
     assert found.template is not None
     assert len(found.template.pods) == 1
+
+
+@pytest.mark.parametrize(
+    ("stated", "problem"),
+    [
+        pytest.param(PluginGroup("a", 0, 2**31 - 1, 2**31 - 1), "its size is 2147483647", id="size"),
+        pytest.param(PluginGroup("a", 2**31 - 1, 2**31 - 1, 1), "its minimum is 2147483647", id="minimum"),
+        pytest.param(PluginGroup("a", 2**31 - 1, 100_000, 100_000), "", id="the largest"),
+    ],
+)
+def test_a_group_of_more_nodes_than_a_cluster_can_have_is_left_out(stated: PluginGroup, problem: str) -> None:
+    made = replace(stated, template=node("template"))
+    sources = NodeGroupSources(external_grpc=ExternalGrpcGroups("grpc:443"))
+    [found] = node_groups(sources, state(), 1000.0, [PluginReading("externalGRPC", (made,))]).groups
+    why = ", and no node group may have more than 100000 nodes: correct it" if problem else ""
+    assert found.problem == problem + why

@@ -112,6 +112,7 @@ BROKEN: list[tuple[str, object, str]] = [
     ("nodes", ["x:///1"], "nodes() lists 'x:///1'"),
     ("nodes", None, "nodes() returns NoneType"),
     ("nodes", [ProviderInstance("")], "the provider id ''"),
+    ("nodes", [ProviderInstance("a", "running")], "each must be a ProviderInstance with a state"),  # type: ignore[arg-type]
     ("nodes", [ProviderInstance("a"), ProviderInstance("a")], "the provider id 'a' twice"),
     ("template", "node", "template() returns str"),
     ("template", {"status": {"capacity": {"cpu": "many"}}}, "template() does not return a Node"),
