@@ -24,6 +24,7 @@ from recommender.commands.run.folder import folder_environment
 from recommender.commands.run.followed_objects import without_objects
 from recommender.commands.run.prometheus_inputs import prometheus_inputs
 from recommender.commands.run.shared_services import SharedServices
+from recommender.configuration.changes import unchanged_names
 from recommender.configuration.reading import ConfigurationFileError
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.table import all_kinds
@@ -39,7 +40,7 @@ from recommender.running.inputs.gathering import Gatherer, InputSources, LookUpT
 from recommender.running.inputs.plans import Plans
 from recommender.running.objects.object_configuration import ObjectConfigurations
 from recommender.running.polls.poll_decisions import PollDecisions
-from recommender.running.polls.runner import Latest, Runner, RunnerServices, unchanged_names
+from recommender.running.polls.runner import Latest, Runner, RunnerServices
 from recommender.running.sizes.background import SizesInBackground, SizingServices
 from recommender.running.sizes.needs import FollowedNeeds
 from recommender.running.sizes.plugins import PluginHosts

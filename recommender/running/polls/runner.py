@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.service.runtime.logs import fields
+from recommender.configuration.changes import unchanged_names
 from recommender.decisions.failures import refused_record
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.publication import Publication
@@ -249,24 +250,6 @@ class Runner:
                 stop.wait(min(COLLECT_SECONDS, max(0.0, until - self._parts.clock.monotonic())))
                 self._parts.wake.clear()
                 return
-
-
-def unchanged_names(before: Configuration, now: Configuration) -> frozenset[str] | None:
-    """Return the recommendations for which decisions of the former configuration still count; None if none does.
-
-    A change of the file ends a poll. Objects change at any time, so they end nothing but the decisions about them.
-    """
-    if before is now:
-        return frozenset(each.policy.name for each in now.recommendations)
-    if _of_file(before) != _of_file(now):
-        return None
-    former = {each.policy.name: each for each in before.recommendations}
-    return frozenset(each.policy.name for each in now.recommendations if former.get(each.policy.name) == each)
-
-
-def _of_file(configuration: Configuration) -> Configuration:
-    entries = tuple(each for each in configuration.recommendations if not each.policy.namespace)
-    return replace(configuration, recommendations=entries, object_names=None)
 
 
 def _scales(recommendation: Recommendation) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 from adapter.foundation.cluster.values.state import ClusterState, Observed, Unknown
 from adapter.foundation.time.clock import Clock
+from recommender.configuration.changes import unchanged_names
 from recommender.configuration.needs import AskedQuery, needs_of
 from recommender.configuration.objects.admission import ReadObject, admitted
 from recommender.configuration.reading import read_configuration
@@ -26,7 +27,6 @@ from recommender.running.loads.histories.target_loads import LoadSeriesError, ta
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.polls.poll_decisions import PollDecisions
-from recommender.running.polls.runner import unchanged_names
 from tests.recommender.configuration.files import entry, whole
 from tests.recommender.configuration.objects.objects import SETTINGS, accepted, each, linear, made, read, target
 

@@ -1,0 +1,27 @@
+"""What a new configuration leaves as it was (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recommender.configuration.recommender_configuration import Configuration
+
+
+def unchanged_names(before: Configuration, now: Configuration) -> frozenset[str] | None:
+    """Return the recommendations for which decisions of the former configuration still count; None if none does.
+
+    A change of the file ends a poll. Objects change at any time, so they end nothing but the decisions about them.
+    """
+    if before is now:
+        return frozenset(each.policy.name for each in now.recommendations)
+    if _of_file(before) != _of_file(now):
+        return None
+    former = {each.policy.name: each for each in before.recommendations}
+    return frozenset(each.policy.name for each in now.recommendations if former.get(each.policy.name) == each)
+
+
+def _of_file(configuration: Configuration) -> Configuration:
+    entries = tuple(each for each in configuration.recommendations if not each.policy.namespace)
+    return replace(configuration, recommendations=entries, object_names=None)
