@@ -132,10 +132,15 @@ class ScaleWriter:
             self._wishes.withdraw(lambda wish: wish.recommendation in recommendations)
             self._changed.notify_all()
 
-    def retain_listed(self, listed: Collection[tuple[str, TargetReference]]) -> None:
-        """Drop the wishes for all other pairs of recommendation and target: they are not configured any more."""
+    def retain_listed(self, listed: Collection[tuple[str, TargetReference]], unchanged: Collection[str]) -> None:
+        """Drop the wishes for all other pairs of recommendation and target: they are not configured any more.
+
+        Those of `unchanged` recommendations stay, whose targets may be those of series.
+        """
         with self._changed:
-            self._wishes.withdraw(lambda wish: (wish.recommendation, wish.target) in listed)
+            self._wishes.withdraw(
+                lambda wish: wish.recommendation in unchanged or (wish.recommendation, wish.target) in listed
+            )
             self._changed.notify_all()
 
     def clear(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from recommender.configuration.changes import unchanged_names
 from recommender.decisions.object_names import object_namespace
 from recommender.decisions.policy_settings import Output
 from recommender.decisions.record import TargetAction
@@ -61,9 +62,12 @@ class ClusterEffects:
         self._history = history
         self._limits = limits
         self._before: dict[tuple[str, TargetReference | None], Record] = {}
+        self._acted: Configuration | None = None
+        """The configuration of the decisions that are being carried out."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         """Begin to carry out the decisions; returns at once."""
+        self._acted = configuration
         records = [decision.record for decision in decisions]
         scaling = {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}
         self._writer.retain(scaling)
@@ -90,12 +94,15 @@ class ClusterEffects:
         May be called from any thread.
         """
         policies = [each.policy for each in configuration.recommendations if Output.SCALE in each.policy.outputs]
-        self._writer.retain_listed(frozenset((policy.name, target) for policy in policies for target in policy.targets))
+        listed = frozenset((policy.name, target) for policy in policies for target in policy.targets)
+        # Objects change at any time, and must not withdraw what is wanted for others.
+        unchanged = (self._acted and unchanged_names(self._acted, configuration)) or frozenset()
+        self._writer.retain_listed(listed, unchanged)
         if self._size_writers is not None:
             self._size_writers.reconfigured(configuration)
         if self._resizes is not None:
             # The next poll follows at once, and wants again what is still configured.
-            self._resizes.writer.clear()
+            self._resizes.writer.retain(unchanged)
 
     def refusals(self) -> Mapping[tuple[str, TargetReference], WriteRefusal]:
         """Return why requests were not written, by recommendation and target."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from recommender.configuration.recommender_configuration import Configuration
@@ -27,15 +27,16 @@ class Outputs:
 
     valid_until: list[float] = field(default_factory=list)
     listed: set[tuple[str, TargetReference]] = field(default_factory=set)
+    unchanged: set[str] = field(default_factory=set)
 
     def decided(self, _recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
         self.valid_until += [valid_until for _, valid_until in decided]
 
     def retain(self, recommendations: Collection[str]) -> None:
-        assert set(recommendations) == {"coredns"}
+        assert set(recommendations) <= {"coredns", "shop/a"}
 
-    def retain_listed(self, listed: Collection[tuple[str, TargetReference]]) -> None:
-        self.listed = set(listed)
+    def retain_listed(self, listed: Collection[tuple[str, TargetReference]], unchanged: Collection[str]) -> None:
+        self.listed, self.unchanged = set(listed), set(unchanged)
 
     def clear(self) -> None:
         raise AssertionError("the process leads")
@@ -89,3 +90,19 @@ def test_all_targets_of_a_recommendation_are_handed_over_together_and_news_of_ea
         effects.act(configuration, [decide(one, asks_for(size), known, Memory(), NOW) for one in each], NOW)
     assert outputs.calls == [("coredns", [str(DNS), str(WEB)])] * 3
     assert outputs.events == [f"ScaleRefused {WEB}"]
+
+
+def test_an_object_that_changes_withdraws_no_call_of_others() -> None:
+    outputs = Outputs()
+    effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
+    of_file = Recommendation(policy(), ProportionalSettings())
+    of_object = Recommendation(replace(policy(), name="shop/a", namespace="shop"), ProportionalSettings())
+    before = Configuration(recommendations=(of_file, of_object))
+    effects.reconfigured(before)
+    assert outputs.unchanged == set(), "nothing has been decided by a former configuration"
+    effects.act(before, [], NOW)
+    changed = replace(of_object, policy=replace(of_object.policy, targets=(WEB,)))
+    effects.reconfigured(replace(before, recommendations=(of_file, changed)))
+    assert outputs.unchanged == {"coredns"}
+    effects.reconfigured(replace(before, recommendations=(of_file, of_object), stale_after_seconds=90.0))
+    assert outputs.unchanged == set(), "a change of the file ends the decisions of all"
