@@ -190,8 +190,15 @@ RECOMMENDER: Final = (
         "recommend --config r.yaml --kubeconfig {gone}",
         "kube-apiserver",
         "cannot connect: [Errno 111] Connection refused",
-        "check the address in the kubeconfig, and whether this machine reaches it; or give --cluster FILE",
+        "check the address and the CA in the kubeconfig, and whether this machine reaches it; or give --cluster FILE",
         {"r.yaml": HEAD + LINEAR + TARGET},
+    ),
+    Mistake(
+        "init with a cluster that is down",
+        "init --prometheus-url {empty} --kubeconfig {gone}",
+        "kube-apiserver",
+        "cannot connect: [Errno 111] Connection refused",
+        "check the address and the CA in the kubeconfig, and whether this machine reaches it; or give --cluster FILE",
     ),
     Mistake(
         "files that are swapped",

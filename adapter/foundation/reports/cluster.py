@@ -19,6 +19,11 @@ def unanswered(reason: str, fault: ApiServerFault) -> Line:
     return error("kube-apiserver", f"it does not answer: {reason}", _FIXES[fault])
 
 
+def unreached(reason: str) -> str:
+    """Return what a command says that ends because it could not reach kube-apiserver."""
+    return f"kube-apiserver: {reason}: {_FIXES['unreachable']}"
+
+
 def unread(line: str, reason: str, right: str, *, is_forbidden: bool) -> Line:
     """Return the line about an object that could not be read; `right` is what allows to read it."""
     if is_forbidden:

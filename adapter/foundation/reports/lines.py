@@ -85,7 +85,8 @@ def as_json(lines: Sequence[Line]) -> str:
 
 def as_text(lines: Sequence[Line]) -> str:
     """Return the report for people. Checks that were not made because kube-apiserver does not answer share a line."""
-    down = any(line.name == APISERVER and line.status is CheckStatus.ERROR for line in lines)
+    # `kubectl tidewatch doctor` puts the component and a slash before each name.
+    down = any(line.name.rpartition("/")[2] == APISERVER and line.status is CheckStatus.ERROR for line in lines)
     missed = [line for line in lines if down and line.fix == SEE_APISERVER]
     shown = [line for line in lines if line not in missed] if len(missed) >= _FOLDED_FROM else lines
     if shown is not lines:

@@ -45,7 +45,7 @@ def look_at_queries(configuration: Configuration, recommendation: Recommendation
         for query in queries:
             name, found = f"query/{recommendation.policy.name}/{shortened(query)}", values.value(query)
             if isinstance(found, Unknown):
-                lines.append(error(name, f"{query} has no value: {found.reason}", "correct the query or `prometheus:`"))
+                lines.append(error(name, found.reason, "correct the query or `prometheus:`"))
             else:
                 age = max(0.0, time.time() - found.time)
                 samples = Samples(age, values.spacing_seconds(query, found.time))

@@ -15,12 +15,13 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.questions import ask_on_terminal
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
-from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.commands.init.answering import answered
 from recommender.commands.init.asked_sources import QUERY_SECONDS, asked_sources
@@ -78,6 +79,8 @@ def init(arguments: Sequence[str]) -> NoReturn:
             lines = _write_file(values)
     except PrometheusError as error:
         exit_for_usage(PROGRAM, f"Prometheus: {error.cause}: check --prometheus-url and the other --prometheus flags")
+    except UnreachableError as error:
+        exit_for_usage(PROGRAM, f"{unreached(str(error))}; or give --cluster FILE")
     except (
         UsageError,
         SettingsError,

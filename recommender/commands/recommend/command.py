@@ -18,6 +18,7 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
@@ -198,8 +199,7 @@ def _read_inputs(values: FlagValues, configuration: Configuration) -> Inputs:
     try:
         return inputs_of_cluster(_client(values), configuration)
     except UnreachableError as error:
-        repair = "check the address in the kubeconfig, and whether this machine reaches it; or give --cluster FILE"
-        raise UsageError(f"kube-apiserver: {error}: {repair}") from error
+        raise UsageError(f"{unreached(str(error))}; or give --cluster FILE") from error
 
 
 def _client(values: FlagValues) -> KubernetesClient:

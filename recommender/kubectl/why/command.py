@@ -15,13 +15,14 @@ from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.version import program_version
+from adapter.foundation.reports.cluster import unreached
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import OBJECT, TEXT, CommandFlags, Flag
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines
 from adapter.foundation.sources.kubernetes.credentials.context_namespace import context_namespace
 from adapter.foundation.sources.kubernetes.discovery import KindDiscovery
-from adapter.foundation.sources.kubernetes.errors import KubernetesError
+from adapter.foundation.sources.kubernetes.errors import KubernetesError, UnreachableError
 from adapter.metrics.readings.explain.explanation import NoExplanationError, explanation_of
 from recommender.kubectl.program import PROGRAM
 from recommender.kubectl.reader import NotRead, Reader
@@ -94,6 +95,8 @@ def why(arguments: Sequence[str]) -> NoReturn:
     configure_quiet_logs_by(values)
     try:
         report = _report_for(values)
+    except UnreachableError as error:
+        exit_for_usage(PROGRAM, printable(unreached(str(error))))
     except (UsageError, KubernetesError, UnknownResourceError) as error:
         exit_for_usage(PROGRAM, printable(str(error)))
     form = values.text("output")

@@ -62,3 +62,26 @@ def test_what_if_takes_no_files_in_place_of_the_cluster(plugin: Plugin, tmp_path
     answered = plugin.run("what-if", f"--config={configuration(tmp_path)}", "--cluster=cluster.json")
     assert answered.status == 2
     assert "unknown flag --cluster" in answered.err
+
+
+def put_down(plugin: Plugin) -> None:
+    plugin.kubeconfig.write_text(plugin.kubeconfig.read_text().replace(plugin.server.url, "https://127.0.0.1:9"))
+
+
+def test_a_cluster_that_is_down_is_one_cause_with_one_repair(plugin: Plugin) -> None:
+    put_down(plugin)
+    answered = plugin.run("doctor")
+    assert answered.status == 1
+    lines = answered.out.splitlines()
+    assert lines[0].startswith("error: adapter/kube-apiserver: it does not answer: ")
+    assert len(lines) <= 10, answered.out
+
+
+def test_why_of_a_cluster_that_is_down_names_the_repair(plugin: Plugin) -> None:
+    put_down(plugin)
+    answered = plugin.why("hpa/web")
+    assert (answered.status, answered.out) == (2, "")
+    assert answered.err.startswith("kubectl-tidewatch: kube-apiserver: GET ")
+    assert answered.err.endswith(
+        "check the address and the CA in the kubeconfig, and whether this machine reaches it\n"
+    )
