@@ -6,6 +6,7 @@ labels the series of a name have. `SeriesShapes` keeps only these while answers 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from adapter.foundation.promql.quoting import is_label_name, is_metric_name
@@ -15,7 +16,7 @@ from adapter.metrics.rulebook.own_series import serves
 from adapter.metrics.rulebook.series import NotASelectorError, parse_series_query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from adapter.foundation.objects.resources import ResolveResource, Resource
@@ -30,15 +31,27 @@ class SeriesShapes:
     """The names of series, each with all labels that series of that name have.
 
     The size is limited: names beyond `most_names`, labels beyond `most_labels` of a name, and anything that would take
-    more than about `most_bytes` of memory are left out and counted. Names with the same labels share one set of them.
+    more than about `most_bytes` of memory are left out and counted. Series of one namespace add at most half of that:
+    a tenant who exports ever more names leaves room for others. Names with the same labels share one set of them.
     """
 
-    def __init__(self, most_names: int = 50_000, most_labels: int = 1_000, most_bytes: int = 48 * 1024 * 1024) -> None:
+    def __init__(
+        self,
+        most_names: int = 50_000,
+        most_labels: int = 1_000,
+        most_bytes: int = 48 * 1024 * 1024,
+        namespace_labels: Collection[str] = (),
+    ) -> None:
+        """`namespace_labels`: those that have the namespace of a series; without any, no namespace has a limit."""
         self._labels: dict[str, frozenset[str] | set[str]] = {}
         self._shared: dict[frozenset[str], frozenset[str]] = {}
         self._most_names = most_names
         self._most_labels = most_labels
-        self._room = most_bytes
+        self._most_bytes = most_bytes
+        self._namespace_labels = namespace_labels
+        self._bytes = 0
+        self._names_of: Counter[str] = Counter()
+        self._bytes_of: Counter[str] = Counter()
         self.left_out = 0
         """Number of series that were left out, completely or in part."""
         self.series = 0
@@ -73,9 +86,12 @@ class SeriesShapes:
 
     def _begin(self, name: str, series: Mapping[str, str]) -> bool:
         labels = frozenset(series) if len(series) <= self._most_labels else frozenset((_NAME,))
-        shared = self._shared.get(labels)
-        if len(self._labels) >= self._most_names or not self._takes((name,) if shared else (name, *labels)):
+        shared, namespace = self._shared.get(labels), self._namespace_of(series)
+        if len(self._labels) >= self._most_names or (namespace and self._names_of[namespace] >= self._most_names // 2):
             return False
+        if not self._takes(namespace, (name,) if shared else (name, *labels)):
+            return False
+        self._names_of[namespace] += 1
         self._labels[name] = self._shared.setdefault(labels, labels) if shared is None else shared
         return len(labels) == len(series)
 
@@ -83,20 +99,33 @@ class SeriesShapes:
         more = series.keys() - known
         if len(known) + len(more) > self._most_labels:
             return False
-        if not self._takes(more if isinstance(known, set) else (*known, *more)):
+        if not self._takes(self._namespace_of(series), more if isinstance(known, set) else (*known, *more)):
             return False
         own = known if isinstance(known, set) else set(known)
         own |= more
         self._labels[name] = own
         return True
 
-    def _takes(self, texts: Iterable[str]) -> bool:
-        """Return whether there is room for these texts, and reserve it if there is."""
+    def _namespace_of(self, series: Mapping[str, str]) -> str:
+        """Return the namespace of a series; empty if it has none."""
+        return next((namespace for label in self._namespace_labels if (namespace := series.get(label))), "")
+
+    def _takes(self, namespace: str, texts: Iterable[str]) -> bool:
+        """Return whether there is room for these texts of a namespace's series, and reserve it if there is."""
         needed = sum(len(text) + _BYTES_BESIDE_TEXT for text in texts)
-        if needed > self._room:
+        if self._bytes + needed > self._most_bytes:
             return False
-        self._room -= needed
+        if namespace and self._bytes_of[namespace] + needed > self._most_bytes // 2:
+            return False
+        self._bytes += needed
+        self._bytes_of[namespace] += needed
         return True
+
+
+def namespace_labels(rules: Iterable[Rule]) -> tuple[str, ...]:
+    """Return the labels that have the namespace of a series by these rules, each once."""
+    labels = (rule.resources.namespace_label() for rule in rules)
+    return tuple(dict.fromkeys(label for label in labels if label is not None))
 
 
 def metrics_by_name(rule: Rule, shapes: SeriesShapes, resolve: ResolveResource) -> Iterator[tuple[Metric, ...]]:

@@ -24,10 +24,10 @@ from adapter.foundation.sources.prometheus.errors import (
     shortened,
 )
 from adapter.metrics.readings.catalogue.catalogue import same_rule
-from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
+from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, namespace_labels, static_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.prometheus.backends.backend import Backend
@@ -89,6 +89,11 @@ class LookUpResult:
     """Number of series that came."""
 
 
+def shapes_of_all(labels: Collection[str]) -> SeriesShapes:
+    """Return what holds the series of all namespaces; `labels` have the namespace."""
+    return SeriesShapes(namespace_labels=labels)
+
+
 class SeriesDiscovery:
     """The state of all rules. `look_up` may run on any thread and changes nothing; the rest is under a lock."""
 
@@ -100,9 +105,9 @@ class SeriesDiscovery:
         settings: ReadingSettings,
         clock: Clock,
         pace: Pace,
-        shapes: Callable[[], SeriesShapes] = SeriesShapes,
+        shapes: Callable[[Collection[str]], SeriesShapes] = shapes_of_all,
     ) -> None:
-        """`shapes` makes what holds the series of one look-up."""
+        """`shapes` makes what holds the series of one look-up, of the labels that have their namespace."""
         self._new_shapes = shapes
         self._backends = backends
         self._resolve = resolve
@@ -132,7 +137,7 @@ class SeriesDiscovery:
         source = self._backends.of(key.backend)
         asking = tuple(states)
         pace = self.pace if all(state.looked_up for state in asking) else self._first_pace
-        shapes = self._new_shapes()
+        shapes = self._new_shapes(namespace_labels(state.rule for state in asking))
         unreachable = False
         began = self._clock.monotonic()
         try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.foundation.time.due_queue import DueQueue
@@ -27,7 +26,7 @@ from adapter.metrics.readings.retries import retry_after
 from adapter.metrics.rulebook.discover import SeriesShapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.time.clock import Clock
@@ -257,7 +256,11 @@ def object_cataloguer(
     It does not share what the process knows of Prometheus's uptime: a selector of an owner that is too slow says
     nothing about Prometheus.
     """
-    shapes = partial(SeriesShapes, MOST_NAMES, MOST_LABELS, MOST_BYTES)
+
+    def shapes(_: Collection[str]) -> SeriesShapes:
+        # The series are those of one namespace, its owner's own.
+        return SeriesShapes(MOST_NAMES, MOST_LABELS, MOST_BYTES)
+
     discovery = SeriesDiscovery(
         backends=only(prometheus, PrometheusUptime(clock)),
         resolve=resolve,

@@ -16,7 +16,7 @@ from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Out
 from adapter.metrics.readings.explain.progress import Answered, place, shown
 from adapter.metrics.readings.notices import without_series
 from adapter.metrics.rulebook.derivation import Trace, WantedMetric, passes, traces
-from adapter.metrics.rulebook.discover import SeriesShapes, static_metrics
+from adapter.metrics.rulebook.discover import SeriesShapes, namespace_labels, static_metrics
 from adapter.metrics.rulebook.lint.examples import distance_from_pods
 from adapter.metrics.rulebook.model import Api, Severity
 from adapter.metrics.rulebook.near_misses import MOST_RULES, Closeness
@@ -119,7 +119,7 @@ class RuleSearch:
 
     def _looked_up(self, progress: Progress, rule: Rule) -> SeriesShapes:
         """Return what Prometheus has for the rule; raises PrometheusError."""
-        shapes = SeriesShapes()
+        shapes = SeriesShapes(namespace_labels=namespace_labels((rule,)))
         start = self._clock.wall() - self._settings.metrics_max_age_seconds
         prometheus = self._backends.of(rule.backend).prometheus
         answer = prometheus.series(rule.series_query, start=start, timeout_seconds=_time_left(progress, rule))

@@ -202,6 +202,21 @@ def test_shapes_are_bounded() -> None:
     assert shapes.left_out == 3
 
 
+@pytest.mark.parametrize("labels", [{}, {f"l{number}": "" for number in range(60)}], ids=["many names", "many labels"])
+def test_one_namespace_takes_at_most_half_of_the_room(labels: dict[str, str]) -> None:
+    shapes = SeriesShapes(most_names=100, most_bytes=1_000_000, namespace_labels=("ns",))
+    shapes.add(
+        {"__name__": f"evil_{number}", "ns": "evil"} | {f"{label}_{number}": "" for label in labels}
+        for number in range(200)
+    )
+    taken = len(shapes)
+    assert taken <= 50
+    assert shapes.left_out == 200 - taken
+    shapes.add({"__name__": f"shop_{number}", "ns": "shop", **labels} for number in range(30))
+    shapes.add({"__name__": f"node_{number}"} for number in range(20))
+    assert len(shapes) == taken + 50
+
+
 def test_one_series_with_too_many_labels_is_left_out_each_time() -> None:
     shapes = SeriesShapes(most_labels=3)
     for _ in range(3):

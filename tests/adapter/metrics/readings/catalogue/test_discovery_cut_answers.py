@@ -155,6 +155,13 @@ def test_names_that_change_all_the_time_take_no_more_memory_and_no_others_place(
     assert names(house) == ["rps", "spelled_out"]
 
 
+def test_a_tenant_with_more_names_than_are_kept_takes_no_other_tenants_place() -> None:
+    evil = [{"__name__": f"app_a{number}", "namespace": "evil", "pod": "evil-0"} for number in range(50_000)]
+    house = make_house(ScriptedPrometheus(series_answer=Series(app=[*evil, *series("app_rps")])), rules=PATTERN_RULES)
+    house.pass_time(1)
+    assert "rps" in names(house)
+
+
 def test_a_job_that_idles_for_longer_than_series_count_as_there_does_not_flap() -> None:
     found = Series(job=series("job_depth"))
     house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
