@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.commands.program import PROGRAM
 from adapter.foundation.options.version import program_version
-from adapter.foundation.service.flags.program import Program, ProgramCommand, run_program
-from adapter.foundation.service.runtime.interruption import run_until_interrupted
-from adapter.foundation.service.runtime.printing import run_until_nobody_reads
+from adapter.foundation.service.flags.program import Program, ProgramCommand, run_command_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +14,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; raises SystemExit if the exit status is not 0."""
-    given = sys.argv[1:] if arguments is None else arguments
-    run = partial(run_program, COMMANDS, given, os.environ)
-    run_until_interrupted(PROGRAM, partial(run_until_nobody_reads, PROGRAM, run))
+    run_command_line(COMMANDS, arguments)
 
 
 def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command

@@ -24,7 +24,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.kubernetes.errors import KubernetesError, NotFoundError, StatusError
 from adapter.foundation.sources.kubernetes.writing import Fence
@@ -32,30 +32,14 @@ from recommender.leader_election.lease_settings import LeaseEvents, LeaseSetting
 from recommender.leader_election.rules import Create, Read, Standing, Wait, Write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from adapter.foundation.sources.kubernetes.writing import Reply
+    from adapter.foundation.sources.kubernetes.writing import GetsAndWrites
 
 _log = logging.getLogger(__name__)
 
 _LEAST_SECONDS = 0.05
 """Shortest time limit, for a request that begins when the leadership is about to end."""
-
-
-class LeaseClient(Protocol):
-    """The requests to the API server (`writing.ObjectClient`)."""
-
-    def get(self, path: str, *, seconds: float) -> Reply:
-        """Return the object."""
-        ...
-
-    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-        """Create an object in a collection."""
-        ...
-
-    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        """Replace the version of an object that the document names; sent at most once."""
-        ...
 
 
 def since_boot() -> float:
@@ -77,7 +61,7 @@ class LeaseElector:
 
     def __init__(
         self,
-        objects: LeaseClient,
+        objects: GetsAndWrites,
         settings: LeaseSettings,
         events: LeaseEvents | None = None,
         effects: LeaseEffects = LeaseEffects(),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from adapter.foundation.service.runtime.logs import StateLog
 from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError
@@ -24,8 +24,9 @@ from recommender.outputs.event_rules import event_document, namespace_of_events
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
+    from adapter.foundation.sources.kubernetes.writing import Creates
     from recommender.decisions.record import TargetReference
     from recommender.outputs.event_rules import TargetEvent
 
@@ -42,20 +43,12 @@ _CALL_SECONDS = 5.0
 _LOOP_SECONDS = 0.5
 
 
-class EventClient(Protocol):
-    """The requests to the API server (`writing.ObjectClient`)."""
-
-    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-        """Create an object in a collection."""
-        ...
-
-
 class EventWriter:
     """Writes events. `add` may be called from any thread."""
 
     def __init__(
         self,
-        objects: EventClient,
+        objects: Creates,
         uid: Callable[[TargetReference], str],
         count: Callable[[str], None],
         *,

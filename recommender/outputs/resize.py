@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.objects.quantities import QuantityError
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.kubernetes.writing import Fence, Reply
-    from recommender.outputs.scale_attempt import ScaleClient, SendingTerms
+    from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces, Lists
+    from recommender.outputs.scale_attempt import SendingTerms
     from recommender.outputs.wishes import Resizing, Wish
 
 MOST_PODS: Final = 50
@@ -53,14 +53,6 @@ _REFUSALS: Final = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.FORBID
 _AUTOSCALERS: Final = f"/apis/{GROUP}/v1/namespaces/{{}}/{PLURAL}"
 
 
-class OwnershipReader(Protocol):
-    """Reads objects and lists (`writing.ObjectClient`)."""
-
-    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
-        """Return the object or the list."""
-        ...
-
-
 class _RefusedError(Exception):
     """The requests must not be written; the message says why."""
 
@@ -73,7 +65,7 @@ class ResizeAttempt:
     """Writes the requests of a workload's containers."""
 
     def __init__(
-        self, reader: OwnershipReader, objects: ScaleClient, resolve: ResolveResource, wall: Callable[[], float]
+        self, reader: Lists, objects: GetsAndReplaces, resolve: ResolveResource, wall: Callable[[], float]
     ) -> None:
         self._wall = wall
         self._reader = reader

@@ -22,14 +22,14 @@ from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.scale_attempt import Attempt, ScaleAttempt, ScaleClient, ScaleOutcome, SendingTerms
+from recommender.outputs.scale_attempt import Attempt, ScaleAttempt, ScaleOutcome, SendingTerms
 from recommender.outputs.wishes import Moment, Wishes, refused_targets, wishes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.kubernetes.writing import Fence
+    from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
     from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.wishes import Start, Wish
 
@@ -81,7 +81,7 @@ class ScaleWriter:
 
     def __init__(
         self,
-        objects: ScaleClient,
+        objects: GetsAndReplaces,
         resolve: ResolveResource,
         fence: Fence,
         hooks: ScaleHooks,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from adapter.foundation.objects.resources import UnknownResourceError
 from adapter.foundation.sources.kubernetes.errors import (
@@ -19,10 +19,10 @@ from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of,
 from recommender.outputs.target_paths import scale_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.kubernetes.writing import Reply
+    from adapter.foundation.sources.kubernetes.writing import GetsAndReplaces
     from recommender.leader_election.rules import LeaseTiming
     from recommender.outputs.wishes import Wish
 
@@ -34,18 +34,6 @@ NOT_STORED = (
 """The message of an attempt that failed because of the memory, not because of its target."""
 MOST_OF_A_WRITE = 1.5
 """A write can have an effect for this many times the seconds of its fence (`writing.Fence`)."""
-
-
-class ScaleClient(Protocol):
-    """The requests to the API server (`writing.ObjectClient`)."""
-
-    def get(self, path: str, *, seconds: float) -> Reply:
-        """Return the scale."""
-        ...
-
-    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        """Put the scale over the version that it names; sent at most once."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +89,7 @@ def longest_fenced_write_seconds(timing: LeaseTiming) -> float:
 class ScaleAttempt:
     """Writes the size of a target to its scale subresource."""
 
-    def __init__(self, objects: ScaleClient, resolve: ResolveResource) -> None:
+    def __init__(self, objects: GetsAndReplaces, resolve: ResolveResource) -> None:
         self._objects = objects
         self._resolve = resolve
 

@@ -9,7 +9,7 @@ import msgspec
 
 from adapter.foundation.files.file_contents import opened_regular
 from adapter.foundation.objects.pod_requests import CPU, MEMORY
-from recommender.kinds.cluster_size.model.counts import count_of
+from adapter.foundation.reports.counts import count_of
 from recommender.recording.event_log import files_of
 from recommender.recording.forms import (
     EVENTS,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adapter.foundation.reports.documents import four_digits
 from recommender.decisions.texts.times import rfc3339
 
 if TYPE_CHECKING:
@@ -28,17 +29,13 @@ def replay_document(report: ReplayReport) -> dict[str, Any]:
         "policies": [_outcome(one) for one in report.policies],
         "verdict": {
             "use": verdict.use,
-            "saves_ratio": _four_digits(verdict.saves_ratio),
-            "saves_ratio_low": _four_digits(low),
-            "saves_ratio_high": _four_digits(high),
+            "saves_ratio": four_digits(verdict.saves_ratio),
+            "saves_ratio_low": four_digits(low),
+            "saves_ratio_high": four_digits(high),
             "reason": verdict.reason,
         },
         "notes": list(report.notes),
     }
-
-
-def _four_digits(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
 
 
 def _outcome(one: PolicyOutcome) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.kinds.cluster_size.model.counts import count_of
+from adapter.foundation.reports.counts import count_of
 from recommender.recording.recording import RecordingError
 from recommender.replay.events import events_of
 from recommender.replay.outcome import DAY_SECONDS, Account

@@ -12,9 +12,9 @@ import numpy as np
 from adapter.foundation.cluster.values.constraints import HOSTNAME_LABEL, NO_CONSTRAINTS
 from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.objects.pod_requests import units_of
-from recommender.kinds.cluster_size.model.counts import count_of
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
-from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
+from recommender.kinds.cluster_size.node_groups.daemon_sets import stays_with_node
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info
 from recommender.kinds.cluster_size.predicates.static_filter import StaticFilter
@@ -86,7 +86,7 @@ def scene_of(recording: Recording, settings: ClusterSizeSettings, startup_second
     resources = _resources(kinds, recording.pod_kinds)
     needs = tuple(_needs(pod, kinds, resources) for pod in recording.pod_kinds)
     replayed = tuple(
-        not _comes_with_node(pod) and _fits_anywhere(need, kinds, resources)
+        not stays_with_node(pod) and _fits_anywhere(need, kinds, resources)
         for pod, need in zip(recording.pod_kinds, needs, strict=True)
     )
     startup, startup_note = _startup(recording, startup_seconds)
@@ -120,14 +120,10 @@ def _daemons_on_nodes(recording: Recording) -> Iterator[ClusterPod]:
     newest: dict[tuple[str, Hashable], ClusterPod] = {}
     for number, pod in enumerate(recording.pods):
         kind = recording.pod_kinds[pod.kind]
-        if pod.node and kind.controller is not None and _comes_with_node(kind):
+        if pod.node and kind.controller is not None and stays_with_node(kind):
             owner = (kind.namespace, kind.controller.kind, kind.controller.name)
             newest[pod.node, owner] = replace(kind, name=f"{_SAMPLE_PREFIX}-{number}", node=pod.node)
     yield from newest.values()
-
-
-def _comes_with_node(kind: ClusterPod) -> bool:
-    return comes_with_the_node(kind) or (kind.controller is not None and kind.controller.kind == "Node")
 
 
 def _node_kinds(
@@ -226,9 +222,7 @@ def _startup(recording: Recording, stated: float | None) -> tuple[float, str]:
 
 
 def _left_out(recording: Recording, replayed: tuple[bool, ...]) -> Iterator[str]:
-    unfit = sum(
-        not replayed[pod.kind] and not _comes_with_node(recording.pod_kinds[pod.kind]) for pod in recording.pods
-    )
+    unfit = sum(not replayed[pod.kind] and not stays_with_node(recording.pod_kinds[pod.kind]) for pod in recording.pods)
     if unfit:
         yield f"Left out with every policy, since no node of any group could hold them: {count_of(unfit, 'pod')}."
 

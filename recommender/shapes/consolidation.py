@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+from recommender.kinds.cluster_size.node_groups.daemon_sets import stays_with_node
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.removal import Unremovable, drain_plan
 from recommender.shapes.packing import demand_of, packed
-from recommender.shapes.peaks import comes_with_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -73,7 +73,7 @@ def _movable(peak: Peak, prices: Mapping[str, float], rules: DrainRules) -> Iter
     for name, info in snapshot.nodes.items():
         plan = drain_plan(info, rules)
         if name in prices and not isinstance(plan, Unremovable):
-            pods = tuple(pod for pod in info.pods.values() if not comes_with_node(pod))
+            pods = tuple(pod for pod in info.pods.values() if not stays_with_node(pod))
             yield _PricedNode(name, max(prices[name], _LEAST_PRICE), pods)
 
 

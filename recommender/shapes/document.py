@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.documents.files import API_VERSION
+from adapter.foundation.reports.counts import count_of
+from adapter.foundation.reports.documents import four_digits
 from adapter.foundation.reports.terminal import printable
 from recommender.decisions.texts.times import rfc3339
-from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.shapes.choice import NoChoice
 
 if TYPE_CHECKING:
@@ -26,19 +27,19 @@ def shapes_document(report: ShapeReport) -> dict[str, Any]:
         "kind": KIND,
         "source": report.source,
         "peaks": [rfc3339(time) for time in report.peaks],
-        "shapes": [{"shape": one.shape, "count": one.count, "cost": _four_digits(one.cost)} for one in report.shapes],
-        "cost": None if choice is None else _four_digits(choice.cost),
-        "cost_bound": None if choice is None else _four_digits(choice.bound),
-        "present": {"nodes": report.present_nodes, "cost": _four_digits(report.present_cost)},
-        "saves_ratio": _four_digits(report.saves_ratio),
+        "shapes": [{"shape": one.shape, "count": one.count, "cost": four_digits(one.cost)} for one in report.shapes],
+        "cost": None if choice is None else four_digits(choice.cost),
+        "cost_bound": None if choice is None else four_digits(choice.bound),
+        "present": {"nodes": report.present_nodes, "cost": four_digits(report.present_cost)},
+        "saves_ratio": four_digits(report.saves_ratio),
         "consolidations": [
             {
                 "nodes": list(one.nodes),
                 "shape": one.shape,
                 "count": one.count,
                 "evictions": one.evictions,
-                "saved_per_hour": _four_digits(one.saved_per_hour),
-                "saved_per_eviction": _four_digits(one.saved_per_eviction),
+                "saved_per_hour": four_digits(one.saved_per_hour),
+                "saved_per_eviction": four_digits(one.saved_per_eviction),
             }
             for one in report.consolidations
         ],
@@ -46,10 +47,6 @@ def shapes_document(report: ShapeReport) -> dict[str, Any]:
         "homeless": list(report.choice.homeless) if isinstance(report.choice, NoChoice) else [],
         "notes": list(report.notes),
     }
-
-
-def _four_digits(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
 
 
 def shapes_message(report: ShapeReport) -> str:

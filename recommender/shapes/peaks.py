@@ -14,8 +14,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.values.constraints import NO_CONSTRAINTS
-from recommender.kinds.cluster_size.model.counts import count_of
-from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
+from adapter.foundation.reports.counts import count_of
+from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node, stays_with_node
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ def history_of_recording(recording: Recording, group_of: Mapping[str, str]) -> H
     """
     kinds = recording.pod_kinds
     had_nodes = {pod.kind for pod in recording.pods if pod.node in group_of}
-    counts = [number in had_nodes and not comes_with_node(kind) for number, kind in enumerate(kinds)]
+    counts = [number in had_nodes and not stays_with_node(kind) for number, kind in enumerate(kinds)]
     needed = tuple(counts[pod.kind] and (pod.node in group_of or not pod.node) for pod in recording.pods)
     never = sum(not pod.node and pod.kind not in had_nodes for pod in recording.pods)
     notes = list(recording.notes)
@@ -87,14 +87,9 @@ def history_of_now(
     """Return the present as the only peak; pods on nodes outside of all groups are left out, as they stay there."""
     alive = [pod for pod in pods if not pod.has_ended and not pod.is_terminating]
     inside = [pod for pod in alive if not pod.node or pod.node in group_of]
-    needed = tuple(pod for pod in inside if not comes_with_node(pod))
+    needed = tuple(pod for pod in inside if not stays_with_node(pod))
     there = tuple(node for node in nodes if node.name in group_of)
     return History("the present cluster", (Peak(now, there, needed),), needed, daemons_of(inside))
-
-
-def comes_with_node(pod: ClusterPod) -> bool:
-    """Return whether a pod is of a DaemonSet or the kubelet's own."""
-    return comes_with_the_node(pod) or (pod.controller is not None and pod.controller.kind == "Node")
 
 
 def daemons_of(pods: Iterable[ClusterPod]) -> tuple[ClusterPod, ...]:

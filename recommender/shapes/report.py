@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.model.counts import count_of
+from adapter.foundation.reports.counts import count_of
 from recommender.shapes.catalogue import candidate
 from recommender.shapes.choice import MOST_EXTENDING, NoChoice, chosen
 from recommender.shapes.consolidation import consolidations

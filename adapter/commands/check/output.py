@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from adapter.foundation.objects.quantities import quantity_of
+from adapter.foundation.reports.counts import count_of
+from adapter.foundation.reports.documents import json_text
 from adapter.foundation.reports.terminal import printable
 from adapter.metrics.rulebook.findings import Code
 from adapter.metrics.rulebook.model import Severity
@@ -35,7 +35,7 @@ def as_json(report: RulebookReport) -> str:
         "findings": [{"file": finding.file, **_finding(finding)} for finding in report.findings],
         "rules": [_rule(rule) for rule in report.rules],
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return json_text(document)
 
 
 def as_text(report: RulebookReport, sources: Mapping[str, str]) -> str:
@@ -119,7 +119,7 @@ def _finding_lines(finding: Finding, sources: Mapping[str, str], others: int) ->
             yield f"{' ' * len(number)} | {' ' * (finding.column - 1)}^"
     yield f"      fix: {finding.fix}"
     if others:
-        yield f"      the same for {_number(others, 'other rule')} (-o json lists all)"
+        yield f"      the same for {count_of(others, 'other rule')} (-o json lists all)"
     yield ""
 
 
@@ -129,7 +129,7 @@ def _metric_lines(rule: RuleReport) -> Iterator[str]:
         return
     plan = f", {rule.plan.kind} plan" if rule.plan else ""
     plan += f", backend {rule.backend}" if rule.backend else ""
-    yield f"{rule.id} ({rule.file}:{rule.line}): {_number(len(rule.metrics), 'metric')}{plan}"
+    yield f"{rule.id} ({rule.file}:{rule.line}): {count_of(len(rule.metrics), 'metric')}{plan}"
     for metric in rule.metrics[:_MOST_METRICS]:
         scope = "" if metric.namespaced else ", not namespaced"
         yield f"    {metric.name}: {metric.series} series{scope}"
@@ -168,12 +168,7 @@ def _policy_texts(policy: Policy) -> Iterator[str]:
 
 
 def _summary(report: RulebookReport) -> str:
-    errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
+    errors = count_of(report.count(Severity.ERROR), "error")
+    warnings = count_of(report.count(Severity.WARNING), "warning")
     files = ", ".join(report.files) or "no file"
-    return (
-        f"{_number(len(report.rules), 'rule')} in {files}: {_number(errors, 'error')}, {_number(warnings, 'warning')}"
-    )
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    return f"{count_of(len(report.rules), 'rule')} in {files}: {errors}, {warnings}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from adapter.commands.doctor.apiservices import Seen, look_at_request
 from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
 from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
-from adapter.commands.doctor.prometheus import look_at_apiserver, look_at_prometheus
+from adapter.commands.doctor.prometheus import look_at_prometheus
 from adapter.commands.doctor.registered import DoctorSettings, RegisteredApis
 from adapter.commands.doctor.removal import remove_if_left_behind
 from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, rule_documents
@@ -34,6 +34,7 @@ from adapter.commands.serve.certificates import apiservice_name
 from adapter.foundation.options.backend_checks import look_at_backend
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
+from adapter.foundation.options.cluster_checks import look_at_apiserver
 from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_matchers, prometheus_settings

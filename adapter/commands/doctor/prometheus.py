@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.foundation.reports.clocks import compared
-from adapter.foundation.reports.cluster import unanswered
 from adapter.foundation.reports.lines import Line, error, ok, unknown
 from adapter.foundation.reports.stores import CLUSTERS, judge_clusters
 from adapter.foundation.sources.deadlines import Deadline
-from adapter.foundation.sources.kubernetes.errors import KubernetesError, fault_of
 from adapter.foundation.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,
@@ -24,7 +22,6 @@ from adapter.foundation.sources.prometheus.transport.requests import ApiRequest
 from adapter.foundation.sources.prometheus.transport.server import Server
 
 if TYPE_CHECKING:
-    from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 PROMETHEUS_SECONDS = 5.0
@@ -78,19 +75,3 @@ def _prometheus_clock(settings: PrometheusSettings) -> Line:
         )
     finally:
         server.close()
-
-
-def look_at_apiserver(client: ObjectClient) -> tuple[Line, ...]:
-    """Ask kube-apiserver for its version and its time."""
-    versions: list[str] = []
-
-    def date() -> str:
-        reply = client.get("/version")
-        versions.append(str(reply.document.get("gitVersion", "unknown")))
-        return reply.date
-
-    try:
-        clock = compared("kube-apiserver", date, MOST_CLOCK_DIFFERENCE_SECONDS)
-    except KubernetesError as e:
-        return (unanswered(str(e), fault_of(e)),)
-    return ok("kube-apiserver", f"it answers, version {versions[0]}"), clock

@@ -16,6 +16,7 @@ from adapter.commands.program import PROGRAM
 from adapter.foundation.exporters.held_series import IncompleteAnswerError, has_targets, held_metrics, recognise_each
 from adapter.foundation.exporters.table import KNOWN
 from adapter.foundation.files.new_files import NewFilesError, refuse_existing, write_new_files
+from adapter.foundation.options.backend_checks import refuse_several_clusters
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.found_prometheus import find_prometheus, given_prometheus
@@ -23,7 +24,6 @@ from adapter.foundation.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.questions import ask_on_terminal
-from adapter.foundation.reports.stores import judge_clusters
 from adapter.foundation.reports.terminal import printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, CommandFlags, Flag
@@ -31,7 +31,6 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.queries.budget import Budgeted
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
 from adapter.foundation.time.timestamps import rfc3339
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def _write_files(values: FlagValues, asked: FoundPrometheus) -> ProposedFiles:
     folder = values.path("out") or Path()
     refuse_existing(folder, (RULES_FILE,))
     with PrometheusClient(asked.settings) as prometheus:
-        _refuse_several_clusters(asked)
+        refuse_several_clusters(asked, QUERY_SECONDS)
         client = Budgeted(prometheus, ALL_QUERIES_SECONDS)
         held = held_metrics(client, KNOWN, QUERY_SECONDS)
         if not held:
@@ -124,15 +123,6 @@ def _write_files(values: FlagValues, asked: FoundPrometheus) -> ProposedFiles:
         found = proposal(folder, asked.url, rfc3339(time.time()), rules, unused)
     write_new_files(folder, found.files)
     return found
-
-
-def _refuse_several_clusters(asked: FoundPrometheus) -> None:
-    if asked.settings.matchers is not None:
-        return
-    found = clusters_in(asked.settings, QUERY_SECONDS)
-    if found:
-        line = judge_clusters(found, "", "--prometheus-matchers")
-        raise UsageError(f"{asked.url}: {line.message}: {line.fix}")
 
 
 def _nothing_held(client: Budgeted, address: str) -> str:

@@ -1,4 +1,4 @@
-"""Doctor: whether one Prometheus of several answers, and the clusters whose series it holds."""
+"""Checks of a Prometheus for `doctor` and `init`: whether it answers, and the clusters whose series it holds."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.reports.lines import Line, error, ok, unknown
 from adapter.foundation.reports.stores import CLUSTERS, judge_clusters
+from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
 from adapter.foundation.sources.prometheus.queries.connection import check_connection
 
 if TYPE_CHECKING:
+    from adapter.foundation.options.found_prometheus import FoundPrometheus
     from adapter.foundation.sources.prometheus.prometheus_settings import PrometheusSettings
 
 BACKEND_SECONDS: Final = 5.0
@@ -30,6 +32,19 @@ def look_at_backend(name: str, settings: PrometheusSettings, whom: str) -> tuple
         return (error(line, f"{settings.endpoint.shown} does not answer: {e}", fix),)
     answers = ok(line, f"{settings.endpoint.shown} answers queries (version {version})")
     return answers, *look_at_clusters(settings, f"{line}/clusters")
+
+
+def refuse_several_clusters(found: FoundPrometheus, timeout_seconds: float) -> None:
+    """Raise UsageError if the store holds the series of several clusters and no matchers choose one.
+
+    Raises PrometheusError and SettingsError, too.
+    """
+    if found.settings.matchers is not None:
+        return
+    clusters = clusters_in(found.settings, timeout_seconds)
+    if clusters:
+        line = judge_clusters(clusters, "", "--prometheus-matchers")
+        raise UsageError(f"{found.url}: {line.message}: {line.fix}")
 
 
 def look_at_clusters(settings: PrometheusSettings | None, name: str = CLUSTERS) -> tuple[Line, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-import msgspec
+from adapter.foundation.reports.documents import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -80,7 +80,7 @@ def as_json(lines: Sequence[Line]) -> str:
             for line in lines
         ],
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return json_text(document)
 
 
 def as_text(lines: Sequence[Line]) -> str:

@@ -6,6 +6,14 @@ unchanged, they could move the cursor, rename the window or reverse text (CVE-20
 
 from __future__ import annotations
 
+import os
+import sys
+
+
+def is_coloured() -> bool:
+    """Return whether standard output is a terminal that shows colours, unless NO_COLOR is set (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
 
 def printable(text: str) -> str:
     """Return the text with all unprintable characters escaped, line feeds included."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapter.nodes.windows.grid import column_times, join, regrid
+from adapter.nodes.windows.grid import column_times, join, regrid, rows_of
 from adapter.nodes.windows.series import SeriesRows, grid_of_series
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def mapped_rows(
     names = [mapper.node_of(one) for one in labels]
     known = tuple(sorted({name for name in names if name} if nodes is None else {node.name for node in nodes}))
     unmapped = tuple(one for one, name in zip(labels, names, strict=True) if not name)
-    return MappedRows(known, _rows_of(names, known), unmapped, nodes is not None)
+    return MappedRows(known, rows_of(names, known), unmapped, nodes is not None)
 
 
 def joined(
@@ -83,11 +83,6 @@ def without_nodes(grid: SampleGrid, moved: Container[str]) -> SampleGrid:
     )
 
 
-def _rows_of(names: Sequence[str], nodes: tuple[str, ...]) -> NDArray[np.intp]:
-    index = {name: row for row, name in enumerate(nodes)}
-    return np.fromiter((index.get(name, -1) for name in names), dtype=np.intp, count=len(names))
-
-
 def _without_vanished(grid: SampleGrid) -> SampleGrid:
     """Return the grid without nodes that have no sample any more."""
     present = ~np.isnan(grid.values).all(axis=1) | (grid.newest >= column_times(grid)[0])
@@ -104,7 +99,7 @@ def _counted_from_first_sight(grid: SampleGrid, rows: AnswerRows, mapped: Mapped
     node_of = mapped.node_of
     if grid.nodes is not mapped.nodes:
         # Behind the last place is that of rows without a node.
-        node_of = np.append(_rows_of(mapped.nodes, grid.nodes), -1)[node_of]
+        node_of = np.append(rows_of(mapped.nodes, grid.nodes), -1)[node_of]
     first = np.full(len(grid.nodes), np.nan)
     is_known = node_of >= 0
     np.fmin.at(first, node_of[is_known], rows.first_known[is_known])

@@ -10,6 +10,8 @@ import numpy as np
 from adapter.nodes.model.loads import SAMPLE_WINDOWS_SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
@@ -68,7 +70,7 @@ def not_after(grid: SampleGrid, now: float) -> SampleGrid:
     return span(grid, grid.end - steps * grid.step_seconds, grid.values.shape[1])
 
 
-def rows_of(nodes: tuple[str, ...], among: tuple[str, ...]) -> NDArray[np.intp]:
+def rows_of(nodes: Sequence[str], among: Sequence[str]) -> NDArray[np.intp]:
     """Return where each of `nodes` is in `among`, -1 for one that is not there."""
     index = {name: row for row, name in enumerate(among)}
     return np.fromiter((index.get(name, -1) for name in nodes), dtype=np.intp, count=len(nodes))

@@ -8,12 +8,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
-import msgspec
 import numpy as np
 from prometheus_client import CollectorRegistry
 
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.options.logs import configure_logs_by
+from adapter.foundation.reports.documents import json_text
+from adapter.foundation.reports.terminal import is_coloured
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, BacktestOptions
@@ -187,8 +188,6 @@ def _check_replicas(history: LoadHistory, options: BacktestOptions) -> None:
 
 def _print(values: FlagValues, report: BacktestReport) -> None:
     if values.text("output") == "json":
-        document = msgspec.json.encode(backtest_document(report))
-        print(msgspec.json.format(document, indent=2).decode())  # noqa: T201 - what was asked for
+        print(json_text(backtest_document(report)))  # noqa: T201 - what was asked for
         return
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    print(report_text(report, colour=colour))  # noqa: T201 - likewise
+    print(report_text(report, colour=is_coloured()))  # noqa: T201 - likewise

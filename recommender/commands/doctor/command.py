@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from adapter.foundation.options.backend_checks import look_at_backend, look_at_clusters
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
+from adapter.foundation.options.cluster_checks import look_at_apiserver
 from adapter.foundation.options.definitions import look_at_definition
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
@@ -31,7 +32,7 @@ from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.kubernetes.writing import ObjectClient
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.doctor.config_maps import look_at_memory, look_at_parameters
-from recommender.commands.doctor.leader import look_at_apiserver, look_at_leader
+from recommender.commands.doctor.leader import look_at_leader
 from recommender.commands.doctor.prometheus import look_at_queries
 from recommender.commands.doctor.rights import look_at_right, recommendations_kind
 from recommender.commands.doctor.scale_targets import judge_owners, judge_tolerances, look_at_target

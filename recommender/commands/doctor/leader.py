@@ -1,14 +1,13 @@
-"""Doctor: whether kube-apiserver answers with a clock that agrees with ours, and who holds the Lease."""
+"""Doctor: who holds the Lease."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from adapter.foundation.reports.clocks import compared
-from adapter.foundation.reports.cluster import unanswered, unread
+from adapter.foundation.reports.cluster import unread
 from adapter.foundation.reports.lines import Line, error, ok, unknown, warning
-from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, fault_of
+from adapter.foundation.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from recommender.leader_election.rules import record_of
 
 if TYPE_CHECKING:
@@ -16,27 +15,6 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.kubernetes.writing import ObjectClient
     from recommender.configuration.recommender_configuration import LeaderElection
-
-
-_MOST_CLOCK_DIFFERENCE_SECONDS: Final = 60.0
-"""Beyond it, certificates and the times of events mislead. Leases compare no clocks."""
-
-
-def look_at_apiserver(client: ObjectClient) -> tuple[Line, ...]:
-    """Ask kube-apiserver for its version and its time."""
-    versions: list[str] = []
-
-    def date() -> str:
-        reply = client.get("/version")
-        versions.append(str(reply.document.get("gitVersion", "unknown")))
-        return reply.date
-
-    try:
-        clock = compared("kube-apiserver", date, _MOST_CLOCK_DIFFERENCE_SECONDS)
-    except KubernetesError as e:
-        return (unanswered(str(e), fault_of(e)),)
-    return ok("kube-apiserver", f"it answers, version {versions[0]}"), clock
-
 
 _LINE: Final = "leader"
 _START: Final = "check whether the recommender's pods run, and what their logs say about leader election"

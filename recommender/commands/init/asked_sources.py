@@ -6,16 +6,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.options.backend_checks import refuse_several_clusters
 from adapter.foundation.options.clients import kubernetes_client
 from adapter.foundation.options.cluster import cluster_settings
 from adapter.foundation.options.found_prometheus import find_prometheus, given_prometheus
 from adapter.foundation.reports.questions import ask_on_terminal
-from adapter.foundation.reports.stores import judge_clusters
 from adapter.foundation.service.flags.parsing import UsageError
 from adapter.foundation.sources.kubernetes.errors import KubernetesError
 from adapter.foundation.sources.prometheus.queries.budget import Budgeted
 from adapter.foundation.sources.prometheus.queries.client import PrometheusClient
-from adapter.foundation.sources.prometheus.queries.clusters import clusters_in
 from recommender.commands.init.proposing import SeenSources, Surroundings, look_around
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def asked_sources(values: FlagValues) -> Iterator[AskedSources]:
     client = _client(values)
     found = _prometheus(values, client)
     with PrometheusClient(found.settings) as prometheus:
-        _refuse_several_clusters(found)
+        refuse_several_clusters(found, QUERY_SECONDS)
         queries = Budgeted(prometheus, _ALL_QUERIES_SECONDS)
         seen = look_around(queries, SeenSources(values.path("cluster"), client), QUERY_SECONDS)
         yield AskedSources(found, queries, seen)
@@ -76,12 +75,3 @@ def _prometheus(values: FlagValues, client: KubernetesClient | None) -> FoundPro
         return find_prometheus(client, cluster_settings(values), values, ask_on_terminal)
     except KubernetesError as error:
         raise UsageError(f"{error}; or give --prometheus-url to do without a cluster") from error
-
-
-def _refuse_several_clusters(found: FoundPrometheus) -> None:
-    if found.settings.matchers is not None:
-        return
-    clusters = clusters_in(found.settings, QUERY_SECONDS)
-    if clusters:
-        line = judge_clusters(clusters, "", "--prometheus-matchers")
-        raise UsageError(f"{found.url}: {line.message}: {line.fix}")

@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
-import msgspec
-
 from adapter.foundation.cluster.files.reading import ClusterFilesError
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.options.cluster import CLUSTER_FLAGS
@@ -19,7 +17,8 @@ from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_log
 from adapter.foundation.options.prometheus import PROMETHEUS_FLAGS
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.cluster import unreached
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.documents import json_text
+from adapter.foundation.reports.terminal import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of, switch
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
@@ -213,10 +212,7 @@ def _client(values: FlagValues) -> KubernetesClient:
 def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:
     records = list(records)
     if values.text("output") == "json":
-        document = msgspec.json.encode(recommendation_list(records, now))
-        print(msgspec.json.format(document, indent=2).decode())  # noqa: T201 - what was asked for
+        print(json_text(recommendation_list(records, now)))  # noqa: T201 - what was asked for
         return
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else _WIDTH
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    print(as_text(records, width=width, colour=colour, explain=values.boolean("explain")))  # noqa: T201 - likewise
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
+    print(as_text(records, width=width, colour=is_coloured(), explain=values.boolean("explain")))  # noqa: T201 - likewise

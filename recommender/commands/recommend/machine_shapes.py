@@ -7,11 +7,10 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from adapter.foundation.cluster.values.state import ClusterState, Observed
 from adapter.foundation.documents.tree import DocumentError
 from adapter.foundation.files.file_contents import FilesError, read_each
+from adapter.foundation.reports.documents import json_text
 from adapter.foundation.service.flags.parsing import UsageError
 from recommender.backtest.progress import ProgressLine
 from recommender.commands.recommend.shape_flags import has_past
@@ -109,7 +108,6 @@ def _present_cluster(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[His
 
 def _print(values: FlagValues, report: ShapeReport) -> None:
     if values.text("output") == "json":
-        document = msgspec.json.encode(shapes_document(report))
-        sys.stdout.write(msgspec.json.format(document, indent=2).decode() + "\n")
+        sys.stdout.write(json_text(shapes_document(report)) + "\n")
         return
     sys.stdout.write(shapes_text(report) + "\n")

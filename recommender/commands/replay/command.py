@@ -7,9 +7,9 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, NoReturn
 
-import msgspec
-
 from adapter.foundation.options.logs import configure_quiet_logs_by
+from adapter.foundation.reports.documents import json_text
+from adapter.foundation.reports.terminal import is_coloured
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.runtime.garbage_collector import rare_collections
 from adapter.foundation.sources.prometheus.errors import PrometheusError, SettingsError
@@ -79,8 +79,6 @@ def _report(values: FlagValues, configuration: Configuration, settings: ClusterS
 
 def _print(values: FlagValues, report: ReplayReport) -> None:
     if values.text("output") == "json":
-        document = msgspec.json.encode(replay_document(report))
-        print(msgspec.json.format(document, indent=2).decode())  # noqa: T201 - what was asked for
+        print(json_text(replay_document(report)))  # noqa: T201 - what was asked for
         return
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    print(replay_text(report, colour=colour))  # noqa: T201 - likewise
+    print(replay_text(report, colour=is_coloured()))  # noqa: T201 - likewise

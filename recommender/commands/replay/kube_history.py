@@ -17,7 +17,7 @@ from adapter.foundation.objects.pod_requests import (
     PodResources,
 )
 from adapter.foundation.objects.quantities import Quantity
-from recommender.kinds.cluster_size.model.counts import count_of
+from adapter.foundation.reports.counts import count_of
 from recommender.recording.recording import RecordedNode, RecordedPod, Recording, RecordingError
 
 if TYPE_CHECKING:

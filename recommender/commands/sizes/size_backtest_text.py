@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
+from adapter.foundation.reports.documents import json_text
 from recommender.decisions.texts.columns import columns, wrapped
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.resources.backtest.judging import FEWEST_HISTORY_DAYS, JUDGED
@@ -41,7 +40,7 @@ def as_backtest_json(found: SizeBacktest) -> str:
         "totals": {resource: _totals(found.containers, resource) for resource in RESOURCES},
         "items": [_item(each) for each in found.containers],
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return json_text(document)
 
 
 def as_backtest_table(found: SizeBacktest, width: int | None) -> str:

@@ -6,9 +6,9 @@ import csv
 import io
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import yaml
 
+from adapter.foundation.reports.documents import json_text
 from recommender.decisions.texts.times import rfc3339
 from recommender.kinds.resources.size_record import SizeStatus
 
@@ -55,7 +55,7 @@ def totals(records: Iterable[SizeRecord]) -> dict[str, object]:
 
 def as_json(sizes: Sizes) -> str:
     """Return the document, indented."""
-    return msgspec.json.format(msgspec.json.encode(size_list(sizes)), indent=2).decode()
+    return json_text(size_list(sizes))
 
 
 def as_yaml(sizes: Sizes) -> str:

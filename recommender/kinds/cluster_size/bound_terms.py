@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.foundation.cluster.values.constraints import PodTerm
 from adapter.foundation.objects.selectors import EVERYTHING
-from recommender.kinds.cluster_size.model.counts import count_of
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.model.fair_shares import beyond_shares
 from recommender.kinds.cluster_size.predicates.label_index import index_keys_of
 

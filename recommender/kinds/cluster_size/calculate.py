@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.bound_terms import within_term_bound
 from recommender.kinds.cluster_size.health.unavailable import unavailable_nodes
 from recommender.kinds.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
-from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.places import PlaceKind
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.kinds.cluster_size.scale_down.decide import scale_down

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adapter.foundation.cluster.values.state import ClusterNeeds
 from adapter.foundation.documents.tree import nearest
+from adapter.foundation.reports.counts import listed
 from recommender.decisions.policy_settings import Output
 from recommender.kinds.cluster_size.future.buffers import buffer_kinds
 from recommender.kinds.cluster_size.future.quotas import QUOTAS
 from recommender.kinds.cluster_size.model.answer import answer_of, nodes_of, sizes_text, summary_text
-from recommender.kinds.cluster_size.model.counts import listed
 from recommender.kinds.cluster_size.model.memory import ClusterSizeMemory
 from recommender.kinds.cluster_size.model.size_settings import ClusterSizeSettings
 from recommender.kinds.cluster_size.node_groups.watched_kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
+from adapter.foundation.reports.counts import count_of
 from recommender.decisions.calculation import InputMissingError
 from recommender.decisions.texts.times import check_age, oldest
 from recommender.kinds.cluster_size.expanders.priorities import CONFIG_MAP_KEY, PrioritiesError, parse_priorities
-from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.size_situation import ClusterSituation
 
 if TYPE_CHECKING:

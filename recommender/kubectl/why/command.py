@@ -16,7 +16,7 @@ from adapter.foundation.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.foundation.options.logs import QUIET_LOG_FLAGS, configure_quiet_logs_by
 from adapter.foundation.options.version import program_version
 from adapter.foundation.reports.cluster import unreached
-from adapter.foundation.reports.terminal import printable
+from adapter.foundation.reports.terminal import is_coloured, printable
 from adapter.foundation.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.foundation.service.flags.table import OBJECT, TEXT, CommandFlags, Flag
 from adapter.foundation.sources.kubernetes.client import RequestDeadlines
@@ -100,7 +100,7 @@ def why(arguments: Sequence[str]) -> NoReturn:
     except (UsageError, KubernetesError, UnknownResourceError) as error:
         exit_for_usage(PROGRAM, printable(str(error)))
     form = values.text("output")
-    text = as_text(report, colour=_is_coloured()) if form == "text" else document_text(report.document(), form)
+    text = as_text(report, colour=is_coloured()) if form == "text" else document_text(report.document(), form)
     print(text)  # noqa: T201 - what was asked for
     sys.exit(0 if report.is_complete else 1)
 
@@ -126,7 +126,3 @@ def _report_for(values: FlagValues) -> Report:
         return why_pod(reader, namespace, name, decided, now)
     plural, _, group = _SHORT.get(wanted, wanted).partition(".")
     return why_workload(reader, resolve(group, plural), namespace, name, decided(), now)
-
-
-def _is_coloured() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.sources.kubernetes.errors import FencedError, UnknownOutcomeError
 from recommender.outputs.scale_attempt import MOST_OF_A_WRITE
@@ -15,29 +15,13 @@ from recommender.outputs.scale_attempt import MOST_OF_A_WRITE
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.sources.kubernetes.writing import Fence, Reply
-
-
-class WriteClient(Protocol):
-    """The requests to the API server (`writing.ObjectClient`)."""
-
-    def get(self, path: str, *, seconds: float) -> Reply:
-        """Return the object."""
-        ...
-
-    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-        """Create an object in a collection."""
-        ...
-
-    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        """Put an object over the version that it names; sent at most once."""
-        ...
+    from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndWrites, Reply
 
 
 class Writes:
-    """A `WriteClient` that knows which replacements are under way. For any number of threads."""
+    """A `GetsAndWrites` that knows which replacements are under way. For any number of threads."""
 
-    def __init__(self, objects: WriteClient, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, objects: GetsAndWrites, clock: Callable[[], float] = time.monotonic) -> None:
         self._objects = objects
         self._clock = clock
         self._changed = threading.Condition()

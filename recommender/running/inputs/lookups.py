@@ -15,7 +15,7 @@ import logging
 import threading
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.facts.objects import FactError
 from adapter.foundation.cluster.facts.scale_targets import NoReplicasError, scaled_object_of
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.kubernetes.writing import Reply
+    from adapter.foundation.sources.kubernetes.writing import Gets
     from recommender.decisions.record import TargetReference
 
     Found: TypeAlias = "Observed[TargetState | None] | Unknown"
@@ -61,20 +61,12 @@ _SCALE_ONLY_SECONDS = 600.0
 """After which it is tried again whether the object may be read."""
 
 
-class LookupClient(Protocol):
-    """The requests to the API server (`writing.ObjectClient`)."""
-
-    def get(self, path: str, *, seconds: float) -> Reply:
-        """Return the object."""
-        ...
-
-
 class TargetLookups:
     """Looks targets up. `look` is for one thread, `uid` for any."""
 
     def __init__(
         self,
-        objects: LookupClient,
+        objects: Gets,
         resolve: ResolveResource,
         *,
         clock: Clock | None = None,

@@ -6,7 +6,7 @@ They are read by GET, since the rights of cluster-proportional-autoscaler do not
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.service.runtime.logs import StateLog, fields
@@ -16,7 +16,7 @@ from recommender.decisions.inputs import ConfigMapData
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapter.foundation.sources.kubernetes.writing import Reply
+    from adapter.foundation.sources.kubernetes.writing import GetsAndWrites
     from adapter.foundation.time.clock import Clock
 
 _log = logging.getLogger(__name__)
@@ -25,24 +25,12 @@ _READ_SECONDS = 5.0
 _WRITE_SECONDS = 5.0
 
 
-class ConfigMapClient(Protocol):
-    """The requests to the API server (`writing.ObjectClient`)."""
-
-    def get(self, path: str, *, seconds: float) -> Reply:
-        """Return the object."""
-        ...
-
-    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-        """Create an object in a collection."""
-        ...
-
-
 class ParameterConfigMaps:
     """Reads ConfigMaps. For any number of threads."""
 
     def __init__(
         self,
-        objects: ConfigMapClient,
+        objects: GetsAndWrites,
         default_params: Callable[[str, str], Mapping[str, str] | None],
         may_create: Callable[[float], bool],
         clock: Clock,

@@ -4,28 +4,10 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from adapter.foundation.sources.kubernetes.writing import Fence, Reply
-
-
-class MemoryClient(Protocol):
-    """The requests to the API server (`writing.ObjectClient`)."""
-
-    def get(self, path: str, *, seconds: float) -> Reply:
-        """Return the object."""
-        ...
-
-    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-        """Create an object in a collection."""
-        ...
-
-    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        """Put an object over the version that it names; sent at most once."""
-        ...
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from adapter.foundation.sources.kubernetes.errors import (
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.rate_limit import RateLimit
 from recommender.running.memory.config_map_documents import LABELS, MANAGED_BY, content_of, decode_shard_text, place_of
-from recommender.running.memory.config_map_state import ConfigMapState, ForeignConfigMapError, MemoryClient
+from recommender.running.memory.config_map_state import ConfigMapState, ForeignConfigMapError
 from recommender.running.memory.document import MemoryDocumentError, decode_memory, encode_memory, encode_shard
 from recommender.running.memory.store import (
     MemoryKey,
@@ -39,7 +39,7 @@ from recommender.running.memory.store import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.foundation.sources.kubernetes.writing import Fence
+    from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndWrites
     from recommender.decisions.memory import Memory
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class ConfigMapMemoryStore:
 
     def __init__(
         self,
-        objects: MemoryClient,
+        objects: GetsAndWrites,
         namespace: str,
         fence: Fence,
         *,

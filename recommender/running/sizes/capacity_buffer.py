@@ -19,7 +19,8 @@ from recommender.outputs.target_paths import target_path
 
 if TYPE_CHECKING:
     from adapter.foundation.objects.resources import ResolveResource
-    from recommender.outputs.scale_attempt import ScaleClient, SendingTerms
+    from adapter.foundation.sources.kubernetes.writing import GetsAndReplaces
+    from recommender.outputs.scale_attempt import SendingTerms
     from recommender.outputs.wishes import Wish
 
 FORMER_REPLICAS: Final = "tidewatch.io/replicas-before"
@@ -29,7 +30,7 @@ FORMER_REPLICAS: Final = "tidewatch.io/replicas-before"
 class CapacityBufferAttempt:
     """Writes `spec.replicas` of a CapacityBuffer, or puts the former value back."""
 
-    def __init__(self, objects: ScaleClient, resolve: ResolveResource) -> None:
+    def __init__(self, objects: GetsAndReplaces, resolve: ResolveResource) -> None:
         self._objects = objects
         self._resolve = resolve
 

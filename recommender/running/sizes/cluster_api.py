@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.kubernetes.writing import Fence
-    from recommender.outputs.scale_attempt import ScaleClient, SendingTerms
+    from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
+    from recommender.outputs.scale_attempt import SendingTerms
     from recommender.outputs.wishes import MachineRemoval, Wish
 
 _MARK_VALUE: Final = "tidewatch"
@@ -50,7 +50,7 @@ class _Group:
 class ClusterApiAttempt:
     """Writes the size of a MachineDeployment, MachineSet or MachinePool, and marks the Machines that are to go."""
 
-    def __init__(self, objects: ScaleClient, resolve: ResolveResource) -> None:
+    def __init__(self, objects: GetsAndReplaces, resolve: ResolveResource) -> None:
         self._objects = objects
         self._resolve = resolve
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.foundation.cluster.values.state import ClusterState
-    from adapter.foundation.sources.kubernetes.writing import Fence, Reply
+    from adapter.foundation.sources.kubernetes.writing import Fence, ListsAndCreates, Replaces
     from adapter.foundation.time.clock import Clock
     from recommender.configuration.recommender_configuration import Configuration
     from recommender.outputs.scale_attempt import ScaleOutcome, SendingTerms
@@ -77,32 +77,12 @@ class BeginsRemovals(Protocol):
         ...
 
 
-class NodeClient(Protocol):
-    """The requests to the API server that read and create (`writing.ObjectClient`)."""
-
-    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
-        """Return an object, or a list."""
-        ...
-
-    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float | None = None) -> dict[str, Any]:
-        """Create an object, or a subresource."""
-        ...
-
-
-class NodeWriter(Protocol):
-    """The requests that replace (`running.writes.Writes`)."""
-
-    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        """Put an object over the version that it names; sent at most once."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalParts:
     """The clients and limits of removals."""
 
-    objects: NodeClient
-    writes: NodeWriter
+    objects: ListsAndCreates
+    writes: Replaces
     fence: Fence
     deletion: MachineDeletion
     nodes: Callable[[], ClusterState]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.service.flags.parsing import exit_for_usage
 from adapter.foundation.service.flags.table import ENVIRONMENT_PREFIX, variable_of
 from adapter.foundation.service.runtime.garbage_collector import collect_rarely
+from adapter.foundation.service.runtime.interruption import run_until_interrupted
+from adapter.foundation.service.runtime.printing import run_until_nobody_reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -36,6 +41,12 @@ class Program:
     """One line about each command, by name."""
     load: Callable[[str], ProgramCommand]
     """Imports a command: only the one that runs is imported."""
+
+
+def run_command_line(program: Program, arguments: Sequence[str] | None) -> None:
+    """Run the command line, by default that of the process; raises SystemExit if the exit status is not 0."""
+    run = partial(run_program, program, sys.argv[1:] if arguments is None else arguments, os.environ)
+    run_until_interrupted(program.name, partial(run_until_nobody_reads, program.name, run))
 
 
 def run_program(program: Program, arguments: Sequence[str], environment: MutableMapping[str, str]) -> None:

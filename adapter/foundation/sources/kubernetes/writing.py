@@ -15,7 +15,7 @@ import math
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.foundation.sources.deadlines import Deadline
 from adapter.foundation.sources.kubernetes.client import JSON, KubernetesRequest
@@ -60,6 +60,50 @@ class Fence:
     permit: Callable[[float], bool]
     """Called right before the request is sent, with the seconds after which it can no longer have an effect, even in
     the server: at most one and a half times `seconds`. If it returns False, the request is not sent."""
+
+
+class Gets(Protocol):
+    """Reads an object (`ObjectClient`, `Writes`)."""
+
+    def get(self, path: str, *, seconds: float) -> Reply:
+        """Return the object."""
+        ...
+
+
+class Lists(Protocol):
+    """Reads an object, or a list (`ObjectClient`)."""
+
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
+        """Return the object or the list."""
+        ...
+
+
+class Creates(Protocol):
+    """Creates an object, or a subresource."""
+
+    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
+        """Create an object in a collection."""
+        ...
+
+
+class Replaces(Protocol):
+    """Replaces the version of an object that the document names."""
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        """Put an object over that version; sent at most once."""
+        ...
+
+
+class ListsAndCreates(Lists, Creates, Protocol):
+    """Reads objects and lists, and creates objects."""
+
+
+class GetsAndReplaces(Gets, Replaces, Protocol):
+    """Changes objects that exist."""
+
+
+class GetsAndWrites(Gets, Creates, Replaces, Protocol):
+    """Creates objects, and changes those that exist."""
 
 
 class ObjectClient:

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, cast
 
 from adapter.foundation.objects.selectors import EVERYTHING
+from adapter.foundation.reports.counts import count_of
 from adapter.foundation.sources.objects import ObjectsError
 from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
@@ -19,7 +20,7 @@ from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import NoObjectsMatchError, ReadingError
 from adapter.metrics.readings.explain.asked_now import AskedNow, SeenObjects, Sources
 from adapter.metrics.readings.explain.explanation import ExplainedValue, ExplanationVerdict, Outcome
-from adapter.metrics.readings.explain.progress import Answered, count, shown
+from adapter.metrics.readings.explain.progress import Answered, shown
 from adapter.metrics.readings.explain.sample_ages import SampleAges
 from adapter.metrics.readings.explain.values import (
     NO_SAMPLE,
@@ -98,7 +99,7 @@ class AnswerSteps:
         reading = cast("ObjectReading", self._now.current(entry))
         came = names_in(reading, namespace)
         names = self._see(came) if known is None else known
-        self._note_came(count(len(came), "object") if came else "")
+        self._note_came(count_of(len(came), "object") if came else "")
         served: tuple[tuple[str, float], ...] = ()
         try:
             answer = self._answering.objects(metric, namespace, which, names, reading)
@@ -121,7 +122,7 @@ class AnswerSteps:
         entry = self._entry(None, namespace)
         reading = cast("ExternalReading", self._now.current(entry))
         rows = reading.rows(namespace, selector)
-        self._note_came(count(len(rows), "row") if rows else "")
+        self._note_came(count_of(len(rows), "row") if rows else "")
         note = OF_ANOTHER_TIME if reading.is_late(namespace, selector) else None
         self._progress.steps.extend((*steps_of_rows(rows, note), *steps_of_nobodys(self._now.nobodys)))
         answer = self._answering.external(metric, namespace, selector, reading)
@@ -140,7 +141,7 @@ class AnswerSteps:
             raise failure.raised()
         listing = {item.name for item in answer.items}
         left_out = [name for name in names if name not in listing]
-        self._note_came(count(len(listing | set(left_out)), "object") if listing else "")
+        self._note_came(count_of(len(listing | set(left_out)), "object") if listing else "")
         self._say_why(catalogue, kind, left_out)
         progress.steps.extend(steps_of_nobodys(self._now.nobodys))
         self._serve(_usage_values(answer, metric.name), answer.warnings)

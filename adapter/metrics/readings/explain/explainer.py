@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
+from adapter.foundation.reports.counts import count_of
 from adapter.metrics.readings.errors import (
     NoDataUncertainError,
     NoObjectsMatchError,
@@ -26,7 +27,7 @@ from adapter.metrics.readings.errors import (
 from adapter.metrics.readings.explain.answers import AnswerSteps
 from adapter.metrics.readings.explain.asked_now import SeenObjects, Sources
 from adapter.metrics.readings.explain.explanation import Explanation, ExplanationVerdict
-from adapter.metrics.readings.explain.progress import PATIENT, Answered, Progress, count, shown
+from adapter.metrics.readings.explain.progress import PATIENT, Answered, Progress, shown
 from adapter.metrics.readings.explain.rules import RuleSearch, chosen, note_refused
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Explainer:
         try:
             metric = self._metric(progress, rulebook, notes, memory)
             AnswerSteps(self._sources(), progress, metric).take(rulebook.resource)
-            verdict, cause, fix = ExplanationVerdict.VALUE, f"{count(len(progress.values), 'value')} found", ""
+            verdict, cause, fix = ExplanationVerdict.VALUE, f"{count_of(len(progress.values), 'value')} found", ""
         except Answered as answered:
             verdict, cause, fix = answered.verdict, answered.cause, answered.fix
         except ReadingError as error:

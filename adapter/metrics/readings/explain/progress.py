@@ -108,8 +108,3 @@ def place(rule: Rule) -> str:
 def shown(question: Question) -> str:
     """Return the metric as it was asked for."""
     return f"{question.resource.qualified}/{question.name}" if question.resource else question.name
-
-
-def count(number: int, what: str) -> str:
-    """Return `1 value`, `2 values`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

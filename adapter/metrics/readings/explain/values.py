@@ -9,8 +9,8 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from adapter.foundation.reports.counts import count_of
 from adapter.metrics.readings.explain.explanation import ExplanationStep, Outcome
-from adapter.metrics.readings.explain.progress import count
 from adapter.metrics.readings.samples.object_reading import ROOT, Dropped
 from adapter.metrics.readings.samples.series import as_series
 
@@ -71,7 +71,7 @@ def steps_of_objects(
         yield ExplanationStep("values", Outcome.NO, reading.note)
     strangers = sorted({*values, *faults}.difference(names))
     if strangers:
-        what = listed(strangers) if name_strangers else count(len(strangers), "other object")
+        what = listed(strangers) if name_strangers else count_of(len(strangers), "other object")
         yield ExplanationStep("values", Outcome.NO, f"{what} {_have(len(strangers))} samples that were not requested")
 
 

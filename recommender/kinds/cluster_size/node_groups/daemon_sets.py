@@ -104,3 +104,8 @@ def pods_on(node: ClusterNode, daemons: Iterable[ClusterPod]) -> tuple[ClusterPo
             snapshot.place(pod, node.name)
             running.append(pod)
     return tuple(running)
+
+
+def stays_with_node(pod: ClusterPod) -> bool:
+    """Return whether a pod is of a DaemonSet, or says that its owner is a node, as the kubelet's own pods do."""
+    return comes_with_the_node(pod) or (pod.controller is not None and pod.controller.kind == "Node")

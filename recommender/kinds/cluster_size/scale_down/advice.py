@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.pod_requests import CPU
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.model.answer import Advice
-from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.scale_down.removal import Unremovable, drain_plan
 from recommender.kinds.cluster_size.scale_down.replacement import NodeReplacement, StayingNode
 

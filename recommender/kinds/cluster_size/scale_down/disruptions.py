@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.selectors import Operator
-from recommender.kinds.cluster_size.model.counts import count_of
+from adapter.foundation.reports.counts import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

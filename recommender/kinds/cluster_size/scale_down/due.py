@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.kinds.cluster_size.model.counts import count_of
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.scale_down.pod_kinds import DELAY_DELETION, is_daemon_set_pod, is_mirror_pod
 from recommender.kinds.cluster_size.scale_down.reasons import WaitReason
 from recommender.kinds.cluster_size.scale_down.removal_budgets import GroupRemoval, RemovalBudgets, within_budgets

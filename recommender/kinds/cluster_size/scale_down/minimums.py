@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.objects.amount_texts import amount_text
 from adapter.foundation.objects.pod_requests import CPU, MEMORY, units_of
-from recommender.kinds.cluster_size.model.counts import count_of
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.scale_down.reasons import KeepReason
 
 if TYPE_CHECKING:

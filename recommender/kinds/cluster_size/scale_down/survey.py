@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.health.startup import starting_nodes
 from recommender.kinds.cluster_size.model.answer import KeptNode
-from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.places import pod_name
 from recommender.kinds.cluster_size.scale_down.eligibility import (
     Eligibility,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.estimator.bound import lower_bound, lower_cost_bound
 from recommender.kinds.cluster_size.estimator.equivalence import pod_groups
 from recommender.kinds.cluster_size.limits.quotas import consume_quotas
 from recommender.kinds.cluster_size.model.answer import LowerBound, ScaleUp, SizeStep
-from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.places import pod_names
 from recommender.kinds.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
 from recommender.kinds.cluster_size.scale_up.exemplars import Exemplars

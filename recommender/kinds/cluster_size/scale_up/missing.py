@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.objects.amount_texts import amount_text
 from adapter.foundation.objects.requirements import Operator
+from adapter.foundation.reports.counts import listed
 from recommender.kinds.cluster_size.estimator.opened import own_pods
-from recommender.kinds.cluster_size.model.counts import listed
 from recommender.kinds.cluster_size.predicates.node_affinity import matches_a_term
 from recommender.kinds.cluster_size.predicates.node_info import new_node_info, take
 from recommender.kinds.cluster_size.predicates.taint_toleration import untolerated_taint

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.limits.amounts import NODES, counted_amounts
 from recommender.kinds.cluster_size.limits.quotas import check_quotas
-from recommender.kinds.cluster_size.model.counts import count_of
 from recommender.kinds.cluster_size.model.size_settings import CORES, MEMORY
 
 if TYPE_CHECKING:

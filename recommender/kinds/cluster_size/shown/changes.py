@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import count_of, listed
 from recommender.decisions.texts.record_texts import money_text
-from recommender.kinds.cluster_size.model.counts import count_of, listed
 from recommender.kinds.cluster_size.model.places import PlaceKind
 from recommender.kinds.cluster_size.shown.names import alike_text, by_workload, lines_of, pods_text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import count_of, listed
 from recommender.decisions.texts.record_texts import money_text, shown
-from recommender.kinds.cluster_size.model.counts import count_of, listed
 from recommender.kinds.cluster_size.shown.kept import kept_by_reason, kept_reason
 from recommender.kinds.cluster_size.shown.names import MOST_ROWS, WIDTH, lines_of, pods_text
 

@@ -6,9 +6,9 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import count_of, listed
 from adapter.foundation.reports.terminal import printable
 from recommender.kinds.cluster_size.future.headroom import HEADROOM_NAMESPACE
-from recommender.kinds.cluster_size.model.counts import count_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adapter.foundation.reports.counts import count_of, listed
 from recommender.decisions.texts.record_texts import money_text
 from recommender.kinds.cluster_size.model.answer import KeptNode
-from recommender.kinds.cluster_size.model.counts import count_of, listed
 from recommender.kinds.cluster_size.model.places import NodeState, PlaceKind, PodOrigin
 from recommender.kinds.cluster_size.shown.changes import change_lines
 from recommender.kinds.cluster_size.shown.kept import kept_by_reason

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.documents.tree import nearest
-from recommender.kinds.cluster_size.model.counts import count_of
+from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
 from recommender.kinds.cluster_size.what_if.model import Assumed, WhatIfError
 from recommender.kinds.cluster_size.what_if.workloads import new_pods, with_assumption
