@@ -32,7 +32,7 @@ class BackendClient:
     def __init__(
         self, name: str, settings: PrometheusSettings, telemetry: QueryTelemetry | None = None, pace: Pace = UNPACED
     ) -> None:
-        """Nothing is read and nobody is asked yet."""
+        """Nothing is read or sent yet."""
         self._settings = settings
         self._telemetry = telemetry
         self._pace = pace

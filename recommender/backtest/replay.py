@@ -83,7 +83,7 @@ def replay(
     children: Children,
     show: Callable[[float, str], None] = lambda _share, _what: None,
 ) -> BacktestReport:
-    """Return the report of one series. `show` is called with the share that is done, and what is being done."""
+    """Return the report of one series. `show` is called with the share done and the current step."""
     arrivals, history = history, with_connections(history, options.connections)
     load = history.values[0]
     fleet = fleet_settings(history, options)

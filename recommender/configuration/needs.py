@@ -35,9 +35,9 @@ def needs_of_one(recommendation: Recommendation, cluster: ClusterState | None = 
 
 
 def needs_of(configuration: Configuration, cluster: ClusterState | None = None) -> ClusterNeeds:
-    """Return what has to be known of the cluster.
+    """Return the facts of the cluster that are needed.
 
-    `cluster` is what is known of it already: objects of Cluster API name others that are needed too.
+    `cluster` holds the facts that are known already: objects of Cluster API refer to others that are needed, too.
     """
     found = [needs_of_one(each, cluster) for each in configuration.recommendations]
     parts = [needs.cluster for needs in found]

@@ -98,7 +98,7 @@ class SeriesTargets:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The facts that a recommendation is decided from, so that nothing else is watched, read or queried."""
+    """The facts that a recommendation needs; nothing else is watched, read or queried."""
 
     cluster: ClusterNeeds = field(default_factory=ClusterNeeds)
     queries: frozenset[str] = frozenset()
@@ -258,7 +258,7 @@ class RecommendationKind(Protocol[S]):
         return ()
 
     def headline(self, record: Record) -> str:
-        """Return the message of a record without what its own lines say."""
+        """Return the message of a record without the parts that its lines already state."""
         return message_without_notes(record, self.notes(record))
 
     def explained_lines(self, record: Record, width: int | None, paint: Paint) -> Iterable[str]:  # noqa: ARG002

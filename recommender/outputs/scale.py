@@ -118,7 +118,7 @@ class ScaleWriter:
         self.wanted(recommendation, [wish for record, until in decided for wish in wishes_of(record, until)])
 
     def wanted(self, recommendation: str, wishes: Sequence[Wish]) -> None:
-        """Follow the wishes of a recommendation: older ones that are not repeated are dropped."""
+        """Follow the wishes of a recommendation; earlier ones that it no longer has are dropped."""
         targets = {wish.target for wish in wishes}
         with self._changed:
             for wish in wishes:

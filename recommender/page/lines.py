@@ -65,7 +65,7 @@ class PageLine:
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A line, or a group of equals: lines of one kind with the same trouble."""
+    """A line, or a group of lines of one kind that have the same problem."""
 
     lines: tuple[PageLine, ...]
     key: str = ""
@@ -168,7 +168,7 @@ def rows_of(lines: Sequence[PageLine]) -> list[PageRow]:
 
 
 def equals_key(line: PageLine) -> str:
-    """Return what lines with the same trouble share; empty for lines without trouble and for many targets.
+    """Return what lines with the same problem share; empty for lines without a problem and for many targets.
 
     The same trouble is the same status with the same reason, whatever the names, times and lines of files in it.
     """

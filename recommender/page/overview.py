@@ -29,7 +29,7 @@ MOST_CARDS: Final = 60
 INDEX_ROWS: Final = 100
 """In one answer."""
 _MOST_OPEN: Final = 10
-"""Of more cards only those with trouble show their details at once."""
+"""With more cards, only those with a problem show their details at first."""
 _MOST_CHARTED: Final = 20
 """Of more cards the others have no charts: the page of each alone has them."""
 
@@ -61,7 +61,7 @@ class PageOverview:
     cards: tuple[Card | PageRow, ...]
     """A row is a group of equals."""
     index: ListPart[PageRow] | None
-    """None: there are cards."""
+    """None if there are cards."""
     found: int
     """How many recommendations the selection finds."""
     total: int

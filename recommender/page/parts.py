@@ -27,7 +27,7 @@ class ListPart(Generic[T]):
 
 
 def part_of(items: Sequence[T], number: int, most: int) -> ListPart[T]:
-    """Return a part of at most so many items; behind the end the last one."""
+    """Return a part of at most this number of items; beyond the end, the last part."""
     parts = max(1, -(-len(items) // most))
     number = min(max(1, number), parts)
     first = (number - 1) * most

@@ -31,13 +31,13 @@ class Selection:
     """The selection in the address of the page."""
 
     name: str | None = None
-    """The recommendation that is shown alone, with its targets; None: all recommendations."""
+    """The recommendation that is shown alone, with its targets; None for all recommendations."""
     filter: str = ""
     """A part of the target's namespace and name, of the status or of the message."""
     search: str = ""
     """The same for recommendations: a part of their names, types, targets, statuses or messages."""
     status: Status | None = None
-    """Only recommendations with this status; None: any."""
+    """Only recommendations with this status; None for any."""
     equals: str = ""
     """The key of a group of equals, which is shown one by one; empty: groups are summed up."""
     sort: SortOrder = SortOrder.STATUS

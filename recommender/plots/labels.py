@@ -87,7 +87,7 @@ def cut_axis(
     *,
     least: float = 0.0,
 ) -> None:
-    """End the axis of values that panels share at what is usual for all their lines of (x, values).
+    """Limit the shared axis of values of several panels to the usual range of all their lines, each (x, values).
 
     The largest value beyond it is marked in each panel; `least` is a value that must be seen.
     """

@@ -114,7 +114,7 @@ class NodeFleet:
         self.pods[slot][pod] = kind
 
     def take(self, pod: int, needs: PodNeeds, slot: int) -> None:
-        """Take a pod from its node."""
+        """Remove a pod from its node."""
         self.free[:, slot] += needs.amounts
         del self.pods[slot][pod]
 

@@ -36,7 +36,7 @@ _MOST_DESTINATIONS: Final = 40
 
 
 class Removals:
-    """Chooses the nodes that go."""
+    """Chooses the nodes to remove."""
 
     def __init__(self, run: PolicyRun) -> None:
         self._run = run

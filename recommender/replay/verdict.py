@@ -58,7 +58,7 @@ class _Rival:
 
 
 def verdict_of(outcomes: Sequence[PolicyOutcome], known_days: FloatArray, unknown_ratio: float) -> ReplayVerdict:
-    """Return the verdict on policies of which the first is the configured one; days that are not known do not count."""
+    """Return the verdict on the policies, of which the first is the configured one; unknown days do not count."""
     whole = int(known_days.sum())
     if unknown_ratio > MOST_UNKNOWN_RATIO:
         return _unsaid(

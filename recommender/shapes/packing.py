@@ -70,7 +70,7 @@ class PackingDemand:
     """By machine."""
 
     def lowest_cost(self, options: Sequence[int], prices: Sequence[float]) -> tuple[float, tuple[float, ...]] | None:
-        """Return a cost that no packing on these machines is below, and the worth of a pod of each shape.
+        """Return a lower bound of the cost on these machines, and the shadow price of a pod of each shape.
 
         None if a pod fits on none of them, or the solver gives up.
         """

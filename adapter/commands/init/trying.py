@@ -117,7 +117,7 @@ def _selector(labels: Mapping[str, str]) -> Selector:
 
 
 def values_of(metric: RecognisedMetric, samples: Sequence[Sample]) -> dict[ObjectKey, float]:
-    """Return the finite values by object, without labels that no object can have as names: nobody can ask for them."""
+    """Return the finite values by object, without labels that cannot be the name of an object."""
     namespace, name = metric.namespace_label or "", metric.object_label or ""
     return {
         ObjectKey(sample.labels.get(namespace, ""), sample.labels.get(name, "")): sample.value

@@ -46,7 +46,7 @@ COMMON_THREADS: Final = 4
 _LARGEST_ANSWER_BYTES: Final = LARGEST_BODY_BYTES + 4 * 2**20
 """The filter sends back the nodes of its request, and a reason for each that fails."""
 _MOST_UNREAD_BYTES: Final = 160 * 2**20
-"""Two of the largest answers, and the usual ones beside them."""
+"""Two of the largest answers, and the usual ones in addition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ SCHEDULER: Final = "/scheduler/"
 TOKEN_PATHS: Final = ("/watcher", "/nodes/unmapped", "/scores", "/hotspots", QUERY_PATH)
 OPEN_PATHS: Final = ("/watcher/health",)
 LARGEST_STRANGERS_BODY_BYTES: Final = 4 * 2**20
-"""Of callers of `/scheduler` whom nothing identifies, beside a token: the names of 20,000 nodes, and a pod."""
+"""For callers of `/scheduler` without a token or certificate: the names of 20,000 nodes, and a pod."""
 WATCHER_PATHS: Final = ("/watcher", "/watcher/<host>")
 """The routes that Trimaran's plugins ask, which can send no token."""
 

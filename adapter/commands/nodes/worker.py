@@ -267,7 +267,7 @@ def _plain_health(context: WorkerContext, query: str) -> PlainAnswer:
 
 
 def plan_by_routes(routes: Sequence[Route], *, reserved_below: str) -> PlanBody:
-    """Return the plan: bodies of the frequent routes, of callers whom these admit.
+    """Return the plan: bodies of the frequent routes, from callers that these admit.
 
     Requests for paths below `reserved_below` get one of the reserved threads; without a client certificate only those
     whose bodies are not large. All other requests are judged, and refused, by a request thread.

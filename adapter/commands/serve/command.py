@@ -1,4 +1,4 @@
-"""`tidewatch-adapter serve`: where its parts are put together.
+"""`tidewatch-adapter serve`: puts its parts together.
 
 Flags become settings before a port is opened. The parts are made in the worker, after the fork, and all background work
 is done by named tasks of the worker.

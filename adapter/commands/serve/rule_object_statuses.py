@@ -122,7 +122,7 @@ class RuleObjectStatuses:
             )
 
     def _look_at(self, namespace: str, objects: NamespaceObjects, files: Catalogue, most: int) -> None:
-        """Write the statuses that are due in a namespace, at most so many."""
+        """Write the statuses that are due in a namespace, up to this number."""
         began = self._clock()
         with self._pace.slice():
             known = list(objects.judged(files))

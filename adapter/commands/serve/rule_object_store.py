@@ -93,7 +93,7 @@ def rule_object_store(
     clock: Callable[[], float] = time.monotonic,
     most: int = ReadingSettings().max_rule_objects_per_namespace,
 ) -> RuleObjectStore:
-    """Return an empty store that keeps so many objects of each namespace whole, and notes what changes."""
+    """Return an empty store that keeps up to this number of objects of each namespace whole, and notes changes."""
 
     def convert(item: RuleObjectForm, before: SeenObject | None) -> KeptObject[SeenObject]:
         metadata = item.metadata

@@ -225,5 +225,5 @@ def serve_rule_objects(
 
 
 def _is_removed(watch: ServedReflector) -> bool:
-    """Return whether the kind is not installed, rather than that nobody can tell."""
+    """Return whether the kind is known not to be installed."""
     return isinstance(watch.refusal, NotFoundError)

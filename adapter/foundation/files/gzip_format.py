@@ -80,7 +80,7 @@ class GzipWriter:
 
 
 def gunzipped(data: bytes, most_bytes: int) -> bytes:
-    """Return the content of a gzip member of at most so many bytes. Raises GzipError."""
+    """Return the content of a gzip member of at most this number of bytes. Raises GzipError."""
     pieces = gunzipped_pieces([data], most_bytes)
     content = next(pieces, b"")
     if next(pieces, b""):

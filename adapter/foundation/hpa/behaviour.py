@@ -81,7 +81,7 @@ def limit_by_default(current: int, desired: int, minimum: int, maximum: int) -> 
 
 
 def limit_rate(current: int, desired: int, behaviour: Behaviour, history: HpaHistory, now: float) -> int:
-    """Return how far the policies let the number go toward the desired one; they never turn it around."""
+    """Return how far the policies let the number change toward the desired one; they never reverse its direction."""
     if desired > current:
         return max(current, _limit(current, behaviour.scale_up, history, now, up=True))
     return min(current, _limit(current, behaviour.scale_down, history, now, up=False))

@@ -44,7 +44,7 @@ class HpaStep:
 
 @dataclass(frozen=True, slots=True)
 class HpaDecision:
-    """How many replicas there shall be, and why."""
+    """The desired number of replicas, and the reason for it."""
 
     current: int
     desired: int

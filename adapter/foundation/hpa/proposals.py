@@ -57,7 +57,7 @@ Observation: TypeAlias = PodSamples | Totals | Unavailable
 
 @dataclass(frozen=True, slots=True)
 class HpaWorkload:
-    """The scale target as it stands: what it shall be, what it is, and its pods."""
+    """The scale target: its desired size, its current size, and its pods."""
 
     spec_replicas: int
     status_replicas: int

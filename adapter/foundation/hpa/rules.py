@@ -43,9 +43,9 @@ class ScalingRules:
     policies: tuple[ScalingPolicy, ...]
     select: SelectPolicy = SelectPolicy.MAX
     stabilization_window_seconds: int | None = None
-    """None: 0 upward, and downward what the controller is set to."""
+    """None means 0 upward, and downward the controller's setting."""
     tolerance: float | None = None
-    """Share of the target; None: as the controller is set."""
+    """Share of the target; None means the controller's setting."""
 
     @property
     def longest_period_seconds(self) -> int:

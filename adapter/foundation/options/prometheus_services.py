@@ -63,7 +63,7 @@ def prometheus_services(services: Iterable[Mapping[str, Any]]) -> list[Prometheu
 
 
 def distinct_servers(answering: Iterable[PrometheusService]) -> list[PrometheusService]:
-    """Return the first port of each Service that answers, without a governing Service that others stand for."""
+    """Return the first port of each Service that answers, without governing Services beside others of a namespace."""
     by_service: dict[tuple[str, str], PrometheusService] = {}
     for found in sorted(answering):
         by_service.setdefault((found.namespace, found.name), found)

@@ -1,4 +1,4 @@
-"""Questions to the person at a terminal; without a terminal, nobody is asked."""
+"""Questions to the person at a terminal; without a terminal, none is asked."""
 
 from __future__ import annotations
 

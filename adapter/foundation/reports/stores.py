@@ -17,8 +17,8 @@ _MOST_SHOWN = 4
 def judge_clusters(found: Mapping[str, Sequence[str]], matchers: str, setting: str) -> Line:
     """Return the line about the clusters of a store.
 
-    `found` has the values of each label that names clusters and has several; `matchers` are those that are set, and
-    `setting` is where they are.
+    `found` has the values of each label that names clusters, of those with several values; `matchers` are those in use,
+    and `setting` is the flag or key that sets them.
     """
     if matchers:
         return ok(CLUSTERS, f"only series with {matchers} are read")

@@ -15,7 +15,7 @@ class ThreadLimitError(Exception):
 
 
 class ThreadLimit:
-    """Lets so many threads in at once. Further ones are refused, at once or after a wait: none is kept for long."""
+    """Limits the threads that are inside at once. Further ones are refused, at once or after a short wait."""
 
     def __init__(self, most: int, refusal: Callable[[], Exception] = ThreadLimitError) -> None:
         """Make a limit; `refusal` makes the error for a thread beyond it."""

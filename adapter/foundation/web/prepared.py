@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FROM_ITEMS = 50
-"""Answers with fewer items are written anew: that costs less than keeping them."""
+"""Answers with fewer items are written again each time: that costs less than keeping them."""
 MOST_BYTES = 16 << 20
 ITEM_BYTES = 128
 """Memory that a name and a value need in addition to the bytes."""

@@ -76,7 +76,7 @@ def retained_notice(rule: Rule) -> str:
 
 
 def unreadable(resource: Resource, count: int) -> tuple[str, ...]:
-    """Return the warning about a list that may lack objects because the adapter could not read so many of this kind."""
+    """Return the warning that a list may lack objects, with the number of objects of this kind that are unreadable."""
     if not count:
         return ()
     which = f"{count} of the {resource.qualified} cannot be read"

@@ -1,4 +1,4 @@
-"""Keeps the past of nodes, their day and their week, and asks for what is lacking with the queries that are left."""
+"""Keeps the last day and week of nodes, and requests missing parts with the queries that remain."""
 
 from __future__ import annotations
 

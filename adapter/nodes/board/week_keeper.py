@@ -65,7 +65,7 @@ class WeekKeeper:
     def fill(
         self, refresher: SampleRefresher, nodes: tuple[ClusterNode, ...] | None, seconds: float, *, is_needed: bool
     ) -> int:
-        """Ask for a part of the past, for at most so many seconds; returns how many queries were asked.
+        """Ask for a part of the past, for at most this number of seconds; return the number of queries sent.
 
         `is_needed` is whether a policy of the configuration predicts.
         """

@@ -46,7 +46,7 @@ class LeftOut:
 
 
 def most_exporters(nodes: int | None) -> int:
-    """Return how many exporters a source may have where there are so many nodes; None: it is not known how many."""
+    """Return how many exporters a source may have with this number of nodes; None if the number is not known."""
     return _MOST_WITHOUT_NODES if nodes is None else max(_LEAST_ALLOWED, _EXPORTERS_PER_NODE * nodes)
 
 

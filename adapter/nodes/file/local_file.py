@@ -108,7 +108,7 @@ class LocalFile(Generic[Content]):
             self._offered = samples
 
     def run(self, stopping: Stop) -> None:
-        """Write what is offered until the stop is requested, at most every 30 s. For a task."""
+        """Write what is offered, at most every 30 s, until a stop is requested. For a task."""
         while not stopping.requested:
             self.write_if_due()
             stopping.wait(_LOOK_SECONDS)

@@ -39,7 +39,7 @@ class HotNode:
 
 
 def hot_nodes(board: Board, heat: HeatState, settings: HotspotSettings) -> tuple[HotNode, ...]:
-    """Return the hot nodes by name. Limits of utilisation hold after their rounds, conditions and pods at once."""
+    """Return the hot nodes by name. Limits of utilisation count after several rounds; conditions and pods at once."""
     names = board.columns.names or (board.loads.nodes if board.loads else ())
     conditions = {node.name: node for node in board.nodes}
     heated = {heat.nodes[row] for each in heat.resources.values() for row in np.flatnonzero(each.is_hot).tolist()}

@@ -1,1 +1,1 @@
-"""The values that the rooms of `nodes` hand to each other; all immutable."""
+"""The values that the folders of `nodes` exchange; all immutable."""

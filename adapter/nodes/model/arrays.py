@@ -1,4 +1,4 @@
-"""The type of the arrays that all rooms share."""
+"""The type of arrays that all folders share."""
 
 from __future__ import annotations
 

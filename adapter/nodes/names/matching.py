@@ -119,7 +119,7 @@ def without_port(instance: str) -> str:
 
 
 def canonical_address(text: str) -> str:
-    """Return an IP address in canonical notation; empty if the text is none."""
+    """Return an IP address in canonical notation; empty if the text is not an address."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

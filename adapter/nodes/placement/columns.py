@@ -91,7 +91,7 @@ class ColumnsBuilder:
     ) -> NodeColumns:
         """Return the columns at a time in Unix seconds.
 
-        They are in the order of `nodes`, which is that of names. Without Node objects, they are those of the loads.
+        Rows are in the order of `nodes`, sorted by name. Without Node objects, the nodes are those with a load.
         """
         known, rows = self._current(nodes, loads, pods, now)
         places = _rows_in_loads(known.names, loads)
@@ -226,7 +226,7 @@ def _write(rows: _Rows, row: int, sums: NodeSums) -> None:
 
 
 def _same_rows(nodes: _Nodes, others: _Nodes) -> bool:
-    """Return whether the sums over pods are made alike for both."""
+    """Return whether the sums over pods are calculated in the same way for both."""
     return nodes is others or (
         nodes.names == others.names
         and nodes.gpus == others.gpus

@@ -1,4 +1,4 @@
-"""Determines which rows of an answer count: those of the one exporter by which a node is measured. Pure."""
+"""Determines which rows of an answer count: those of the one exporter that measures the node. Pure."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ExporterRegister:
         return self._ownership.owners
 
     def counted(self, claimants: Claimants, rows: AnswerRows, mapped: MappedRows, piece: QueryPiece) -> CountedRows:
-        """Return what counts of an answer. Only one whose steps are the newest so far decides who measures a node."""
+        """Return the rows of an answer that count. Only the newest steps so far decide who measures a node."""
         if piece.last < self._until:
             return self.counted_of_the_past(claimants, rows, mapped)
         self._until = piece.last

@@ -189,7 +189,7 @@ def _recorded_expressions(resource: LoadResource, matchers: Sequence[str]) -> di
 
 
 def _judging(resource: LoadResource, rate: RateFunction, matchers: Sequence[str]) -> dict[str, str]:
-    """Return the parts that say how fresh the samples are, and whether counters began anew."""
+    """Return the parts that say how fresh the samples are, and whether counters were reset."""
     own = ('mode="idle"',) if resource is LoadResource.CPU else ()
     scraped = selector(_SCRAPED[resource], matchers, *own)
     parts = {NEWEST: f"max {by_of(resource)} (timestamp({scraped}))"}

@@ -21,7 +21,7 @@ _USUAL_SECONDS = np.array([1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 300], dtype
 
 
 def from_counts(counts: Floats) -> Floats:
-    """Return the usual interval that is nearest (by ratio) to the one of that many samples; NaN without samples."""
+    """Return the common scrape interval that is nearest, by ratio, to that of the samples; NaN without samples."""
     intervals = COUNT_WINDOW_SECONDS / np.where(counts >= 1, counts, np.nan)
     nearest = np.abs(np.log(_USUAL_SECONDS[:, None] / intervals[None, :]))
     usual = _USUAL_SECONDS[np.argmin(np.where(np.isnan(nearest), np.inf, nearest), axis=0)]

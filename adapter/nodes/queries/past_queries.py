@@ -175,7 +175,7 @@ class PastProgress:
         progress.failures += 1
 
     def forget(self) -> None:
-        """Ask for the whole past again, since its answers had other names of nodes."""
+        """Ask for the whole past again, since the names of nodes in its answers have changed."""
         for progress in self.resources.values():
             progress.answered.clear()
             progress.answered_by_rule.clear()

@@ -1,4 +1,4 @@
-"""The results of a resource's queries so far: which steps are answered, by whom nodes are measured, the last layout.
+"""The results of a resource's queries so far: answered steps, the exporter of each node, the last layout.
 
 They decide how the next answer is read, and with each answer they grow.
 """
@@ -48,7 +48,7 @@ class ResourceProgress:
     unmapped: tuple[Mapping[str, str], ...] = ()
     refused: tuple[RefusedSeries, ...] = ()
     register: ExporterRegister | None = None
-    """By whom nodes are measured; None before the first answer."""
+    """Which exporter measures each node; None before the first answer."""
     layout: SeriesLayout | None = None
     """Of the last answer."""
     mapped: tuple[SeriesLayout, SeriesMapper, MappedRows, Claimants] | None = None

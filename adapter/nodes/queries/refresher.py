@@ -153,7 +153,7 @@ class SampleRefresher:
         )
 
     def fill_day(self, now: float, day: LoadDay, nodes: tuple[ClusterNode, ...] | None, seconds: float) -> PastAnswer:
-        """Ask for the newest part of the last day that is lacking, for at most so many seconds.
+        """Ask for the newest missing part of the last day, for at most this number of seconds.
 
         To be called after `refresh`, with its nodes: only what the exporters of its answers have measured counts.
         Never raises because of Prometheus.

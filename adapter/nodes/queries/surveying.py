@@ -47,11 +47,11 @@ class KeptSurvey:
         return moment >= self._due
 
     def hasten(self) -> None:
-        """Ask the survey soon, since an answer was too large: exporters that nobody knows of may have come."""
+        """Ask the survey soon, since an answer was too large: there may be new exporters."""
         self._due = min(self._due, self._asked_at + _SURVEY_AGAIN_SECONDS)
 
     def ask(self, now: float, timeout_seconds: float, nodes: int | None) -> None:
-        """Ask the survey, at Unix seconds `now`; there are so many nodes. The last one stays if Prometheus fails."""
+        """Ask the survey at `now` (Unix seconds), for this number of nodes. The last one stays if Prometheus fails."""
         self._asked_at = self._monotonic()
         # Only the first survey asks which sources there were before the start, as a store may be slow to say that.
         is_first, self._is_surveyed = not self._is_surveyed, True

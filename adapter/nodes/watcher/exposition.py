@@ -62,7 +62,7 @@ class NodeExposition:
     _sampled_at: Floats
 
     def pieces(self, now: float) -> Iterator[Piece]:
-        """Yield all families piece by piece, as nobody needs them in one; `now` in Unix seconds decides the ages."""
+        """Yield all families piece by piece; ages are those at `now`, in Unix seconds."""
         yield from self._packed
         yield self._ages(now)
 

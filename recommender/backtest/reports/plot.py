@@ -1,4 +1,4 @@
-"""The report as a picture: whether auto beats plain headroom of the same cost, who was short when, and by how much."""
+"""The report as a picture: whether auto beats plain headroom of the same cost, who was short, when, and how much."""
 
 from __future__ import annotations
 

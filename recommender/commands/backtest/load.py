@@ -1,4 +1,4 @@
-"""The load that a backtest replays: of a file, of a range of Prometheus, or the example."""
+"""The load that a backtest replays: from a file, from Prometheus, or the example."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class ConfirmedCounts:
         self._empty = EmptyLists()
 
     def believed(self, objects: int) -> None:
-        """Do nothing if a count may be used. Raises PollError."""
+        """Check that a count may be used. Raises PollError."""
         now = self._clock()
         is_believed = self._empty.believes(objects, now)
         self._empty = self._empty.after(objects, now)

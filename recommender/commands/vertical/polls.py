@@ -1,4 +1,4 @@
-"""Polls: what each of them resulted in, for the log, for `/last-poll`, for metrics and for health."""
+"""The results of polls, for the log, `/last-poll`, metrics and health checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _POLL: Final = "poll"
 
 
 class PollError(Exception):
-    """A poll has changed nothing, and should have; the message says why and what to do."""
+    """A poll failed to make a change that was due; the message says why and what to do."""
 
     def __init__(self, outcome: str, reason: str) -> None:
         """`outcome` is the value of a label."""
@@ -94,7 +94,7 @@ class Polls:
 def run_polls(
     process: OneProcess, polls: Polls, every_seconds: float, more: Mapping[str, Callable[[], PlainAnswer]]
 ) -> int:
-    """Poll until the process ends, and serve what is known of the polls; return the exit status.
+    """Poll until the process ends, and serve the results of the polls; return the exit status.
 
     `more` are further paths of the port.
     """

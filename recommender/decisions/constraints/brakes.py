@@ -66,7 +66,7 @@ V = TypeVar("V", bound=Braking)
 
 
 def braked(value: V, brakes: Brakes, situation: Situation) -> V:
-    """Return what the brakes let through."""
+    """Return the value that the brakes permit."""
     value = value.above_rollouts(situation)
     if brakes.max_step is not None:
         value = value.within_step(brakes.max_step, situation)

@@ -57,7 +57,7 @@ def with_believed_owners(policy: RecommendationPolicy, inputs: Inputs, known: Ma
 
 
 def with_known_owners(policy: RecommendationPolicy, inputs: Inputs, known: Mapping[str, int]) -> Mapping[str, int]:
-    """Return what the memory of a recommendation with one target at most is to know, with the HPAs that own it."""
+    """Return the new memory of a recommendation with at most one target and its HPAs."""
     if Output.SCALE not in policy.outputs:
         return known
     for target in policy.targets:

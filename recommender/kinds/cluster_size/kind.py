@@ -154,7 +154,7 @@ class ClusterSizeKind(RecommendationKind[ClusterSizeSettings]):
         return (_NODES,)
 
     def samples(self, records: Iterable[Record]) -> Mapping[str, Samples]:
-        """Return the sizes of node groups, and what they follow from."""
+        """Return the sizes of node groups, and how they were derived."""
         return size_samples([(record, found) for record in records if (found := answer_of(record)) is not None])
 
     def document(self, record: Record) -> Mapping[str, object]:

@@ -44,7 +44,7 @@ class SizeWrites:
 
 @dataclass(frozen=True, slots=True)
 class SizeQuestion:
-    """For what sizes are written."""
+    """What a size is written for."""
 
     recommendation: str
     situation: ClusterSituation

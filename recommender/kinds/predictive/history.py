@@ -35,7 +35,7 @@ class LoadHistory:
         return self.steps * self.step_seconds
 
     def until(self, steps: int) -> LoadHistory:
-        """Return the first so many steps: what was known then. The array is shared, not copied."""
+        """Return the first steps up to this number: what was known at that time. The array is shared, not copied."""
         return LoadHistory(self.start_seconds, self.step_seconds, self.values[:, :steps])
 
     def times(self) -> FloatArray:

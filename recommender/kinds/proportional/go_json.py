@@ -45,7 +45,7 @@ def parse_go_json(text: str) -> Json:
 
 
 def fold_key(key: str) -> str:
-    """Return what two keys share if Go takes them for equal; U+017F is a form of s, as the Kelvin sign is of k."""
+    """Return a form that is equal for keys that Go treats as equal: U+017F is an s, and the Kelvin sign a k."""
     return key.lower().replace("\u017f", "s")
 
 

@@ -130,7 +130,7 @@ class WrittenSizes:
         return replace(found, holds=(*self.holds, hold))
 
     def settled(self, question: DecisionContext) -> SettledValue:
-        """Leave to an HPA what it divides by, and say what is written."""
+        """Leave requests that an HPA divides by to it, and say what is written."""
         calculation, policy = question.calculation, question.policy
         left = {
             place: found

@@ -35,7 +35,7 @@ def held_by_autoscalers(
 
 
 def held_by(autoscaler: str, resource: str) -> str:
-    """Return why requests of a resource stay that an HPA follows."""
+    """Return why the requests of a resource that an HPA follows are left as they are."""
     follows = f"HorizontalPodAutoscaler {autoscaler} follows {resource}, and divides by the request"
     return _stays(resource, f"{follows} (alsoWithHPA: true)")
 

@@ -22,7 +22,7 @@ def amount_within_step(wanted: int | None, base: int | None, step: MaxStep) -> i
 def amount_when_stopped(wanted: int | None, base: int | None, stop: ChangeStop) -> int | None:
     """Return an amount without changes from `base` in the directions that are stopped.
 
-    Where one of both is unknown, nothing is known to be right while both directions are stopped.
+    If either is unknown while both directions are stopped, the result is unknown.
     """
     if wanted is None or base is None:
         return None if stop.up and stop.down else wanted

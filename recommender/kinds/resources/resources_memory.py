@@ -1,4 +1,4 @@
-"""What a recommendation of sizes remembers of a target."""
+"""The memory of a recommendation of sizes for one target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`why deployment/NAME` and its kin: who sets the size, what is recommended, and what was written last."""
+"""`why deployment/NAME`, or another workload: who sets its size, what is recommended, and what was written last."""
 
 from __future__ import annotations
 

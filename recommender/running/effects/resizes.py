@@ -44,7 +44,7 @@ class RequestWriters:
             return dict(self._refusals)
 
     def settled(self) -> Mapping[_Place, Resizing]:
-        """Return what the last attempt found to be there already, by recommendation and target."""
+        """Return what the last attempt found already in place, by recommendation and target."""
         with self._lock:
             return {place: each for place, (each, _) in self._settled.items() if place not in self._refusals}
 

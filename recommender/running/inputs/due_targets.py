@@ -55,7 +55,7 @@ class DueTargets:
     _polls: int = 0
 
     def chosen(self) -> frozenset[TargetReference]:
-        """Return the targets to look up now, those first that have waited longest."""
+        """Return the targets to look up now, those that have waited longest first."""
         if len(self._targets) <= self.most:
             return frozenset(self._targets)
         waiting = sorted(self._targets, key=lambda target: self._targets[target].poll)

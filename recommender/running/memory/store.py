@@ -82,7 +82,7 @@ class MemoryStore(Protocol):
 
 
 class ShardStore(Protocol):
-    """Where the memories of targets outlive the process, as `MemoryStore` for those of recommendations."""
+    """Keeps the memories of targets beyond the process, like `MemoryStore` for those of recommendations."""
 
     def load_shard(self, name: str, number: int) -> StoredShard | None:
         """Return a shard; None if there is none, or none that can be used. Raises MemoryUnavailableError."""

@@ -1,1 +1,1 @@
-"""The loop of polls: inputs are gathered, recommendations decided, and who leads acts."""
+"""The loop of polls: gathers inputs, decides recommendations, and acts if this process leads."""

@@ -17,7 +17,7 @@ LATER_SECONDS: Final = 0.01
 
 
 def next_decision_at(decided: Iterable[Decided]) -> float:
-    """Return when a decision is to be made again, in seconds since the Unix epoch; infinite if none asks for it."""
+    """Return when the next decision is due, in seconds since the Unix epoch; infinite if nothing asks for one."""
     asked = (decision.decide_again for each in decided for decision in each.decisions)
     return min((time for time in asked if time is not None), default=math.inf)
 

@@ -126,7 +126,7 @@ class Runner:
         """When it is to be decided again, by the wall clock."""
 
     def run(self, stop: threading.Event) -> None:
-        """Poll until the stop."""
+        """Poll until the process is asked to stop."""
         while not stop.is_set():
             started = self._parts.clock.monotonic()
             self.poll()

@@ -1,7 +1,7 @@
-"""Cluster size decisions in threads of their own, since one of a huge cluster takes seconds.
+"""Cluster size decisions in threads of their own, since one for a huge cluster takes seconds.
 
 A poll waits a second for a decision. One that takes longer is published by the poll that follows its end; until then
-the last one is published, with its old time. So other recommendations are polled as always. The decision is Python
+the last one is published, with its old time. Other recommendations are polled as usual. The decision is Python
 code that other threads interrupt every few milliseconds, so that the Lease is renewed and health checks are answered
 meanwhile. After a late decision its thread rests for as long as it has worked, which leaves half of a core to others.
 """

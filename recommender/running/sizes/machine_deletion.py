@@ -25,7 +25,7 @@ _UNCERTAIN_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class DeletionProblem:
-    """Why a machine is not deleted; without a message, nothing is against it."""
+    """Why a machine is not deleted; an empty message if it may be deleted."""
 
     message: str = ""
     waits: bool = False

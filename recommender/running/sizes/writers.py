@@ -31,7 +31,7 @@ _WITHDRAWN: Final = "it is no longer sized, so its previous size is restored"
 
 
 class SizeWriters:
-    """Carries cluster size decisions out. A poll in which no new one has been made changes nothing."""
+    """Carries out cluster size decisions. A poll without a new decision changes nothing."""
 
     def __init__(
         self,

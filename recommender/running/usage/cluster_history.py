@@ -44,7 +44,7 @@ class SeveralClustersError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClusterHistory:
-    """The containers of a time, and what is known of them."""
+    """The containers that existed in a period, with their usage."""
 
     memory: MemoryPeaks
     running: frozenset[PodContainer]

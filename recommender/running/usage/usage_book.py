@@ -108,7 +108,7 @@ class UsageBook:
         self.note_present(part)
 
     def note_present(self, part: UsagePart) -> None:
-        """Take note of what there is at the end of a part, whose usage may be known already."""
+        """Note which containers exist at the end of a part, whose usage may be known already."""
         self.running, self.facts, self.doubled = part.running, part.facts, part.doubled
         rows = part.cpu.rows
         measured = {rows.names[rows.places[pod]].workload for pod in part.running}

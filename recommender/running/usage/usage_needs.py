@@ -38,7 +38,7 @@ class UsageNeed:
 
     @property
     def identity(self) -> str:
-        """A digest of what decides what the stored usage is of."""
+        """A digest of everything that decides whose usage is stored."""
         usage, each = self.settings.from_usage, self.settings.for_each
         workloads = self.targets if each is None else (each.kind, each.namespaces)
         parts = (self.source, usage.cpu, usage.memory, workloads)

@@ -40,9 +40,9 @@ class NoUsageError(Exception):
 
 
 def refuse_nothing(client: PrometheusClient, need: UsageNeed, at: float) -> None:
-    """Raise NoUsageError if nothing is known of a moment, or PrometheusError.
+    """Ensure that usage at the moment is known. Raises NoUsageError if it is not, and PrometheusError.
 
-    Then what lies before it may be missing as well, and perhaps comes later.
+    In that case, earlier data may be missing as well, and may arrive later.
     """
     if not reader_of(client, need, SizeWindow(at, 0.0)).has_usage():
         where = f"of namespaces {', '.join(need.namespaces)} " if need.namespaces else ""

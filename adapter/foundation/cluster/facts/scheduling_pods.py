@@ -96,7 +96,7 @@ def template_pod(where: str, namespace: str, template: TemplateForm, owner: Owne
 
 
 def unreadable_bound_pod(namespace: str, name: str, node: str, problem: str) -> ClusterPod:
-    """Return a bound pod of which nothing else is known. It takes its node as a whole."""
+    """Return a bound pod of which nothing else is known. It uses its whole node."""
     return ClusterPod(
         namespace=namespace,
         name=name,

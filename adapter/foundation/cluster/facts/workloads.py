@@ -123,7 +123,7 @@ def budget_of(form: BudgetForm) -> DisruptionBudget:
 
 
 def forbidding_budget(namespace: str, name: str, problem: str) -> DisruptionBudget:
-    """Return what stands for a budget that cannot be read: it forbids every disruption in its namespace."""
+    """Return a substitute for a budget that cannot be read: it forbids every disruption in its namespace."""
     return DisruptionBudget(namespace, name, EVERYTHING, 0, problem)
 
 

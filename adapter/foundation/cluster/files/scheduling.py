@@ -1,6 +1,6 @@
-"""The facts of scheduling as files state them.
+"""The facts of scheduling in files.
 
-Files rarely hold every kind, so kinds of which they hold nothing count as absent, and the state says so. Nodes, pods
+Files rarely hold every kind. Kinds without an object in the files count as absent, and the state says so. Nodes, pods
 and whole objects are different: without them nothing can be decided, so they are unknown.
 """
 

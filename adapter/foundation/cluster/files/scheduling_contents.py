@@ -83,7 +83,7 @@ class SchedulingContents:
         self._set(values, manifest, _stand_in(manifest, problem) if value is None else value)
 
     def take_unreadable(self, found: UnreadableObject) -> ClusterPod | str | None:
-        """Keep what stands for an object that cannot be decoded. Of a node or pod, return it instead."""
+        """Keep a substitute for an object that cannot be decoded; for a node or a pod, return it instead."""
         manifest = found.manifest
         group = group_kind(manifest)
         named = f"{manifest.kind} {manifest.metadata.name}: "
@@ -158,7 +158,7 @@ def version_problem(manifest: Manifest) -> str:
 
 
 def bound_pod(manifest: Manifest, content: bytes | msgspec.Raw, problem: str) -> ClusterPod | None:
-    """Return what stands for a pod that cannot be read; None if it is not bound."""
+    """Return a substitute for a pod that cannot be read; None if it is not bound."""
     try:
         node = _BOUND_POD.decode(content).spec.node
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -179,7 +179,7 @@ def _whole(found: FileObject) -> JsonObject | str:
 
 
 def _stand_in(manifest: Manifest, problem: str) -> SchedulingValue | str:
-    """Return what stands for an object that cannot be read, so that nothing is permitted because of that."""
+    """Return a substitute for an object that cannot be read, so that nothing is permitted because of the gap."""
     namespace, name = place_of(manifest)
     if manifest.kind == "PodDisruptionBudget":
         return forbidding_budget(namespace, name, problem)

@@ -30,7 +30,7 @@ _WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Re
 
 
 def with_scheduling(state: ClusterState, found: Found, left_out: Iterable[LeftOut]) -> ClusterState:
-    """Return the state with what is known of scheduling; `left_out` are further objects that cannot be used."""
+    """Return the state with the facts of scheduling; `left_out` are further objects that cannot be used."""
     records = _together(found, _WORKLOADS, WorkloadRecord)
     classes = _together(found, ("PriorityClass",), PriorityClassFacts)
     budgets = _together(found, ("PodDisruptionBudget",), DisruptionBudget)

@@ -49,7 +49,7 @@ class OldestObjects(Generic[V]):
     """The objects of all namespaces. Not for several threads at once."""
 
     def __init__(self, most: int) -> None:
-        """Keep the values of so many objects of each namespace."""
+        """Keep the values of at most this number of objects of each namespace."""
         self.most = most
         self._identities: dict[Key, ObjectIdentity] = {}
         self._ages: dict[str, list[tuple[str, str]]] = {}

@@ -49,7 +49,7 @@ class QuotaStore(Generic[F, V]):
         convert: Callable[[F, V | None], KeptObject[V] | None],
         changed: Callable[[Sequence[ObjectChange[V]]], None],
     ) -> None:
-        """Keep the values of so many objects of each namespace.
+        """Keep the values of at most this number of objects of each namespace.
 
         `convert` is called with an object and its former value, and returns None for an object that does not count.
         `changed` is called after each change of values, and once for a whole list. It does not get an object that an

@@ -33,7 +33,7 @@ class ControllerReference:
 
     @property
     def is_daemon_set(self) -> bool:
-        """Whether it is a DaemonSet of Kubernetes, not an object of another API group that is named alike."""
+        """Whether it is a DaemonSet of Kubernetes, not an object of the same kind in another API group."""
         return self.kind == "DaemonSet" and self.group in WORKLOAD_GROUPS
 
 

@@ -82,7 +82,7 @@ class ClusterNode:
     is_terminating: bool = False
     """Whether it has a deletionTimestamp."""
     uid: str = field(default="", compare=False)
-    """By which owner references name it. A node that is made anew has another time of creation, too."""
+    """Owner references name it by this. A node that is created again has another creation time, too."""
 
     @property
     def ready(self) -> bool:

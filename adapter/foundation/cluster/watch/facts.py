@@ -58,7 +58,7 @@ class ReflectingKind(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningWatch:
-    """A watch, and the work that it is."""
+    """A watch, and the task that runs it."""
 
     reflector: ReflectingKind
     record: WatchRecord

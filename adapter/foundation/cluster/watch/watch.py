@@ -82,7 +82,7 @@ _NUMEROUS = frozenset(
         "persistentvolumeclaims",
     }
 )
-"""Kinds of smaller objects, of which there are so many that small pages would take long."""
+"""Kinds of small objects that are so numerous that small pages would take long."""
 
 K = TypeVar("K")
 S = TypeVar("S")

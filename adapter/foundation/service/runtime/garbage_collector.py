@@ -29,7 +29,7 @@ def settle_collector() -> None:
 
 
 def collect_rarely() -> None:
-    """Make collections rare; called at the start of a program, since what imports create stays anyway."""
+    """Make collections rare. Called at the start of a program: objects that imports create stay for its whole life."""
     gc.set_threshold(YOUNG, MIDDLE, OLD)
 
 

@@ -64,7 +64,7 @@ class WorkerContext:
         self._further_paths: dict[str, Callable[[str], PlainAnswer]] = {}
         self._further_metrics: tuple[Callable[[], Iterable[Piece]], ...] = ()
         self.plan_body: PlanBody | None = None
-        """Decides which bodies are received before a thread is given to the request; None: none of them."""
+        """Decides which bodies are received before a thread is given to the request; None for none of them."""
         self._metrics = PacedText(self._metrics_text)
         self._metrics.start()
         self._plain = PlainServer(plain, self._answer, metrics=self._metrics, paths=self._paths) if plain else None

@@ -84,7 +84,7 @@ class PrometheusSettings:
     matchers: Matchers | None = None
     """Conditions on every series that is read, which are put into each selector of each query."""
     partial_response: bool | None = None
-    """The parameter `partial_response` of Thanos; None: it is not sent, so the server's own default holds."""
+    """The parameter `partial_response` of Thanos; None if it is not sent, so that the server's default applies."""
     pool_size: int = 30
     """Limit of concurrent requests; others wait for their turn, at most until their deadline."""
 

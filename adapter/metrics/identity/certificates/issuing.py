@@ -113,7 +113,7 @@ def certificate_pem(certificate: x509.Certificate) -> bytes:
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the key as unencrypted PKCS #8 PEM; write it only to files that nobody but the owner can read."""
+    """Return the key as unencrypted PKCS #8 PEM; write it only to files that only the owner can read."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -70,7 +70,7 @@ class WantedCertificate:
 
 @dataclass(frozen=True, slots=True)
 class ObservedSecret:
-    """The state that one look has found."""
+    """The state found by one look."""
 
     now: datetime
     apiservices: Mapping[str, ApiServiceState]

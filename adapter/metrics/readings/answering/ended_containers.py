@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
 KEPT_SECONDS = 600.0
-"""Time for which a namespace is remembered that nobody asks for."""
+"""How long a namespace is remembered after the last request for it."""
 SLACK_SECONDS = 60.0
 """Time that a scrape, a refresh and an asker's interval add to the range of the CPU's query."""
 

@@ -28,14 +28,14 @@ class WaitingLimits(NamedTuple):
     """How many requests may wait for one source at once."""
 
     kept: int
-    """Those that find a place whatever others do."""
+    """How many find a place, whatever others do."""
     most: int
-    """Those that find one while nobody waits for anything else."""
+    """How many find a place while no request waits for another source."""
     most_per_namespace: int
 
 
 def limits_of(sources: int, settings: ReadingSettings) -> WaitingLimits:
-    """Return the limits of each of so many Prometheus servers, one or more."""
+    """Return the limits of each of a number of Prometheus servers, one or more."""
     most, of_namespace = settings.max_waiting_requests, settings.max_waiting_requests_per_namespace
     if sources == 1:
         return WaitingLimits(0, most, of_namespace)
@@ -49,7 +49,7 @@ class WaitingRequests:
     """The requests that wait. Thread-safe."""
 
     def __init__(self, settings: ReadingSettings, sources: Callable[[], int]) -> None:
-        """Start with nobody waiting; `sources` returns how many Prometheus servers there are to be asked now."""
+        """Start without waiting requests; `sources` returns how many Prometheus servers there are to be asked now."""
         self._settings = settings
         self._sources = sources
         self._lock = threading.Lock()
@@ -88,6 +88,6 @@ class WaitingRequests:
             self._of_namespaces = self._of_namespaces - Counter(((awaited, namespace),))
 
     def _kept_for_others(self, awaited: Awaited, kept: int, sources: int) -> int:
-        """Return how many places nobody has taken that are kept for other sources."""
+        """Return how many free places are reserved for other sources."""
         taken = sum(min(count, kept) for other, count in self._waiting.items() if other != awaited)
         return max(0, kept * sources - taken)

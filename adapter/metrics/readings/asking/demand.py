@@ -104,13 +104,13 @@ class Paces:
 def period_for(interval: float, most: float) -> float:
     """Return the seconds between refreshes for a request that comes back each `interval` seconds.
 
-    Half of it, so that an answer is never older than half of the asker's own period; never more than `most`.
+    Half of the interval, so that an answer is never older than half of the asker's own period; never more than `most`.
     """
     return min(most, max(SHORTEST_PERIOD_SECONDS, interval / 2))
 
 
 def most_period(metric: Metric, settings: ReadingSettings) -> float:
-    """Return the most seconds that may lie between refreshes of a metric, however seldom it is asked for.
+    """Return the longest time between two refreshes of a metric, in seconds, however rarely it is requested.
 
     A rule's own `refresh`; never so long that answers grow too old between two refreshes that succeed, or that samples
     do (`maxSampleAge`).

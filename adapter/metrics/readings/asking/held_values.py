@@ -108,7 +108,7 @@ class HeldValues:
         return HoldingVerdict(shed=shed) if shed else HoldingVerdict(self.beyond_all())
 
     def hold(self, query: Query, size: ReadingSize, owner: Payer, *, shared: bool) -> None:
-        """Enter what a query holds from now on, in place of what it held."""
+        """Record the values that a query holds from now on, in place of its former ones."""
         held = self._held.get(size.key)
         if held is None:
             held = self._held[size.key] = _Held(_SHARED if shared else owner, size.values)

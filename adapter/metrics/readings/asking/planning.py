@@ -85,7 +85,7 @@ class Planner:
             self._adjust(group, request.selector, now)
 
     def narrow(self, query: Query, now: float, *, lasting: bool = False) -> list[tuple[QueryGroup, PlanKind]]:
-        """Take a refused query out of use; return the groups that fall by it, and to which plan.
+        """Take a refused query out of use; return the groups that must use another plan now, with that plan.
 
         No other query is sent in its place before a request arrives: each request finds its narrower query by itself.
         """
@@ -159,7 +159,7 @@ class Planner:
             del self.queries[query.key]
 
     def take_remarks(self) -> list[Remark]:
-        """Return what is to be logged of all that was decided since the last call."""
+        """Return what should be logged about the decisions since the last call."""
         remarks, self._remarks = self._remarks, []
         return remarks
 

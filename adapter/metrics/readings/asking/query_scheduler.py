@@ -232,7 +232,7 @@ class QueryScheduler:
         return self._demand.entries()
 
     def troubles(self, pace: Pace) -> list[Trouble]:
-        """Return the troubles of rules of files whose queries fail, one for each query."""
+        """Return the problems of the rules in files whose queries fail, one for each query."""
         with self._lock:
             standing = list(self._planner.queries.values())
         return [

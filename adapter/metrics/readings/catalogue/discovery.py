@@ -124,7 +124,7 @@ class SeriesDiscovery:
         return self._states
 
     def prepared(self, rulebook: Rulebook) -> tuple[DiscoveredRule, ...]:
-        """Return the states for another rulebook: rules that say what they said before keep what was found for them."""
+        """Return the states for another rulebook: rules that did not change keep their findings."""
         before = list(self._states)
         return tuple(self.prepare_rule(rule, before) for rule in rulebook.rules)
 
@@ -209,7 +209,7 @@ class SeriesDiscovery:
         yield from _in_order([(state.rule.id, state.found) for state in states], retained)
 
     def prepare_rule(self, rule: Rule, before: list[DiscoveredRule]) -> DiscoveredRule:
-        """Return the state of a rule: with what was found for an equal rule, which is taken from `before`."""
+        """Return the state of a rule, with the findings of an equal rule, which is removed from `before`."""
         for index, state in enumerate(before):
             if state.rule.series_query == rule.series_query and same_rule(state.rule, rule):
                 # Each state is used once: two equal rules have a state each.

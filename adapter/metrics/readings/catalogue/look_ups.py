@@ -15,6 +15,6 @@ class LookUp:
 
     rule: Rule
     succeeded_at: float | None = None
-    """Unix seconds of the last look-up that brought all series; None: none did yet."""
+    """Unix seconds of the last look-up that returned all series; None before the first one."""
     failure: str | None = None
     """Why the last look-up failed; None where it did not."""

@@ -158,7 +158,7 @@ class RuleHealthLog:
 
 
 def query_trouble(rule: Rule, failure: Failure) -> Trouble:
-    """Return the trouble of a rule with a query that fails."""
+    """Return the problem of a rule with a query that fails."""
     reason = next((_REASONS[kind] for kind in failure.error.__mro__ if kind in _REASONS), "fault")
     return Trouble(rule, frozenset((reason,)), failure.message, 1)
 
@@ -193,7 +193,7 @@ def _identity(rule: Rule) -> _Identity:
 
 
 def _merge_troubles(troubles: Iterable[Trouble]) -> dict[_Identity, Trouble]:
-    """Return the troubles of each rule together."""
+    """Return the problems of each rule together."""
     by_id: dict[str, Trouble] = {}
     reasons: defaultdict[str, set[str]] = defaultdict(set)
     queries: Counter[str] = Counter()

@@ -76,7 +76,7 @@ class AskedNow:
     def __init__(self, sources: Sources, progress: Progress, metric: Metric) -> None:
         """`metric` is the one whose query the explanation shows; others may be queried beside it."""
         self.nobodys: Counter[Dropped] = Counter()
-        """Samples that are nobody's value; counted here alone, since an explanation is not a refresh."""
+        """Samples that are not the value of any object; counted only here, since an explanation is not a refresh."""
         self._sources = sources
         self._progress = progress
         self._metric = metric
@@ -114,7 +114,7 @@ class AskedNow:
         return cast("Reading", query.reading)
 
     def dropped(self, tally: Counter[Dropped]) -> None:
-        """Count samples that are nobody's value."""
+        """Count samples that are not the value of any object."""
         self.nobodys.update(tally)
 
     def remark(self, _rule: Rule, kind: str, _message: str, *_args: object) -> None:

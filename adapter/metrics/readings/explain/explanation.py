@@ -28,7 +28,7 @@ class Question:
     name: str
     """Of the metric, in the API."""
     api: Api | None = None
-    """None: whichever serves the name."""
+    """None for whichever serves the name."""
     resource: Resource | None = None
     """The kind of object; None for external metrics, and where any kind is meant."""
     namespace: str | None = None
@@ -73,7 +73,7 @@ class ExplainedValue:
     """Its object's name; for external metrics the row's labels as a query spells them."""
     value: float
     timestamp: float | None
-    """Unix seconds of the newest sample behind it; None where that cannot be asked."""
+    """Unix seconds of the newest sample that it comes from; None where that cannot be queried."""
     age_seconds: float | None
 
 

@@ -151,7 +151,7 @@ def chosen(progress: Progress, metrics: list[Metric]) -> Metric:
 
 
 def of_usage(rules: ResourceRules, question: Question) -> list[Metric]:
-    """Return what `resourceRules` serve under the name: of the kind that is named, or of any."""
+    """Return what `resourceRules` serve under this name, for the given kind or for any kind."""
     kinds = {question.resource} if question.resource else {metric.resource for metric in rules.metrics}
     return [metric for metric in rules.metrics if metric.name == question.name and metric.resource in kinds]
 

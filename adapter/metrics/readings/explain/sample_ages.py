@@ -49,9 +49,9 @@ class SampleAges:
         pace: Pace,
         seconds: float,
     ) -> SampleAges:
-        """Ask Prometheus for the time of the samples; what cannot be asked within the seconds is not known.
+        """Ask Prometheus for the times of the samples; a time that is not returned in time stays unknown.
 
-        The series are taken as the rule names them. A rule that asks of others too is as old as these at the least.
+        The series are taken as the rule names them. A value from other series as well is at least as old as they are.
         """
         second = float(math.floor(clock.wall()))
         if seconds <= 0 or not metric.series:

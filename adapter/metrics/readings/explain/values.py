@@ -86,7 +86,7 @@ def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[Explanation
 
 
 def steps_of_nobodys(nobodys: Mapping[Dropped, int]) -> Iterator[ExplanationStep]:
-    """Yield which samples came that are nobody's value, where no other step shows it. Those of others are not shown."""
+    """Yield the samples that are no object's value, where no other step shows them; those of others are left out."""
     for reason, text in _NOBODYS.items():
         if nobodys.get(reason):
             yield ExplanationStep("values", Outcome.INFO, text)

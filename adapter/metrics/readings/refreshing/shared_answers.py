@@ -69,7 +69,7 @@ class SharedAnswers:
 
 
 def _mark(values: Mapping[str, Mapping[str, float]]) -> int:
-    """Return a number that is equal for equal values, and seldom for others; it looks at the first few."""
+    """Return a number that is equal for equal values and rarely for others; only the first few values count."""
     return hash(
         tuple(
             (namespace, len(found), *islice(found.items(), _LOOKED_AT))

@@ -122,7 +122,7 @@ class ExternalReading:
         return reason
 
     def has_no_data(self, namespace: str | None, selector: Selector) -> bool:
-        """Return whether it is sure that Prometheus has nothing for an asker. Raises UnanswerableSelectorError."""
+        """Return whether Prometheus certainly has nothing for an asker. Raises UnanswerableSelectorError."""
         if self._flawed and any(id(row) in self._flawed.late for row in self._selected_rows(namespace, selector)):
             return False
         return all(math.isnan(row.value) for row in self._select(namespace, selector))

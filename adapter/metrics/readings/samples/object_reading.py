@@ -22,7 +22,7 @@ ROOT = ""
 
 
 class Dropped(StrEnum):
-    """Why a sample is nobody's value."""
+    """Why a sample is not the value of any object."""
 
     NAN = "nan"
     INF = "inf"
@@ -44,7 +44,7 @@ class Evaluation:
     """The same moment by the clock that never jumps."""
 
     def age(self, wall: float, monotonic: float) -> float:
-        """Return the seconds since then: the larger of what both clocks say.
+        """Return the seconds since then: the larger value of both clocks.
 
         A wall clock set back must not make an answer young again, and the other clock stands still while a machine
         sleeps.

@@ -44,7 +44,7 @@ class Assignment:
 
 
 HISTOGRAMS = "native histograms have no single value: use histogram_quantile() or the like"
-"""Why a sample of that kind is nobody's value."""
+"""Why a sample of that kind is not the value of any object."""
 
 _NO_VALUES = {
     Dropped.NAN: Fault("its value is NaN (not a number)", is_nan=True),
@@ -57,7 +57,7 @@ _NO_VALUES = {
 NAMELESS = ""
 """Stands for the container of a sample that has no label for it."""
 MOST_CONTAINERS = 1000
-"""Of one pod. No pod has so many: a rule that takes another label for the container's finds them."""
+"""Of one pod. No real pod has as many: they come from a rule that takes another label for the container's."""
 _CROWDED = Fault(
     f"more than {MOST_CONTAINERS} values of the label for containers are in the samples of one pod: "
     "`containerLabel` must be the label that holds the names of containers"
@@ -207,7 +207,7 @@ class ObjectReadingBuilder:
         return asked if labels.get(label, asked) == asked else None
 
     def _drop(self, reason: Dropped, labels: Mapping[str, str], value: float, flaw: Dropped | None) -> None:
-        """Count a sample that is nobody's value, and note what it would hide if it were taken for nothing."""
+        """Count a sample that is not the value of any object, and note what ignoring it would hide."""
         self.dropped[reason] += 1
         assignment = self._assignment
         name, namespace = labels.get(assignment.object_label), labels.get(assignment.namespace_label or "")

@@ -73,7 +73,7 @@ def objects_answer(
     names: Collection[str],
     exists: Callable[[str], bool],
 ) -> ObjectsAnswer:
-    """Return the values of some objects; `names` are theirs. Raises ReadingError.
+    """Return the values of the objects with these names. Raises ReadingError.
 
     `exists` returns whether there is an object of a name, and may raise ReadingError; it is called for a request by
     name that would get the value that stands for no data.

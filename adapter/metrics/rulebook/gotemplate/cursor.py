@@ -15,7 +15,7 @@ _DEEPEST: Final = 50
 
 
 class Cursor:
-    """Returns the tokens of a template one by one, and END again and again after the last."""
+    """Returns the tokens of a template one by one, and END repeatedly after the last."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(tokens(text))

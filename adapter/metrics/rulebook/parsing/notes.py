@@ -89,7 +89,7 @@ class Notes:
         return self._read(node.text)
 
     def required_text(self, mapping: MappingNode, key: str, meaning: str, fix: str) -> str | None:
-        """Return the text under a required key; None, after noting that, if it is absent or something else."""
+        """Return the text under a required key; None, with an error noted, if it is absent or not a text."""
         node = mapping.get(key)
         text = "" if node is None else self._read(node.text)
         if text is None or text.strip():

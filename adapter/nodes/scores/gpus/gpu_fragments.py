@@ -40,7 +40,7 @@ class WorkloadMix:
     """Sums to 1; without any kind, everything that is left is a fragment."""
 
     def kinds_with(self, cpu_milli: Integers) -> NDArray[np.intp]:
-        """Return for how many of the kinds so much CPU is enough."""
+        """Return for how many of the kinds this amount of CPU is enough."""
         return np.asarray(np.searchsorted(self.cpu_milli, cpu_milli, side="right"))
 
 
@@ -69,7 +69,7 @@ class FragmentTable:
         self._usable_milli = _usable_milli(left_milli, mix)
 
     def fragments_milli(self, states: NDArray[np.intp], cpu_milli: Integers) -> Floats:
-        """Return the fragments of nodes in these states (rows of the table) with so much CPU left."""
+        """Return the fragments of nodes in these states (rows of the table) with this amount of CPU left."""
         usable = self._usable_milli[states, self._mix.kinds_with(cpu_milli)]
         return np.asarray(self._total_milli[states] - usable)
 

@@ -44,7 +44,7 @@ def value_by_free_milli(mix: WorkloadMix) -> Floats:
 
 
 def values_of_gpus(left_milli: Integers, by_left: Floats) -> Floats:
-    """Return the value of nodes with so much free of each GPU (nodes, GPUs), in GPUs."""
+    """Return the value of nodes with these free amounts of each GPU (nodes, GPUs), in GPUs."""
     return np.asarray(by_left[left_milli // _STEP_MILLI].sum(axis=1))
 
 

@@ -24,7 +24,7 @@ _HALF_STEP: Final = 4
 
 
 def level_scores(levels: NDArray[np.int64], count: int, used: Floats) -> Floats:
-    """Return whole scores for so many levels, 0 being the best and -1 a node that gets 0.
+    """Return integer scores for a number of levels; level 0 is the best, and a node with level -1 gets 0.
 
     Of nodes of one level the one with the larger `used` (0..2) is better.
 

@@ -1,4 +1,4 @@
-"""Times for which nothing was known of the cluster. What a node takes too long for is measured without them. Pure."""
+"""Times without facts of the cluster. Time limits of nodes are measured without them. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limits of the settings as a quota: what all nodes use already, and what that leaves."""
+"""The limits of the settings as a quota: what all nodes use already, and what is left."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class ClusterSizeMemory(KindMemory, frozen=True, tag="clusterSize"):
 
     @property
     def stored(self) -> ClusterSizeMemory:
-        """Return all but the nodes that are simulated again only after a while: after a restart all are simulated."""
+        """Return what is stored: no nodes that are simulated only later, so that a restart simulates all."""
         return replace(self, unremovable_until={})
 
 

@@ -165,7 +165,7 @@ class PluginHost:
             raise PluginError(_text(call.error)) from call.error
 
     def close(self) -> None:
-        """Let the provider release what it holds, unless a call hangs in it."""
+        """Let the provider release its resources, unless one of its calls hangs."""
         if self._provider is None or not self._turn.acquire(blocking=False):
             return
         provider, self._provider = self._provider, None

@@ -114,11 +114,11 @@ class WritableNodeGroup(ProviderNodeGroup, Protocol):
     """
 
     def increase_size(self, delta: int) -> None:
-        """Request so many more nodes."""
+        """Request this number of additional nodes."""
         ...
 
     def decrease_target_size(self, delta: int) -> None:
-        """Take back so many requested nodes that have not come; `delta` is negative. No machine is deleted."""
+        """Cancel requested nodes that have not joined yet; `delta` is negative. No machine is deleted."""
         ...
 
     def delete_nodes(self, nodes: Sequence[ProviderNode]) -> None:
@@ -134,7 +134,7 @@ class CloudProvider(Protocol):
     """All node groups of one cloud."""
 
     def refresh(self) -> None:
-        """Ask the cloud. Raises whatever it likes; the groups then are left out in the decision."""
+        """Ask the cloud. After an exception of any type, its groups are left out of the decision."""
         ...
 
     def node_groups(self) -> Sequence[ProviderNodeGroup]:

@@ -28,7 +28,7 @@ SCALABLE_RESOURCES: Final = {
 
 
 def scalable_kinds(kind: str, groups: ClusterApiGroups) -> tuple[ObjectKind, ...]:
-    """Return a kind of node groups by its name, in each of the namespaces."""
+    """Return the kind of node groups with this name, once for each of the namespaces."""
     return _in_namespaces(SCALABLE_RESOURCES[kind], kind, groups)
 
 

@@ -1,4 +1,4 @@
-"""The plugin InterPodAffinity: required affinity and anti-affinity, of the pod and of those that have a node."""
+"""The plugin InterPodAffinity: required affinity and anti-affinity, of the pod and of pods that are bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node of a snapshot, and what its pods take of it."""
+"""A node of a snapshot, and the resources that its pods use."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Snapshot:
         self._log.append(lambda: self._take(key, shape, info))
 
     def evict(self, pod: ClusterPod) -> None:
-        """Take a pod from its node. Raises KeyError if it has none."""
+        """Remove a pod from its node. Raises KeyError if it has none."""
         key = (pod.namespace, pod.name)
         info = self._places.pop(key)
         before = info.pods

@@ -40,7 +40,7 @@ def eviction_cost(pod: ClusterPod) -> float:
 
 
 def advice(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions) -> tuple[Advice, ...]:
-    """Return what would be cheaper: at most one set of nodes together, then single nodes.
+    """Return removals that would be cheaper: at most one set of nodes together, then single nodes.
 
     The sets are prefixes of the nodes in their order.
     """

@@ -90,7 +90,7 @@ def cool_down(memory: ClusterSizeMemory, settings: ScaleDownSettings, now: float
 
 
 def unneeded_limit(previous: int, parallelism: int, unneeded_seconds: float, interval_seconds: float) -> int:
-    """Return how many unneeded nodes are worth knowing, as no more could go in time (`unneededNodesLimit`).
+    """Return how many unneeded nodes need to be found, since no more could be removed in time (`unneededNodesLimit`).
 
     `min(previous + 2N, N * floor(U / I) + N)` with `N` nodes at a time, `U` the unneeded time, `I` between decisions.
     """

@@ -1,4 +1,4 @@
-"""Nodes that stay, grouped by why: a large cluster has thousands of them and few reasons."""
+"""Nodes that stay, grouped by reason: a large cluster has thousands of such nodes and few reasons."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """Models and plain headroom of the same cost. What the models leave of a weight of 1 is headroom's."""
+    """Models and plain headroom of the same cost. The weights add up to 1; headroom has what the models do not have."""
 
     headroom_ratio: float
     """Plain headroom that costs as much as each part."""

@@ -80,7 +80,7 @@ class Usual:
 
 
 def usual_of(headroom: Period, ratio: FloatArray, seconds: float) -> Usual:
-    """Return what headroom of a ratio usually loses in a day, over a stretch of so many seconds; for each series."""
+    """Return what headroom of a ratio usually loses in a day, over so long a period, for each series."""
     a_day = DAY_SECONDS / seconds
     sums = headroom.at(ratio) * a_day
     tau = np.maximum(sums[..., TAU], LEAST_SHORT_STEPS_A_DAY)

@@ -35,7 +35,7 @@ class Period:
         return np.asarray(below + np.asarray(part)[..., np.newaxis] * (above - below))
 
     def at_cost(self, cost: FloatArray | float) -> FloatArray:
-        """Return the number that costs so much: the first one if none is as cheap, the last one if none is as dear."""
+        """Return the number with this cost: the first one if all cost more, the last one if all cost less."""
         costs, cost = self.sums[..., COST], np.asarray(cost)
         low = np.clip((costs <= cost[..., np.newaxis]).sum(axis=-1) - 1, 0, len(self.numbers) - 2)
         place = np.asarray(low)[..., np.newaxis]

@@ -57,8 +57,8 @@ def odds_of_models(weights: FloatArray, prior: FloatArray) -> FloatArray:
 def proof_levels(levels: IntArray, odds: FloatArray, tried: FloatArray, enough: float) -> IntArray:
     """Return at which cost models act, by their odds at the cost of the bill and at that of the configured headroom.
 
-    They act at the cost at which they are proven. The larger headroom of the bill may be short so seldom that little
-    can be proven beside it: half of the proof, by the logarithm of the odds, is enough there once it is whole at the
+    They act at the cost at which they are proven. The larger headroom of the bill may be short so rarely that little
+    can be proven against it: half of the proof, by the logarithm of the odds, is enough there once it is whole at the
     configured cost. With less, there is no reason to pay the bill. Once it has been paid, it is paid from then on. What
     acts does so until its odds have fallen as much below 1 as they had to grow.
     """

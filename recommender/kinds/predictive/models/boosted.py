@@ -32,7 +32,7 @@ SERIES_AT_ONCE = 500
 
 
 def fit(history: LoadHistory, task: ForecastTask) -> Forest | None:
-    """Fit on all known targets, evenly spread over the history; None: there are too few."""
+    """Fit on all known targets, evenly spread over the history. Returns None if there are too few."""
     rows = known_rows(history, task, history.span_seconds, MOST_ROWS)
     if len(rows.answers) < FEWEST_ROWS:
         return None

@@ -41,7 +41,7 @@ MODELS: tuple[Model, ...] = (
 
 
 def model_named(name: str) -> Model:
-    """Return the model that the configuration spells so; KeyError if there is none."""
+    """Return the model with this name in the configuration; raises KeyError if there is none."""
     return {model.name: model for model in MODELS}[name]
 
 

@@ -1,4 +1,4 @@
-"""Long-lived connections through a simulated fleet: which of them find room, and which are refused.
+"""Long-lived connections to a simulated fleet: which of them are accepted, and which are refused.
 
 Requests are gone when they are answered. Connections stay on the pod that took them, so that a new pod helps only
 those that come after it: what counts is room on ready pods, not the sum of all limits.

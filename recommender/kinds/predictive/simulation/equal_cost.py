@@ -1,4 +1,4 @@
-"""A policy's room above the load, scaled so that it costs as much as another policy: what single models are held to."""
+"""A policy's room above the load, scaled to the cost of another policy: the standard that single models are held to."""
 
 from __future__ import annotations
 

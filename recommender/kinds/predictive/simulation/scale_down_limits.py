@@ -50,7 +50,7 @@ class ScaleDownLimits:
 
 
 def scale_down_limits(settings: PredictiveSettings, load: FloatArray, fleet: FleetSettings) -> ScaleDownLimits | None:
-    """Return what limits the way down of a load, shape (steps,); None without `scaleDown` and `connections`."""
+    """Return the limit on how fast a load may fall, shape (steps,); None without `scaleDown` and `connections`."""
     scale_down, connections = settings.scale_down, settings.connections
     if scale_down is None and connections is None:
         return None

@@ -43,7 +43,7 @@ class FleetSettings:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """A simulated fleet, step by step; arrays of shape (…, steps), as the desired replicas have it."""
+    """A simulated fleet, step by step; arrays of shape (…, steps), like the desired replicas."""
 
     asked: FloatArray
     """Replicas that are paid for: those that serve and those that start."""
@@ -100,7 +100,7 @@ def changed_steps(asked: FloatArray) -> FloatArray:
 
 
 def sliding_maximum(values: FloatArray, steps: int) -> FloatArray:
-    """Return the largest of the last that many values at each step; the first one counts before the start.
+    """Return the largest of the last values, up to this number, at each step; before the start, the first one counts.
 
     The steps are the last dimension. The windows double until they have the length, so that a window of hours in steps
     of a second takes a few passes.

@@ -28,7 +28,7 @@ _NAMED: Final = 3
 
 
 class LoadSeriesError(Exception):
-    """The series of a query are not what the recommendation needs; the message says why and what to do."""
+    """The series of a query do not fit the recommendation; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class LearnedModels:
         self._learned: dict[str, tuple[object, Learned]] = {}
 
     def get(self, need: LoadNeed) -> Learned | None:
-        """Return what has been learned for a recommendation; None if nothing has been as it is configured now."""
+        """Return what has been learned for a recommendation as it is configured now; None if nothing has been."""
         with self._lock:
             learned_for, learned = self._learned.get(need.name, (None, None))
         return learned if learned_for == need.learned_for else None

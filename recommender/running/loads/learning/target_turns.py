@@ -1,6 +1,6 @@
-"""Whose turn it is, of the many targets of a recommendation (pure).
+"""Decides which of the many targets of a recommendation is next (pure).
 
-Who waits longest is first, and of those who have had no turn yet the one with the largest load: none waits for ever. A
+The target that has waited longest is first, and of those without a turn so far the one with the largest load. A
 turn that fails may be due to one target alone. Its targets have their next ones in smaller groups, between the others'.
 """
 

@@ -34,7 +34,7 @@ def address_key(host: str) -> bytes:
 
 
 class FamiliarAddresses:
-    """Addresses from which somebody has authenticated recently, at most so many. For one thread."""
+    """Addresses from which a caller has authenticated recently, up to a limit. For one thread."""
 
     def __init__(
         self,

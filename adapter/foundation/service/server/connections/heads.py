@@ -73,7 +73,7 @@ class HeadRequest(Request):
         return headers
 
     def set_body_reader(self) -> None:
-        """Judge the framing of the body; one that was received in advance does not follow the head."""
+        """Check the framing of the body; a body that was received in advance does not follow the head."""
         super().set_body_reader()
         if self.unreader.has_body_apart:
             self.body = Body(LengthReader(self.unreader, 0))

@@ -52,7 +52,7 @@ class Newcomers:
 
     @contextmanager
     def counted(self) -> Iterator[Counted]:
-        """Take the processor time of the body from the share; what is yielded has it after the body."""
+        """Subtract the processor time of the body from the share; the yielded value holds that time after the body."""
         began, counted = self._processor_time(), Counted()
         try:
             yield counted

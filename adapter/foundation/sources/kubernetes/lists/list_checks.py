@@ -72,7 +72,7 @@ class Confirmation(Generic[T]):
     """Whether lists are believed. For the thread that lists."""
 
     doubt: Doubt[T] | None
-    """None: every list is believed."""
+    """None if every list is trusted."""
     clock: Callable[[], float]
     """Monotonic, in seconds."""
     kept: int = 0
@@ -141,7 +141,7 @@ class UnreadObjects:
         """Numbers of objects by namespace; replaced as a whole, since other threads read it."""
 
     def count(self, namespace: str | None) -> int:
-        """Return how many objects of a namespace are left out; None: of all namespaces, and outside of them.
+        """Return how many objects of a namespace are left out; None for all namespaces and cluster-scoped objects.
 
         An object whose namespace cannot be read counts in each namespace.
         """

@@ -65,7 +65,7 @@ class Reflector(Generic[T]):
         on_failure: Callable[[KubernetesError], None] | None = None,
         doubt: Doubt[T] | None = None,
     ) -> None:
-        """Each object is decoded as `form`, a msgspec Struct; nobody else may write to `store`.
+        """Each object is decoded as `form`, a msgspec Struct; nothing else may write to `store`.
 
         `doubt` decides which lists are believed only when a second one, half a minute later, agrees.
 

@@ -1,4 +1,4 @@
-"""Selects the Machines to delete with nodes, as Cluster API documents it: marked, and the size lowered by one each."""
+"""Selects the Machines to delete, as Cluster API documents: each is marked, and the size falls by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of a provider's group that seldom change, and are seldom asked for: template, options and price."""
+"""The facts of a provider's group that rarely change, and are rarely requested: template, options and price."""
 
 from __future__ import annotations
 
