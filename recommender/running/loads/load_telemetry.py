@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import Counter, Gauge
@@ -50,9 +49,6 @@ class LoadTelemetry:
             registry=registry,
         )
         self._left_out_of: set[str] = set()
-        self._bounded_models: set[tuple[str, str]] = set()
-        self._results: set[tuple[str, str]] = set()
-        self._trial_results: set[tuple[str, str, str]] = set()
 
     def series_left_out(self, recommendation: str, count: int) -> None:
         """Show how many series of the last answer belong to no target."""
@@ -61,17 +57,14 @@ class LoadTelemetry:
 
     def forecast_bounded(self, recommendation: str, model: str) -> None:
         """Count a forecast that was cut."""
-        self._bounded_models.add((recommendation, model))
         self._bounded.labels(recommendation, model).inc()
 
     def downloaded(self, recommendation: str, result: str) -> None:
         """Count a request for a piece of a history."""
-        self._results.add((recommendation, result))
         self._downloads.labels(recommendation, result).inc()
 
     def learned(self, recommendation: str, model: str, result: str) -> None:
         """Count a trial of a model, or, as model `choice`, a choice among models."""
-        self._trial_results.add((recommendation, model, result))
         self._trials.labels(recommendation, model, result).inc()
 
     def covered(self, recommendation: str, coverage: Coverage) -> None:
@@ -89,18 +82,6 @@ class LoadTelemetry:
     def removed(self, recommendation: str) -> None:
         """Forget a recommendation that is not configured any more."""
         self._left_out_of.discard(recommendation)
-        for gauge in (self._samples, self._targets, self._seconds, self._lacking, self._left_out):
-            with suppress(KeyError):
-                gauge.remove(recommendation)
-        for name, result in [each for each in tuple(self._results) if each[0] == recommendation]:
-            self._results.discard((name, result))
-            with suppress(KeyError):
-                self._downloads.remove(name, result)
-        for pair in [each for each in tuple(self._bounded_models) if each[0] == recommendation]:
-            self._bounded_models.discard(pair)
-            with suppress(KeyError):
-                self._bounded.remove(*pair)
-        for labels in [each for each in tuple(self._trial_results) if each[0] == recommendation]:
-            self._trial_results.discard(labels)
-            with suppress(KeyError):
-                self._trials.remove(*labels)
+        gauges = (self._samples, self._targets, self._seconds, self._lacking, self._left_out)
+        for family in (*gauges, self._downloads, self._bounded, self._trials):
+            family.remove_by_labels({"recommendation": recommendation})

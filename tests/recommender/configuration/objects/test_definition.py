@@ -15,8 +15,6 @@ from tests.support.checkout import CHECKOUT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-JUNCTORS = ("anyOf", "allOf", "oneOf", "not")
-
 
 def schema() -> dict[str, Any]:
     found: dict[str, Any] = definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]

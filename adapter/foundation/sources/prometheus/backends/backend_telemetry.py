@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +31,6 @@ class _Families:
         self._up = up
         self._known: set[str] = set()
         """Backends that are in use: a query to another one may still end."""
-        self._seen: set[tuple[str, str, str]] = set()
         self._lock = threading.Lock()
 
     def use(self, backend: str) -> None:
@@ -45,7 +43,6 @@ class _Families:
         with self._lock:
             if backend not in self._known:
                 return
-            self._seen.add((backend, kind, result))
             self._queries.labels(backend, kind, result).inc()
             self._duration.labels(backend).observe(seconds)
             if result != _NOT_SENT:
@@ -54,16 +51,10 @@ class _Families:
     def keep(self, backends: Collection[str]) -> None:
         """Forget all other backends."""
         with self._lock:
+            for gone in self._known.difference(backends):
+                for family in (self._queries, self._duration, self._up):
+                    family.remove_by_labels({"backend": gone})
             self._known = set(backends)
-            gone = [each for each in self._seen if each[0] not in backends]
-            self._seen.difference_update(gone)
-            for labels in gone:
-                with suppress(KeyError):
-                    self._queries.remove(*labels)
-            for backend in {each[0] for each in gone}:
-                for family in (self._duration, self._up):
-                    with suppress(KeyError):
-                        family.remove(backend)
 
 
 class BackendTelemetry:

@@ -69,7 +69,6 @@ def situations(draw: st.DrawFn) -> ClusterSituation:
     return situation(groups, nodes=nodes, pods=pods)
 
 
-ROUNDS = st.none() | st.integers(0, 2)
 LIMITS = st.builds(SizeLimits, max_nodes=st.none() | st.integers(0, 6), max_cores=st.none() | st.integers(0, 30))
 
 

@@ -1,0 +1,35 @@
+"""Metrics of loads come and go with their recommendations."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from recommender.running.loads.histories.load_histories import Coverage
+from recommender.running.loads.load_telemetry import LoadTelemetry
+
+
+def recommendations(registry: CollectorRegistry) -> dict[str, int]:
+    """Return how many metrics of each recommendation there are."""
+    found: dict[str, int] = {}
+    for family in registry.collect():
+        for sample in family.samples:
+            if not sample.name.endswith("_created"):
+                name = sample.labels["recommendation"]
+                found[name] = found.get(name, 0) + 1
+    return found
+
+
+def test_a_recommendation_that_is_removed_leaves_no_series_and_takes_none_of_others() -> None:
+    registry = CollectorRegistry()
+    telemetry = LoadTelemetry(registry)
+    for name in ("chat", "feed"):
+        telemetry.covered(name, Coverage(samples=3, targets=1, seconds=30.0, lacking_seconds=0.0))
+        telemetry.series_left_out(name, 1)
+        telemetry.downloaded(name, "ok")
+        telemetry.downloaded(name, "timeout")
+        telemetry.learned(name, "seasonal", "ok")
+        telemetry.forecast_bounded(name, "trend")
+    assert recommendations(registry) == {"chat": 9, "feed": 9}
+    telemetry.removed("chat")
+    telemetry.removed("never seen")
+    assert recommendations(registry) == {"feed": 9}
