@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 from recommender.kinds.resizing.resize_settings import ResizeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from recommender.kinds.kind import Recommendation
 
 TARGET_PERCENTILE: Final = 0.9
 MARGIN_RATIO: Final = 0.15
@@ -67,3 +69,8 @@ def memory_shards(targets: int) -> int:
     while shards * _TARGETS_A_SHARD < targets:
         shards *= 2
     return shards
+
+
+def resources_settings(recommendations: Iterable[Recommendation]) -> dict[str, ResourcesSettings]:
+    """Return the settings of recommendations of resources by name."""
+    return {each.policy.name: each.subject for each in recommendations if isinstance(each.subject, ResourcesSettings)}

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from adapter.foundation.sources.prometheus.backends.data_sources import source_of
 from recommender.decisions.record import TargetReference
 from recommender.kinds.resizing.resize_settings import API_VERSION
-from recommender.kinds.resources.resources_settings import ResourcesSettings
+from recommender.kinds.resources.resources_settings import resources_settings
 
 if TYPE_CHECKING:
     from recommender.configuration.recommender_configuration import Configuration
+    from recommender.kinds.resources.resources_settings import ResourcesSettings
     from recommender.kinds.resources.workloads import SizedWorkload
 
 
@@ -60,9 +61,9 @@ def usage_needs_of(configuration: Configuration) -> tuple[UsageNeed, ...]:
     if configuration.prometheus is None:
         return ()
     sources = {backend: source_of(configuration.prometheus_of(backend)) for backend in ("", *configuration.backends)}
+    policies = {each.policy.name: each.policy for each in configuration.recommendations}
     return tuple(
-        UsageNeed(each.policy.name, each.subject, each.policy.targets, sources.get(backend, ""), backend)
-        for each in configuration.recommendations
-        if isinstance(each.subject, ResourcesSettings)
-        for backend in (configuration.backend_of(each.policy.backend),)
+        UsageNeed(name, settings, policies[name].targets, sources.get(backend, ""), backend)
+        for name, settings in resources_settings(configuration.recommendations).items()
+        for backend in (configuration.backend_of(policies[name].backend),)
     )
