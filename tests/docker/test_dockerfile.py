@@ -161,6 +161,25 @@ def test_the_locks_of_the_adapter_have_nothing_that_it_never_loads(lock: str, ar
     assert set(re.findall(r"^([a-z0-9-]+)==", text, flags=re.MULTILINE)) - loaded == NEEDED_TO_BUILD
 
 
+LEFT_OUT = """\
+import importlib, pkgutil, sys
+import adapter, recommender, kubernetes.config.kube_config, kubernetes.config.incluster_config
+for package in (adapter, recommender):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+kubernetes = ("kubernetes.aio", "kubernetes.client.api.", "kubernetes.client.models.")
+print(*[name for name in sys.modules if name.startswith(kubernetes) or ".tests." in name])
+"""
+
+
+def test_nothing_that_the_images_leave_out_is_loaded() -> None:
+    recipe = " ".join(all_of("RUN"))
+    assert recipe.count("rm -r kubernetes/aio kubernetes/client/api && find kubernetes/client/models") == 2
+    assert recipe.count("find . -type d -name tests -prune") == 3
+    done = subprocess.run([sys.executable, "-c", LEFT_OUT], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []
+
+
 def test_it_runs_as_the_user_of_the_chart_and_not_as_root() -> None:
     values = yaml.safe_load((CHECKOUT / "helm" / "tidewatch" / "values.yaml").read_text())
     user = values["runAsUser"]
