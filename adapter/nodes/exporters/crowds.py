@@ -27,7 +27,7 @@ _TENANT_FIRST: Final = tuple(label for label in SOURCE_LABELS if label != "job")
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class CrowdedOut:
     """The sources whose series are not asked for."""
 
     exporters: Mapping[Source, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ def most_exporters(nodes: int | None) -> int:
     return _MOST_WITHOUT_NODES if nodes is None else max(_LEAST_ALLOWED, _EXPORTERS_PER_NODE * nodes)
 
 
-def left_out(exporters: Mapping[Source, int], most: int) -> LeftOut:
+def left_out(exporters: Mapping[Source, int], most: int) -> CrowdedOut:
     """Return the sources with more exporters than that.
 
     A selector cannot name pairs of labels. So they are left out by their job if no other source has it, and otherwise
@@ -62,10 +62,10 @@ def left_out(exporters: Mapping[Source, int], most: int) -> LeftOut:
     for found in map(dict, crowds):
         names = _TENANT_FIRST if found.get("job") in others else ("job", *_TENANT_FIRST)
         labels.update([(name, found[name]) for name in (*names, "job") if name in found][:1])
-    return LeftOut(crowds, frozenset(labels))
+    return CrowdedOut(crowds, frozenset(labels))
 
 
-def left_out_series(found: Mapping[LoadResource, LeftOut]) -> tuple[UnmappedSeries, ...]:
+def left_out_series(found: Mapping[LoadResource, CrowdedOut]) -> tuple[UnmappedSeries, ...]:
     """Return one entry for each source that is left out, with the reason and the repair."""
     resources: dict[Source, list[LoadResource]] = {}
     counts: dict[Source, int] = {}

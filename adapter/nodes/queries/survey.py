@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from adapter.nodes.exporters.claims import SOURCE_LABELS, Past, exporter_text, source_of
-from adapter.nodes.exporters.crowds import LeftOut, left_out, most_exporters
+from adapter.nodes.exporters.crowds import CrowdedOut, left_out, most_exporters
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import (
     ACCOUNTED_RULE,
@@ -55,7 +55,7 @@ class Survey:
     longest_scrape_seconds: float = float("nan")
     unames: Mapping[str, str] = field(default_factory=dict)
     """Likewise the host name, where exporters agree on one."""
-    left_out: Mapping[LoadResource, LeftOut] = field(default_factory=dict)
+    left_out: Mapping[LoadResource, CrowdedOut] = field(default_factory=dict)
     """Sources that no query is to read; what is counted above is without them."""
 
     def matchers(self, resource: LoadResource, labels: Mapping[str, str]) -> tuple[str, ...]:
