@@ -9,7 +9,7 @@ from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.documents.tree import nearest
 from adapter.foundation.reports.counts import count_of
 from recommender.kinds.cluster_size.node_groups.daemon_sets import comes_with_the_node
-from recommender.kinds.cluster_size.what_if.model import Assumed, WhatIfError
+from recommender.kinds.cluster_size.what_if.model import MOST_REPLICAS, Assumed, WhatIfError
 from recommender.kinds.cluster_size.what_if.workloads import new_pods, with_assumption
 
 if TYPE_CHECKING:
@@ -91,6 +91,11 @@ def _added_pods(cluster: ClusterState, question: WhatIf, others: Iterable[Cluste
             raise WhatIfError(
                 f"--add-pods: {workload.kind} {workload.namespace}/{workload.name} has no number of replicas: "
                 "write a Deployment, StatefulSet, ReplicaSet or Job"
+            )
+        if len(found) + workload.replicas > MOST_REPLICAS:
+            raise WhatIfError(
+                f"--add-pods: with {workload.kind} {workload.namespace}/{workload.name} there are more than "
+                f"{MOST_REPLICAS} pods: lower its replicas"
             )
         found += new_pods(workload, workload.replicas, "added")
     return found

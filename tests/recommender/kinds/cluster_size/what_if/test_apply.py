@@ -139,3 +139,9 @@ def test_added_pods_are_unbound_and_have_names_of_their_own() -> None:
 def test_what_is_not_known_cannot_be_assumed() -> None:
     with pytest.raises(WhatIfError, match="workloads are not known: no rights"):
         assumed(replace(CLUSTER, workloads=Unknown("no rights")), WhatIf((Assumption("shop", "web", 5),)))
+
+
+def test_more_added_pods_than_any_cluster_has_are_an_error() -> None:
+    many = workload("Deployment", "many", 2**31 - 1)
+    with pytest.raises(WhatIfError, match="--add-pods: with Deployment shop/many there are more than 1000000 pods"):
+        assumed(CLUSTER, WhatIf(workloads=(many,)))
