@@ -81,6 +81,10 @@ RUN printf '%s\n' '#!/bin/sh' \
         '    [ -z "$target" ] || [ -z "$config" ] || name=cpvpa' \
         '    [ -z "$target" ] || [ -z "$configmap" ] || name=cluster-proportional-autoscaler' \
         'fi' \
+        'if ! [ "$name" = adapter -o -x "$bin/tidewatch-recommender" ]; then' \
+        '    echo "tidewatch: this image has no tidewatch-recommender: use the one that is built without --target" >&2' \
+        '    exit 2' \
+        'fi' \
         'case "$name" in' \
         '    adapter) exec "$bin/tidewatch-adapter" serve "$@" ;;' \
         '    cpvpa) exec "$bin/tidewatch-recommender" cpva "$@" ;;' \

@@ -329,5 +329,19 @@ def test_the_image_starts_the_program_that_is_meant(tmp_path: Path, name: str, a
     assert done.stdout == runs
 
 
+@pytest.mark.parametrize("name", ["cluster-proportional-autoscaler", "cpvpa", "pod_nanny"])
+def test_an_image_of_the_adapter_alone_names_the_image_with_the_recommender(tmp_path: Path, name: str) -> None:
+    installed(tmp_path)
+    (tmp_path / "tidewatch-recommender").unlink()
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [tmp_path / name, "--target=a/b"], check=False, capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "tidewatch: this image has no tidewatch-recommender: use the one that is built without --target\n"
+    )
+
+
 def test_the_entrypoint_is_the_script() -> None:
     assert all_of("ENTRYPOINT") == ['["/tidewatch"]']
