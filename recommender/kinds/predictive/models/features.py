@@ -90,8 +90,12 @@ def _sums(values: FloatArray, steps: int) -> FloatArray:
 
 
 def _quotient(above: FloatArray, below: FloatArray) -> FloatArray:
-    unknown = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
-    return np.asarray(np.divide(above, below, out=unknown, where=below > 0))
+    found = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
+    with np.errstate(over="ignore"):
+        # A ratio to next to nothing may be infinite, and says nothing then.
+        np.divide(above, below, out=found, where=below > 0)
+    found[np.isinf(found)] = np.nan
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def test_the_present_load_with_its_headroom_is_never_cut() -> None:
 def histories(draw: st.DrawFn) -> LoadHistory:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     steps = draw(st.sampled_from([1, 2, 30, DAYS * 24]))
-    level = draw(st.sampled_from([0.0, 1e-9, 1.0, 36.0, 1e9, 1e37]))
+    level = draw(st.sampled_from([0.0, 1e-300, 1e-9, 1.0, 36.0, 1e9, 1e37]))
     wave = 1 + 0.5 * np.sin(np.arange(steps) * 2 * np.pi / 24) + rng.normal(0, draw(st.sampled_from([0.0, 0.1])), steps)
     values = np.abs(level * wave)
     for shape in draw(st.lists(st.sampled_from(SHAPES), max_size=4)):
