@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.kinds.predictive.choice.experts import SCALES, experts_of, usual_of
+from recommender.kinds.predictive.choice.experts import SCALES, experts_of, least_short_steps_a_day, usual_of
 from recommender.kinds.predictive.choice.options import BEGINNER
 from recommender.kinds.predictive.choice.shortage_sums import COST, Family, Period
 from recommender.kinds.predictive.choice.weights import (
@@ -138,7 +138,9 @@ class Bench:
         """Return the weights after the losses of experts of these sizes, which cost what headroom of the ratio does."""
         begin = self.begin(number)
         seconds = (number - begin) * self.seconds_between
-        usual = usual_of(self.headroom.stretch(begin, number), ratio, seconds)
+        is_early = number - self.experts.newest(number) <= self._options.early_seconds / self.seconds_between
+        least = least_short_steps_a_day(self.scales[0].fleet.step_seconds, is_early)
+        usual = usual_of(self.headroom.stretch(begin, number), ratio, seconds, least)
         rival = self.headroom.stretch(number - 1, number).at(ratio)
         found = self.experts.family.stretch(number - 1, number).at(sizes)
         losses = np.where(weights[:, :-1] > 0, usual.losses(found - rival[:, np.newaxis]), 0.0)

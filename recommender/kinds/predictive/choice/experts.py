@@ -15,13 +15,16 @@ from recommender.kinds.predictive.history import DAY_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recommender.kinds.predictive.arrays import FloatArray, IntArray
+    from recommender.kinds.predictive.arrays import BoolArray, FloatArray, IntArray
     from recommender.kinds.predictive.choice.shortage_sums import ShortageScales
 
 SCALES: Final = np.array([0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0, 1.15, 1.35, 1.6, 2.0, 2.6, 3.5])
 """Sizes of a model's room whose cost and shortage are simulated; between them they are interpolated."""
 LEAST_SHORT_STEPS_A_DAY: Final = 6.0
 """Headroom's usual shortage counts as so many short steps a day at least: a few bad ones decide nothing."""
+LEAST_OF_LONG_STEPS_A_DAY: Final = 3.0
+"""Likewise in the first days, if steps are so long that a day has few of them."""
+_STEPS_FOR_A_SHORT_ONE: Final = 16
 _NEVER: Final = 2**40
 
 
@@ -41,6 +44,11 @@ class Experts:
         """Return the shares of forecasts that stood at their bound from `begins` on, shape (series, experts)."""
         before = self.bound_steps[(begins, *np.indices(begins.shape))]
         return np.asarray((self.bound_steps[end] - before) / np.maximum(1, (end - begins) * every))
+
+    def newest(self, number: int) -> IntArray:
+        """Return when the newest model of each series came in, of those that wait for history alone; (series,)."""
+        has_come = (self.begins <= number) & (np.array(self.names) != BEGINNER)
+        return np.asarray(np.where(has_come, self.begins, 0).max(axis=1, initial=0))
 
 
 def experts_of(uppers: Mapping[str, FloatArray], missing_ratio: float, scales: Sequence[ShortageScales]) -> Experts:
@@ -79,17 +87,33 @@ class Usual:
         return np.asarray((sums[..., TAU] / tau + sums[..., THETA] / theta) / 2 + price * sums[..., COST])
 
 
-def usual_of(headroom: Period, ratio: FloatArray, seconds: float) -> Usual:
-    """Return what headroom of a ratio usually loses in a day, over so long a period, for each series."""
+def usual_of(headroom: Period, ratio: FloatArray, seconds: float, least: FloatArray) -> Usual:
+    """Return what headroom of a ratio usually loses in a day, over so long a period, for each series.
+
+    A usual day counts as at least `least` short steps.
+    """
     a_day = DAY_SECONDS / seconds
     sums = headroom.at(ratio) * a_day
-    tau = np.maximum(sums[..., TAU], LEAST_SHORT_STEPS_A_DAY)
-    theta = np.maximum(sums[..., THETA], LEAST_SHORT_STEPS_A_DAY * missing_share(sums))
+    tau = np.maximum(sums[..., TAU], least)
+    theta = np.maximum(sums[..., THETA], least * missing_share(sums))
     less, more = headroom.at(0.7 * ratio) * a_day, headroom.at(1.3 * ratio + 0.02) * a_day
     dearer = more[..., COST] - less[..., COST]
     saved = ((less[..., TAU] - more[..., TAU]) / tau + (less[..., THETA] - more[..., THETA]) / theta) / 2
     price = np.where(dearer > 0, np.maximum(0.0, saved) / np.where(dearer > 0, dearer, 1.0), 0.0)
     return Usual(tau, theta, price)
+
+
+def least_short_steps_a_day(step_seconds: float, is_early: BoolArray) -> FloatArray:
+    """Return as how many short steps a day headroom's usual shortage counts at least, for each series.
+
+    A day has 48 steps of half an hour, and each short one is a shortage of its own. If six of them were a usual day at
+    least, a proof would take nearly two weeks, and to pay little for so long and much from then on buys less than to
+    pay the same throughout. What is proven later has missed that, and needs as many short steps as with short steps.
+    """
+    few = np.clip(
+        DAY_SECONDS / step_seconds / _STEPS_FOR_A_SHORT_ONE, LEAST_OF_LONG_STEPS_A_DAY, LEAST_SHORT_STEPS_A_DAY
+    )
+    return np.where(is_early, few, LEAST_SHORT_STEPS_A_DAY)
 
 
 def missing_share(sums: FloatArray) -> FloatArray:

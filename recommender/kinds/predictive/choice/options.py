@@ -27,6 +27,8 @@ class ChoiceOptions:
     proof_odds: float = 5.0
     """Models act from when their odds against plain headroom have grown so many times, until they have fallen to the
     inverse. On made walks they grow 3 times at most, on recorded loads with a season 20 times and more."""
+    early_seconds: float = 6 * DAY_SECONDS
+    """For so long after the newest model came in, long steps prove it by fewer of them."""
     rate: float = 1.0
     """An expert that loses a day of headroom's usual shortage more than another falls behind it by a factor e."""
     share_a_day: float = 0.05

@@ -8,6 +8,8 @@ import pytest
 
 from recommender.kinds.predictive.choice.auto import PlayedChoices, choice_limits, run_auto
 from recommender.kinds.predictive.choice.blend import Blend, Part
+from recommender.kinds.predictive.choice.experts import least_short_steps_a_day
+from recommender.kinds.predictive.choice.options import ChoiceOptions
 from recommender.kinds.predictive.choice.records import ChoiceReason
 from recommender.kinds.predictive.forecast import Forecasts, ForecastTask
 from recommender.kinds.predictive.forecast_targets import targets
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 TASK = ForecastTask(lead_seconds=1200.0, window_seconds=900.0)
 FLEET = FleetSettings(STEP_SECONDS, startup_seconds=600.0, load_per_replica=20.0)
+LONG_TASK = ForecastTask(lead_seconds=2400.0, window_seconds=2100.0)
 RARE_FITS = RollingOptions(refit_seconds=3 * DAY_SECONDS)
 HEADROOM_RATIO = TASK.headroom_ratio
 
@@ -213,6 +216,31 @@ def test_a_model_that_never_forecasts_is_not_judged() -> None:
     found = run(history, none_at_all(history))
     assert set(found.in_use) == {"headroom"}
     assert found.decisions[-1].records == ()
+
+
+def test_steps_of_half_an_hour_prove_a_model_within_its_first_days() -> None:
+    """A day has 48 of them: if it took as many short ones as of short steps, models would act much later."""
+    steps = 48
+    of_day = np.arange(14 * steps) % steps
+    noise = np.random.default_rng(1).lognormal(0.0, 0.02, len(of_day))
+    values = 500.0 * (1 + np.isin(of_day, (28, 29, 30, 31))) * noise
+    history = LoadHistory(1_700_006_400.0, 1800.0, values[np.newaxis, :])
+    upper = np.full_like(history.values, np.nan)
+    upper[:, 2 * steps :] = targets(history, LONG_TASK)[:, steps:-steps] * 1.05
+    forecasts, fleet = {"seasonal": Forecasts(upper, upper)}, replace(FLEET, step_seconds=1800.0)
+    days_to_proof = []
+    for early_seconds in (6 * DAY_SECONDS, 0.0):
+        options = ChoiceOptions(early_seconds=early_seconds)
+        acting = PlayedChoices(history, forecasts, LONG_TASK, fleet, options=options).decided.acting[:, 0, 0]
+        days_to_proof.append(int(np.flatnonzero(acting > 0)[0]) / steps)
+    assert days_to_proof[0] < 8 < days_to_proof[1]
+
+
+@pytest.mark.parametrize(
+    ("step_seconds", "early", "late"), [(60.0, 6, 6), (300.0, 6, 6), (900.0, 6, 6), (1200.0, 4.5, 6), (3600.0, 3, 6)]
+)
+def test_only_long_steps_need_fewer_short_ones_and_only_early(step_seconds: float, early: float, late: float) -> None:
+    assert least_short_steps_a_day(step_seconds, np.array([True, False])).tolist() == [early, late]
 
 
 def gaps(values: FloatArray) -> FloatArray:
