@@ -13,7 +13,7 @@ class ScaleResult(StrEnum):
     UNCHANGED = "unchanged"
     """The target already has the size, so nothing was written."""
     CONFLICT = "conflict"
-    """Somebody else changed the target meanwhile, or its size since the decision; it is read again."""
+    """Somebody else changed the target meanwhile, or its size since the decision; it is read or decided again."""
     ERROR = "error"
     """The attempt failed; it is repeated after a back-off."""
     REFUSED = "refused"

@@ -194,7 +194,13 @@ class ScaleWriter:
         with self._changed:
             self._running -= 1
             self._suspects -= start.is_suspect
-            self._wishes.ended(start.wish, outcome.result, self._now(), outcome.retry_after_seconds)
+            self._wishes.ended(
+                start.wish,
+                outcome.result,
+                self._now(),
+                outcome.retry_after_seconds,
+                is_outdated=outcome.is_outdated,
+            )
             self._changed.notify_all()
         self._hooks.count(start.wish.recommendation, outcome.result)
         self._report(outcome)

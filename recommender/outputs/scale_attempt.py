@@ -54,6 +54,8 @@ class ScaleOutcome:
     """Whether the API server was not reached, or failed: that says nothing about the target."""
     owner: str | None = None
     """Who owns what was to be written, where that is why it was refused."""
+    is_outdated: bool = False
+    """Whether only another decision can be carried out, so that a repetition is of no use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class ScaleAttempt:
         if _exceeds_decision(wish, before):
             # Brakes and pauses were applied to another size: the next decision is about the one of now.
             message = f"its size is now {before}, but {wish.replicas} was decided at {wish.known_size}"
-            return replace(found, result=ScaleResult.CONFLICT, message=message)
+            return replace(found, result=ScaleResult.CONFLICT, message=message, is_outdated=True)
         stored = stored_first(found, terms)
         if stored.result is not ScaleResult.OK:
             return stored

@@ -172,15 +172,24 @@ class Wishes:
             return ScaleResult.SUPERSEDED
         return ScaleResult.EXPIRED if self._is_over(entry, entry.wish, now) else None
 
-    def ended(self, wish: Wish, result: ScaleResult, now: Moment, at_least_seconds: float = 0.0) -> None:
+    def ended(
+        self,
+        wish: Wish,
+        result: ScaleResult,
+        now: Moment,
+        at_least_seconds: float = 0.0,
+        *,
+        is_outdated: bool = False,
+    ) -> None:
         """Record the result of an attempt; `at_least_seconds` is the wait that the server asked for.
 
-        A refusal ends the wish as a success does: the next decision is made from what it was refused for.
+        A refusal ends the wish as a success does, and so does a size that the decision did not know: the next decision
+        is made from what has prevented this one, and must not wait for a back-off.
         """
         entry = self._entries[wish.target]
         entry.running = None
         is_current = entry.wish is not None and _same(entry.wish, wish)
-        is_answered = result in {ScaleResult.OK, ScaleResult.UNCHANGED, ScaleResult.REFUSED}
+        is_answered = is_outdated or result in {ScaleResult.OK, ScaleResult.UNCHANGED, ScaleResult.REFUSED}
         if is_current and (is_answered or result is ScaleResult.EXPIRED):
             entry.wish = None
         if is_answered:
