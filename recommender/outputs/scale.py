@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.kubernetes.writing import Fence, GetsAndReplaces
-    from recommender.decisions.record import Record, TargetReference
+    from recommender.decisions.record import Record
     from recommender.outputs.wishes import Start, Wish
 
 _log = logging.getLogger(__name__)
@@ -127,20 +127,9 @@ class ScaleWriter:
             self._changed.notify_all()
 
     def retain(self, recommendations: Collection[str]) -> None:
-        """Drop the wishes of all other recommendations, which are no longer configured."""
+        """Drop the wishes of all other recommendations, which have changed or are no longer configured."""
         with self._changed:
             self._wishes.withdraw(lambda wish: wish.recommendation in recommendations)
-            self._changed.notify_all()
-
-    def retain_listed(self, listed: Collection[tuple[str, TargetReference]], unchanged: Collection[str]) -> None:
-        """Drop the wishes for all other pairs of recommendation and target: they are not configured any more.
-
-        Those of `unchanged` recommendations stay, whose targets may be those of series.
-        """
-        with self._changed:
-            self._wishes.withdraw(
-                lambda wish: wish.recommendation in unchanged or (wish.recommendation, wish.target) in listed
-            )
             self._changed.notify_all()
 
     def clear(self) -> None:

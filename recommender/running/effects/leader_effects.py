@@ -64,6 +64,8 @@ class ClusterEffects:
         self._before: dict[tuple[str, TargetReference | None], Record] = {}
         self._acted: Configuration | None = None
         """The configuration of the decisions that are being carried out."""
+        self._present: Configuration | None = None
+        """The one that is in force since; None: that of the start."""
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         """Begin to carry out the decisions; returns at once."""
@@ -85,24 +87,21 @@ class ClusterEffects:
             self._size_writers.act(configuration, decisions, now)
         if self._resizes is not None:
             self._resizes.requests.act(self._resizes.writer, configuration, decisions)
+        if self._present is not None and self._present is not configuration:
+            # It has changed since the decisions were made, and its change may have been told before them.
+            self._end_calls_of_changed()
         self._announce(records)
         self._history.add(now, of_file(records))
 
     def reconfigured(self, configuration: Configuration) -> None:
-        """Send no call any more to a target that is not listed now, without a wait for the next poll.
+        """Send no call any more that was decided by other settings, without a wait for the next poll.
 
         May be called from any thread.
         """
-        policies = [each.policy for each in configuration.recommendations if Output.SCALE in each.policy.outputs]
-        listed = frozenset((policy.name, target) for policy in policies for target in policy.targets)
-        # Objects change at any time, and must not withdraw what is wanted for others.
-        unchanged = (self._acted and unchanged_names(self._acted, configuration)) or frozenset()
-        self._writer.retain_listed(listed, unchanged)
+        self._present = configuration
+        self._end_calls_of_changed()
         if self._size_writers is not None:
             self._size_writers.reconfigured(configuration)
-        if self._resizes is not None:
-            # The next poll follows at once, and wants again what is still configured.
-            self._resizes.writer.retain(unchanged)
 
     def refusals(self) -> Mapping[tuple[str, TargetReference], WriteRefusal]:
         """Return why requests were not written, by recommendation and target."""
@@ -120,6 +119,15 @@ class ClusterEffects:
         if self._resizes is not None:
             self._resizes.writer.clear()
         self._before.clear()
+
+    def _end_calls_of_changed(self) -> None:
+        """Drop what the recommendations want that have changed: the next poll follows at once, and decides anew."""
+        acted, present = self._acted, self._present
+        # Objects change at any time, and must not withdraw what is wanted for others.
+        unchanged = (acted and present and unchanged_names(acted, present)) or frozenset[str]()
+        self._writer.retain(unchanged)
+        if self._resizes is not None:
+            self._resizes.writer.retain(unchanged)
 
     def _announce(self, records: Sequence[Record]) -> None:
         before, self._before = self._before, {}

@@ -343,12 +343,3 @@ def test_the_path_of_a_scale_names_the_version_of_the_target() -> None:
 def test_a_kind_in_another_spelling_is_not_scaled_since_its_owners_would_be_missed(kind: str) -> None:
     with pytest.raises(UnknownResourceError, match="write 'Deployment'"):
         scale_path(replace(WEB, kind=kind), resolve)
-
-
-def test_calls_for_targets_that_no_configuration_lists_go_on_while_their_recommendation_stays_as_it_is() -> None:
-    world = World()
-    world.writer.decided("each", [(decision(5, WEB, name="each"), world.wall() + 60)])
-    world.writer.decided("web", [(decision(6, DB, name="web"), world.wall() + 60)])
-    world.writer.retain_listed(frozenset(), {"each"})
-    world.wait(1)
-    assert (world.size(), world.size(STATEFUL_SETS, "db")) == (5, 3)

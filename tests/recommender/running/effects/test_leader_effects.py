@@ -5,20 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from recommender.configuration.recommender_configuration import Configuration
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
+from recommender.decisions.policy_settings import Brakes, Direction, Pause
+from recommender.decisions.record import TargetReference
 from recommender.kinds.kind import Recommendation
 from recommender.kinds.proportional.parameters import ProportionalSettings
 from recommender.outputs.event_rules import TargetEvent
 from recommender.running.effects.leader_effects import ClusterEffects
-from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, inputs, manager, metric_only, policy
+from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, inputs, manager, policy
+from tests.recommender.outputs.scale_world import DB, World
+from tests.support.apiserver_kinds import DEPLOYMENTS, STATEFUL_SETS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from recommender.decisions.record import Record, TargetReference
+    from recommender.decisions.record import Record
 
 
 @dataclass
@@ -26,17 +32,12 @@ class Outputs:
     """Takes in everything, and notes until when each decision may be carried out."""
 
     valid_until: list[float] = field(default_factory=list)
-    listed: set[tuple[str, TargetReference]] = field(default_factory=set)
-    unchanged: set[str] = field(default_factory=set)
 
     def decided(self, _recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
         self.valid_until += [valid_until for _, valid_until in decided]
 
     def retain(self, recommendations: Collection[str]) -> None:
-        assert set(recommendations) <= {"coredns", "shop/a"}
-
-    def retain_listed(self, listed: Collection[tuple[str, TargetReference]], unchanged: Collection[str]) -> None:
-        self.listed, self.unchanged = set(listed), set(unchanged)
+        assert set(recommendations) == {"coredns"}
 
     def clear(self) -> None:
         raise AssertionError("the process leads")
@@ -52,15 +53,6 @@ def test_a_scale_call_is_not_sent_on_inputs_older_than_stale_after() -> None:
     configuration = Configuration(recommendations=(Recommendation(policy(), ProportionalSettings()),))
     effects.act(configuration, [decision], NOW)
     assert outputs.valid_until == [NOW + 10.0]
-
-
-def test_a_target_that_is_not_listed_any_more_is_dropped_with_the_reload() -> None:
-    outputs = Outputs()
-    effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
-    scaled = Recommendation(policy(targets=(WEB,)), ProportionalSettings())
-    effects.reconfigured(Configuration(recommendations=(scaled, Recommendation(metric_only(), ProportionalSettings()))))
-    assert outputs.listed == {("coredns", WEB)}
-    assert ("coredns", DNS) not in outputs.listed
 
 
 @dataclass
@@ -92,17 +84,37 @@ def test_all_targets_of_a_recommendation_are_handed_over_together_and_news_of_ea
     assert outputs.events == [f"ScaleRefused {WEB}"]
 
 
-def test_an_object_that_changes_withdraws_no_call_of_others() -> None:
-    outputs = Outputs()
-    effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
-    of_file = Recommendation(policy(), ProportionalSettings())
-    of_object = Recommendation(replace(policy(), name="shop/a", namespace="shop"), ProportionalSettings())
-    before = Configuration(recommendations=(of_file, of_object))
-    effects.reconfigured(before)
-    assert outputs.unchanged == set(), "nothing has been decided by a former configuration"
-    effects.act(before, [], NOW)
-    changed = replace(of_object, policy=replace(of_object.policy, targets=(WEB,)))
-    effects.reconfigured(replace(before, recommendations=(of_file, changed)))
-    assert outputs.unchanged == {"coredns"}
-    effects.reconfigured(replace(before, recommendations=(of_file, of_object), stale_after_seconds=90.0))
-    assert outputs.unchanged == set(), "a change of the file ends the decisions of all"
+OF_FILE = Recommendation(policy(targets=(WEB,)), ProportionalSettings())
+OF_OBJECT = Recommendation(replace(policy(targets=(DB,)), name="shop/a", namespace="shop"), ProportionalSettings())
+CONFIGURED = Configuration(recommendations=(OF_FILE, OF_OBJECT))
+PAUSED = replace(OF_OBJECT, policy=replace(OF_OBJECT.policy, brakes=Brakes(paused=Pause(Direction.BOTH))))
+CHANGES = {
+    "nothing": (CONFIGURED, {WEB, DB}),
+    "another object": (replace(CONFIGURED, object_names=frozenset({"shop/a", "shop/b"})), {WEB, DB}),
+    "the object": (replace(CONFIGURED, recommendations=(OF_FILE, PAUSED)), {WEB}),
+    "the object is gone": (replace(CONFIGURED, recommendations=(OF_FILE,)), {WEB}),
+    "the file": (replace(CONFIGURED, stale_after_seconds=90.0), set[TargetReference]()),
+}
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["decided-before", "decided-after"])
+@pytest.mark.parametrize(("changed", "called"), CHANGES.values(), ids=CHANGES)
+def test_a_change_ends_the_calls_of_what_has_changed_and_of_nothing_else(
+    changed: Configuration, called: set[TargetReference], *, is_late: bool
+) -> None:
+    world, outputs = World(), Outputs()
+    effects = ClusterEffects(world.writer, outputs, outputs)  # type: ignore[arg-type]
+    decisions = [
+        decide(each.policy, asks_for(5), inputs(others={target: TargetState(3)}), Memory(), NOW)
+        for each in CONFIGURED.recommendations
+        for target in each.policy.targets
+    ]
+    world.wall_ahead = NOW
+    if is_late:
+        effects.reconfigured(changed)
+    effects.act(CONFIGURED, decisions, NOW)
+    if not is_late:
+        effects.reconfigured(changed)
+    world.wait(2)
+    kinds = {WEB: DEPLOYMENTS, DB: STATEFUL_SETS}
+    assert {target for target, kind in kinds.items() if world.size(kind, target.name) == 5} == called
