@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ENVIRONMENT_PREFIX = "TIDEWATCH_FLAG_"
+"""Of the environment variables that set flags."""
 OBJECT = "OBJECT"
 """Name of the argument that is KIND/NAME."""
-"""Of the environment variables that set flags."""
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
