@@ -182,6 +182,8 @@ class PrometheusClient:
                 answer = self._ask(question)
                 refuse_other_time(query, answer.headers, self._clock())
                 reader.add(part, answer.body)
+                # The next part may have to wait until this one is let go.
+                del answer
 
     def series(
         self,

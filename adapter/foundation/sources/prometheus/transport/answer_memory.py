@@ -1,8 +1,9 @@
 """Limits the memory that large answers of one server take while they are received and read.
 
-Each answer has a limit of its own, and a process asks for many at once. Beyond a common limit, only the answer that has
-been received for the longest time grows further; the others wait, and their server with them, until a body is let go.
-So each of them ends, at the latest by its deadline.
+Each answer has a limit of its own, and a process asks for many at once. Beyond a common limit, only one answer grows
+further: the one that has been received for the longest time. The others wait, and their server with them, until that
+one has been read and let go, too: answers are received faster than they are read. Each of them ends, at the latest by
+its deadline.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.deadlines import Deadline
 
-MOST_BYTES: Final = 64 * 1024 * 1024
+MOST_BYTES: Final = 192 * 1024 * 1024
 """Together. One more answer comes on top."""
 SMALL_BYTES: Final = 1024 * 1024
 """Up to this size a body is not counted: it never waits for others."""
@@ -44,6 +45,8 @@ class AnswerMemory:
         """By the identity of a body that counts, its size."""
         self._growing: dict[int, None] = {}
         """Those that are received, the one that began to count first in front."""
+        self._on_top: int | None = None
+        """The one that may grow beyond the limit, until it is let go."""
 
     @property
     def held_bytes(self) -> int:
@@ -53,9 +56,14 @@ class AnswerMemory:
 
     @contextmanager
     def receiving(self, body: ReceivedBody) -> Iterator[None]:
-        """Let a body be received during the block."""
+        """Let a body be received during the block; it is emptied if that fails."""
         try:
             yield
+        except BaseException:
+            # The traceback refers to the body, and may stay until the garbage collector comes.
+            body.clear()
+            self._let_go(id(body))
+            raise
         finally:
             with self._changed:
                 self._growing.pop(id(body), None)
@@ -71,8 +79,16 @@ class AnswerMemory:
                 weakref.finalize(body, self._let_go, key)
                 self._growing[key] = None
             self._bytes[key] = len(body)
-            while sum(self._bytes.values()) > self._most and next(iter(self._growing)) != key:
+            while not self._may_grow(key):
                 self._wait(deadline)
+
+    def _may_grow(self, key: int) -> bool:
+        if sum(self._bytes.values()) <= self._most:
+            self._on_top = None
+            return True
+        if self._on_top is None:
+            self._on_top = next(iter(self._growing))
+        return self._on_top == key
 
     def _wait(self, deadline: Deadline) -> None:
         try:
@@ -82,5 +98,7 @@ class AnswerMemory:
 
     def _let_go(self, key: int) -> None:
         with self._changed:
-            del self._bytes[key]
+            self._bytes.pop(key, None)
+            if self._on_top == key:
+                self._on_top = None
             self._changed.notify_all()

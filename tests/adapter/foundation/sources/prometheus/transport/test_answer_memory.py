@@ -83,6 +83,38 @@ def test_what_has_been_received_counts_until_nobody_needs_it() -> None:
     assert memory.held_bytes == 0
 
 
+def test_answers_that_are_read_more_slowly_than_they_come_take_no_more_either() -> None:
+    memory, kept = AnswerMemory(MOST, small_bytes=0), list[ReceivedBody]()
+    for size in (900, LARGEST):
+        kept.append(ReceivedBody())
+        with memory.receiving(kept[-1]):
+            grow(memory, kept[-1], size, seconds=0.01)
+    third = ReceivedBody()
+    with memory.receiving(third):
+        with pytest.raises(DeadlinePassedError):
+            grow(memory, third, seconds=0.01)
+        # The one on top has been read.
+        del kept[1]
+        grow(memory, third, seconds=0.01)
+
+
+def test_a_body_that_fails_is_let_go_whoever_refers_to_it() -> None:
+    memory, failed, second, third = AnswerMemory(MOST, small_bytes=0), ReceivedBody(), ReceivedBody(), ReceivedBody()
+
+    def fail() -> None:
+        with memory.receiving(failed):
+            grow(memory, failed, 2 * MOST)
+            raise ValueError("cut off")
+
+    with memory.receiving(second):
+        with pytest.raises(ValueError, match="cut off"):
+            fail()
+        assert (len(failed), memory.held_bytes) == (0, 0)
+        grow(memory, second, 2 * MOST, seconds=0.01)
+        with memory.receiving(third), pytest.raises(DeadlinePassedError):
+            grow(memory, third, seconds=0.01)
+
+
 def test_who_waits_goes_on_when_a_body_is_let_go() -> None:
     memory, started = AnswerMemory(MOST, small_bytes=0), threading.Event()
     done, first, second = ReceivedBody(), ReceivedBody(), ReceivedBody()
