@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from adapter.metrics.apis.slices import in_one_piece
 from adapter.metrics.rulebook.lint.examples import distance_from_pods
-from adapter.metrics.rulebook.near_misses import Closeness, near_miss, selecting
+from adapter.metrics.rulebook.near_misses import MOST_RULES, Closeness, near_miss, selecting
 from adapter.metrics.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
 
 if TYPE_CHECKING:
@@ -107,15 +107,21 @@ class Hints:
         """
         return f"{self._clause(name)}{more(command)}"
 
-    def may_exist(self, api: Api, name: str) -> bool:
-        """Return whether a rule would provide an unknown metric and none of its look-ups has succeeded yet."""
+    def for_not_looked_up(self, api: Api, name: str, command: str = "") -> str | None:
+        """Return one clause that says why an unknown metric may exist all the same; None if nothing suggests that.
+
+        It may exist while a rule of the API would provide it and none of that rule's look-ups has succeeded yet.
+        """
         if name in self._index.places or name in self._index.renamed:
-            return False
-        miss = self._near_misses_of(name).in_force
-        if miss is None or miss.obstacle is not None or miss.rule.api is not api:
-            return False
-        look_up = self._look_up_of(miss.rule)
-        return look_up is not None and look_up.failure is not None and look_up.succeeded_at is None
+            return None
+        failing = [one.rule for one in self._look_ups() if one.failure is not None and one.succeeded_at is None]
+        for one in self._rules.selecting[:MOST_RULES] if failing else ():
+            if one.rule.api is not api or not any(rule is one.rule for rule in failing):
+                continue
+            miss = near_miss((one,), name)
+            if miss is not None and miss.obstacle is None:
+                return f"{cut(self._of_miss(miss))}{more(command)}"
+        return None
 
     def likeliest(self, name: str) -> Metric | None:
         """Return the custom metric that the name means if no kind is named; None if none is known."""

@@ -115,9 +115,11 @@ class CustomMetrics:
         if metric is None and asked.namespace is not None:
             metric = self._find_metric_of_object(asked, asked.namespace)
         if metric is None or metric.resource is None:
-            why = self._hints.for_missing(asked.metric, self._command(asked))
-            error = not_known if self._hints.may_exist(Api.CUSTOM, asked.metric) else not_found
-            raise error(_metric_text(asked), why, formerly=_without_name(asked))
+            what, command, formerly = _metric_text(asked), self._command(asked), _without_name(asked)
+            why = self._hints.for_not_looked_up(Api.CUSTOM, asked.metric, command)
+            if why is not None:
+                raise not_known(what, why, formerly=formerly)
+            raise not_found(what, self._hints.for_missing(asked.metric, command), formerly=formerly)
         return metric, metric.resource
 
     def _find_metric_of_object(self, asked: CustomValues, namespace: str) -> Metric | None:

@@ -72,9 +72,10 @@ class ExternalMetrics:
         with fetching(what):
             metric = self._find(asked)
         if metric is None:
-            why = self._hints.for_missing(asked.metric, command)
-            error = not_known if self._hints.may_exist(Api.EXTERNAL, asked.metric) else not_found
-            raise error(what, why, formerly=_formerly(asked))
+            why = self._hints.for_not_looked_up(Api.EXTERNAL, asked.metric, command)
+            if why is not None:
+                raise not_known(what, why, formerly=_formerly(asked))
+            raise not_found(what, self._hints.for_missing(asked.metric, command), formerly=_formerly(asked))
         _require_namespace(metric, asked.namespace)
         with fetching(what, command):
             answer = self._provider.external(metric, asked.namespace, metric_selector)

@@ -131,8 +131,40 @@ def test_a_metric_may_exist_while_no_look_up_of_its_rule_has_succeeded(
     name: str, look_up: LookUp, *, may_exist: bool
 ) -> None:
     hints = Hints(Catalogue(), lambda: (WORKS[0], look_up), lambda: NOW)
-    assert hints.may_exist(Api.CUSTOM, name) is may_exist
-    assert not hints.may_exist(Api.EXTERNAL, name)
+    assert (hints.for_not_looked_up(Api.CUSTOM, name) is not None) is may_exist
+    assert hints.for_not_looked_up(Api.EXTERNAL, name) is None
+
+
+LIKE_RULES = rulebook_of(
+    """
+rules:
+- seriesQuery: '{__name__=~"lost.*",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+- seriesQuery: '{__name__=~"lost_depth|other",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+externalRules:
+- seriesQuery: '{__name__=~"lost_.*"}'
+  resources: {namespaced: false}
+  metricsQuery: '<<.Series>>{<<.LabelMatchers>>}'
+"""
+).rules
+
+
+@pytest.mark.parametrize("failing", range(3))
+def test_a_metric_may_exist_whichever_of_several_rules_could_not_be_looked_up(failing: int) -> None:
+    look_ups = [
+        LookUp(rule, failure="no server answers") if number == failing else LookUp(rule, succeeded_at=NOW)
+        for number, rule in enumerate(LIKE_RULES)
+    ]
+    rule = LIKE_RULES[failing]
+    hints = Hints(Catalogue(), lambda: look_ups, lambda: NOW)
+    found = {api: hints.for_not_looked_up(api, "lost_depth") for api in (Api.CUSTOM, Api.EXTERNAL)}
+    assert found.pop(rule.api) == (
+        f"{rule.id} would provide it from the series lost_depth, but cannot look up its series: no server answers"
+    )
+    assert list(found.values()) == [None]
 
 
 def test_a_metric_that_nothing_is_known_of_is_told_with_the_moment_of_the_last_look_up() -> None:
