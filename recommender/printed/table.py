@@ -126,11 +126,11 @@ def _status(place: int, column: int, text: str, colours: dict[int, str], paint: 
 
 def _details(record: Record, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
     kind = kind_named(record.type)
-    message = record.message if kind is None else kind.headline(record)
+    message = f"{record.message if kind is None else kind.headline(record)};"
     for outcome in record.targets:
         # It stands beside the target below.
-        message = message.replace(f"; {outcome.message}", "") if outcome.message else message
-    if message:
+        message = message.replace(f"; {outcome.message};", ";") if outcome.message else message
+    if message := message.removesuffix(";"):
         yield from wrapped(printable(message), width, GAP)
     if record.inputs and not (kind is not None and kind.has_own_inputs):
         inputs = ", ".join(f"{name} {shown(value)}" for name, value in record.inputs.items())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome
@@ -98,6 +100,17 @@ def test_the_table_aligns_its_columns() -> None:
         "  TARGET                          NOW  VALUE  ACTION  NOTE",
         "  Deployment kube-system/coredns  3    11     scale",
     ]
+
+
+def test_what_stands_beside_a_target_is_not_repeated_and_nothing_else_is_cut() -> None:
+    paused = "paused by the annotation tidewatch.io/paused"
+    record = replace(
+        RECORD,
+        message=f"ceil(176 / 16); {paused}; {paused} until 2027-02-01T00:00:00Z",
+        targets=(replace(RECORD.targets[0], message=paused),),
+    )
+    lines = [line.strip() for line in as_text([record]).splitlines()]
+    assert f"ceil(176 / 16); {paused} until 2027-02-01T00:00:00Z" in lines
 
 
 def test_the_table_fits_the_terminal() -> None:

@@ -88,7 +88,7 @@ class Snapshot:
         """Remove a node and return its pods, which are in no place afterwards. Raises KeyError if there is none."""
         info = self._nodes[name]
         shapes = [self._shapes.shape(pod) for pod in info.pods.values()]
-        # What the node has left does not matter while it is gone, so its pods leave the census alone.
+        # What the node has left does not matter while it is gone: its pods are taken out of the census alone.
         for (key, pod), shape in zip(info.pods.items(), shapes, strict=True):
             del self._places[key]
             self.census.change(shape, info, -1, is_terminating=pod.is_terminating)
