@@ -197,6 +197,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"rbac": {"objectKinds": [{"apiGroups": ["apps"], "resources": ["*"]}]}},
         "rbac.objectKinds: the adapter must not read Secrets or all kinds",
     ),
+    "a request under another name": ({"resources": {"request": {"cpu": 1}}}, "properties 'request' not allowed"),
     "Secrets": ({"rbac": {"objectKinds": [{"apiGroups": [""], "resources": ["secrets"]}]}}, "must not read Secrets"),
 }
 
@@ -206,6 +207,83 @@ def test_values_that_cannot_be_meant_are_refused(values: dict[str, Any], message
     with pytest.raises(HelmError) as refused:
         render(values)
     assert message in str(refused.value)
+
+
+COMPONENTS = {
+    "adapter": "/resources",
+    "recommender": "/recommender/resources",
+    "nodes": "/nodes/resources",
+    "scheduler": "/nodes/scheduler/resources",
+}
+"""The components by name, each with the place of its resources in the values."""
+NO_QUANTITIES: tuple[tuple[str, object], ...] = (
+    ("memory", "12Gb"),
+    ("memory", "512MB"),
+    ("memory", "1 Gi"),
+    ("memory", "1,5Gi"),
+    ("memory", "512m"),
+    ("memory", "0.5"),
+    ("memory", 0.5),
+    ("memory", "-1Gi"),
+    ("memory", -1),
+    ("memory", "K"),
+    ("memory", ""),
+    ("memory", True),
+    ("cpu", "500 m"),
+    ("cpu", "0,5"),
+    ("cpu", "500mi"),
+    ("cpu", "one"),
+    ("cpu", -0.5),
+    ("ephemeral-storage", "1gb"),
+    ("nvidia.com/gpu", 0.5),
+)
+QUANTITIES: dict[str, object] = {
+    "cpu": "250m",
+    "memory": "1.5Gi",
+    "ephemeral-storage": "2G",
+    "hugepages-2Mi": 4194304,
+    "nvidia.com/gpu": "1",
+}
+
+
+def with_resources(component: str, section: str, quantities: dict[str, object]) -> dict[str, Any]:
+    """Return values with these requests or limits of a component."""
+    settings = {"resources": {section: quantities}}
+    values = {
+        "adapter": settings,
+        "recommender": recommender(configuration(), **settings),
+        "nodes": nodes(**settings),
+        "scheduler": nodes(scheduler={"enabled": True, **settings}),
+    }
+    return values[component]
+
+
+@pytest.mark.parametrize(("name", "written"), NO_QUANTITIES, ids=[f"{name}={each!r}" for name, each in NO_QUANTITIES])
+def test_what_is_no_quantity_is_refused(name: str, written: object) -> None:
+    with pytest.raises(HelmError, match=f"at '/resources/limits/{name.replace('/', '~1')}'"):
+        render(with_resources("adapter", "limits", {name: written}))
+
+
+@pytest.mark.parametrize("section", ["requests", "limits"])
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_requests_and_limits_of_every_component_are_quantities(component: str, section: str) -> None:
+    with pytest.raises(HelmError, match=f"at '{COMPONENTS[component]}/{section}/memory': '12Gb' does not match"):
+        render(with_resources(component, section, {"memory": "12Gb"}))
+    release = render(with_resources(component, section, QUANTITIES))
+    (container,) = getattr(release, "pod" if component == "adapter" else component)["containers"]
+    assert container["resources"][section].items() >= QUANTITIES.items()
+
+
+@pytest.mark.parametrize("written", [2, 0.5, "0.75", ".5", "2.", "+1", "1e-1", "100u", "1k"])
+def test_cores_may_be_written_in_every_form_of_a_quantity(written: object) -> None:
+    limits = render(with_resources("adapter", "limits", {"cpu": written})).pod["containers"][0]["resources"]["limits"]
+    # A quoted exponent may lose its quotes on the way, which Kubernetes reads as the same quantity.
+    assert limits["cpu"] == (0.1 if written == "1e-1" else written)
+
+
+def test_a_limit_is_taken_away_with_null() -> None:
+    limits = render(with_resources("adapter", "limits", {"memory": None})).pod["containers"][0]["resources"]["limits"]
+    assert limits == {}
 
 
 def test_the_dots_in_the_name_of_a_release_are_in_the_name_of_no_service() -> None:
