@@ -100,7 +100,7 @@ complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l vers
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'The recommender'"'"'s configuration file; without it, only the adapter'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l metric-rules -d 'Also check what `serve --metric-rules` needs: the CustomResourceDefinition of MetricRules and the rights on them'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -s o -l output -xka "text json yaml" -d 'Format of the answer'
-complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix'
+complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-url -x -d 'Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is a prefix, and its query (?dedup=false) is sent with every request'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-verb -xka "GET POST" -d 'HTTP method of queries (default: POST, and GET if the server refuses POST)'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-auth-incluster -d 'Use the pod'"'"'s service account: its token, and its CA unless another CA is set'
 complete -c kubectl-tidewatch -n '_shtab_kubectl_tidewatch_using doctor' -l prometheus-auth-config -xka "(__fish_complete_path (commandline -ct))" -d 'Kubeconfig whose credentials and CA to use'

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.documents.scalars import NAMESPACE, OBJECT_NAME, TEXT
 from adapter.foundation.documents.sections import Key, Section
 from adapter.foundation.documents.shapes import ListOf
+from adapter.foundation.documents.tree import nearest, shortened
 from adapter.foundation.objects.resources import BUILT_IN, UnknownResourceError, find_resource
 from recommender.decisions.record import TargetReference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.foundation.documents.sections import Given
+    from adapter.foundation.documents.tree import DocumentProblem
 
 _SHORT_NAMES: Final = {
     "deploy": "deployments",
@@ -19,6 +26,8 @@ _SHORT_NAMES: Final = {
     "sts": "statefulsets",
 }
 """As in `kubectl api-resources`, of the built-in kinds with a scale subresource."""
+_WITHOUT_CUSTOM_KINDS: Final = frozenset(resource.group for resource in BUILT_IN if "." not in resource.group)
+"""Groups in which all kinds are known, since the group of a CustomResourceDefinition has a dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,25 @@ def manifest_kind(group: str, name: str) -> str:
         return name
 
 
+def _unknown_kind(given: Given) -> Iterator[DocumentProblem]:
+    """Yield the problem of a kind that cannot exist in the API group of the target."""
+    api_version, kind = given.get("apiVersion"), given.get("kind")
+    if api_version is None or kind is None or (group := group_of(api_version)) not in _WITHOUT_CUSTOM_KINDS:
+        return
+    known = {resource.kind for resource in BUILT_IN if resource.group == group}
+    if manifest_kind(group, kind) in known:
+        return
+    served = next((each for each in BUILT_IN if each.kind == manifest_kind(each.group, kind)), None)
+    meant = nearest(kind, known)
+    fix = "write apiVersion and kind as `kubectl api-resources` prints them"
+    if served is not None:
+        fix = f"write apiVersion: {served.api_version}"
+    elif meant is not None:
+        fix = f"did you mean {meant}?"
+    place = f"API group {group}" if group else "core API group"
+    yield given.problem("kind", f"the {place} has no kind {shortened(kind)!r}", fix)
+
+
 def _target(*, api_version: str, kind: str, namespace: str, name: str) -> TargetReference:
     return TargetReference(api_version, manifest_kind(group_of(api_version), kind), namespace, name)
 
@@ -72,6 +100,7 @@ TARGETS: Final = ListOf(
             Key("namespace", NAMESPACE, "Namespace of the target.", "NAMESPACE"),
             Key("name", OBJECT_NAME, "Name of the target.", "NAME"),
         ),
+        _unknown_kind,
     ),
     unique=identity_of,
 )

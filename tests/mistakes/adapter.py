@@ -175,6 +175,20 @@ ADAPTER: Final = (
         "Prometheus URL has no http:// or https:// or no host",
         "write http(s)://HOST[:PORT][/PREFIX]",
     ),
+    Mistake(
+        "nodes with the address of a page",
+        "nodes --prometheus-url 'http://127.0.0.1:9090/graph?g0.expr=up&g0.tab=1'",
+        "--prometheus-url",
+        "Prometheus URL is that of a page in a browser (parameter 'g0.expr')",
+        "write http(s)://HOST[:PORT][/PREFIX]",
+    ),
+    Mistake(
+        "nodes with the address of the API",
+        "nodes --prometheus-url http://127.0.0.1:9090/api/v1/query",
+        "--prometheus-url",
+        "Prometheus URL ends with '/api/v1/query', which every request adds",
+        "leave it out",
+    ),
     _in_nodes(
         "an unknown policy of scores",
         "policies: [{name: target-load}]\n",

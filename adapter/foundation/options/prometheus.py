@@ -28,7 +28,8 @@ PROMETHEUS_FLAGS: tuple[Flag, ...] = in_group(
     Flag(
         "prometheus-url",
         TEXT,
-        "Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix.",
+        "Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is a prefix, and its query (?dedup=false) "
+        "is sent with every request.",
         default="https://localhost",
     ),
     Flag(

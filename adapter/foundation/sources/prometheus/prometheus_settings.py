@@ -11,17 +11,21 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from adapter.foundation.sources.prometheus.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from adapter.foundation.promql.narrowing import Matchers
 
 Verb = Literal["POST", "GET"]
 
-OWN_PARAMETERS = frozenset({"query", "time", "timeout", "match[]", "start", "end", "limit"})
+OWN_PARAMETERS = frozenset({"query", "time", "timeout", "match[]", "start", "end", "step", "limit"})
 """Parameters that each request sets; a base URL with one of them would change every request."""
 PARTIAL_RESPONSE = "partial_response"
 """Thanos's parameter that says whether an answer may lack the series of a store that does not answer."""
 
+_OF_A_PAGE = re.compile(r"g[0-9]+[.]")
+"""Parameters of Prometheus's own page begin with this; the address of the page is in the clipboard of many people."""
+_OF_THE_API = re.compile(r"/api/v1(/query|/query_range|/series)?$")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS = frozenset(
     {"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
@@ -165,14 +169,27 @@ def endpoint_of(url: str) -> Endpoint:
         )
     if re.search(r"[\x00-\x20\x7f]", url):
         raise SettingsError(f"Prometheus URL of host {parts.hostname!r} holds blanks or control characters")
+    if port == 0:
+        raise SettingsError(f"Prometheus URL of host {parts.hostname!r}: nothing answers on port 0: write its port")
     if parts.fragment:
         raise SettingsError(f"Prometheus URL of host {parts.hostname!r}: the part after # is never sent, leave it out")
-    parameters = tuple(parse_qsl(parts.query, keep_blank_values=True))
-    for name, _ in parameters:
+    path, parameters = parts.path.rstrip("/"), tuple(parse_qsl(parts.query, keep_blank_values=True))
+    _check_base(path, [name for name, _ in parameters])
+    default_port = 443 if parts.scheme == "https" else 80
+    return Endpoint(parts.scheme, parts.hostname, port or default_port, path, parameters)
+
+
+def _check_base(path: str, parameters: Iterable[str]) -> None:
+    """Refuse what requests add themselves, or what is the address of a page."""
+    if of_api := _OF_THE_API.search(path):
+        raise SettingsError(f"Prometheus URL ends with {of_api[0]!r}, which every request adds: leave it out")
+    for name in parameters:
         if name in OWN_PARAMETERS:
             raise SettingsError(f"Prometheus URL carries the parameter {name!r}, which every query sets: leave it out")
-    default_port = 443 if parts.scheme == "https" else 80
-    return Endpoint(parts.scheme, parts.hostname, port or default_port, parts.path.rstrip("/"), parameters)
+        if _OF_A_PAGE.match(name):
+            raise SettingsError(
+                f"Prometheus URL is that of a page in a browser (parameter {name!r}): write http(s)://HOST[:PORT][/PREFIX]"
+            )
 
 
 def _check_header(name: str, value: str) -> None:

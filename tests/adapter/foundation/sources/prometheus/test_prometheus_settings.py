@@ -19,6 +19,11 @@ from adapter.foundation.sources.prometheus.prometheus_settings import Prometheus
         ("http://prometheus:9090/", "http://prometheus:9090"),
         ("HTTP://Prometheus:9090/a/b/", "http://prometheus:9090/a/b"),
         ("http://[::1]:9090/x", "http://[::1]:9090/x"),
+        ("https://thanos/?dedup=false", "https://thanos:443"),
+        (
+            "https://cluster/api/v1/namespaces/monitoring/services/prometheus:9090/proxy/",
+            "https://cluster:443/api/v1/namespaces/monitoring/services/prometheus:9090/proxy",
+        ),
         ("https://user:secret@prometheus/p?tenant=t", "https://prometheus:443/p"),
     ],
 )
@@ -50,12 +55,20 @@ def test_loopback_addresses_are_known(host: str, loopback: bool) -> None:  # noq
         ("http://", "no host"),
         ("http://host:port", "host or port cannot be read"),
         ("http://host:99999", "host or port cannot be read"),
+        ("http://host:0", "nothing answers on port 0: write its port"),
         ("http://[::1", "host or port cannot be read"),
         ("http://host/a b", "blanks or control characters"),
         ("http://host/\r\nHost: evil", "blanks or control characters"),
         ("http://host/#part", "never sent"),
         ("http://host/?query=up", "parameter 'query', which every query sets"),
         ("http://host/?match%5B%5D=up", "parameter 'match\\[\\]'"),
+        ("http://host/?step=60", "parameter 'step', which every query sets"),
+        ("http://host/graph?g0.expr=up&g0.tab=1", "page in a browser \\(parameter 'g0.expr'\\): write http"),
+        ("http://host/api/v1", "ends with '/api/v1', which every request adds: leave it out"),
+        ("http://host/p/api/v1/", "ends with '/api/v1'"),
+        ("http://host/p/api/v1/query", "ends with '/api/v1/query'"),
+        ("http://host/api/v1/query_range", "ends with '/api/v1/query_range'"),
+        ("http://host/api/v1/series?dedup=false", "ends with '/api/v1/series'"),
     ],
 )
 def test_an_address_that_cannot_work_is_refused(url: str, message: str) -> None:
