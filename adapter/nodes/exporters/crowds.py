@@ -6,6 +6,7 @@ large for Prometheus, or for the memory of this process, and no node would have 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +24,7 @@ _EXPORTERS_PER_NODE: Final = 4
 """More than installations have that scrape everything twice."""
 _LEAST_ALLOWED: Final = 1000
 _MOST_WITHOUT_NODES: Final = 20_000
-_TENANT_FIRST: Final = tuple(label for label in SOURCE_LABELS if label != "job")
+NAMESPACE_LABELS: Final = tuple(label for label in SOURCE_LABELS if label != "job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class CrowdedOut:
     """The sources whose series are not asked for."""
 
     exporters: Mapping[Source, int] = field(default_factory=dict)
-    """How many exporters each of them has."""
+    """How many exporters each of them has; all jobs of a namespace together count as a source without a job."""
     labels: frozenset[tuple[str, str]] = frozenset()
     """The labels by which they are left out; what else has one of these is left out too."""
 
@@ -50,19 +51,25 @@ def most_exporters(nodes: int | None) -> int:
     return _MOST_WITHOUT_NODES if nodes is None else max(_LEAST_ALLOWED, _EXPORTERS_PER_NODE * nodes)
 
 
-def left_out(exporters: Mapping[Source, int], most: int) -> CrowdedOut:
-    """Return the sources with more exporters than that.
+def left_out(exporters: Mapping[Source, int], of_namespaces: Mapping[Source, int], most: int) -> CrowdedOut:
+    """Return the sources with more exporters than that, and the namespaces whose other sources have more together.
 
-    A selector cannot name pairs of labels. So they are left out by their job if no other source has it, and otherwise
-    by their namespace: what one tenant exports costs that tenant alone.
+    `of_namespaces` has the exporters of all sources with a namespace, by its label alone. A selector cannot name pairs
+    of labels. So sources are left out by their job if no other source has it, and otherwise by their namespace: what
+    one tenant exports costs that tenant alone, whatever its jobs are called.
     """
-    crowds = {source: count for source, count in exporters.items() if count > most}
+    crowds = {source: count for source, count in exporters.items() if source and count > most}
     others = [dict(source).get("job") for source in exporters if source not in crowds]
     labels: set[tuple[str, str]] = set()
     for found in map(dict, crowds):
-        names = _TENANT_FIRST if found.get("job") in others else ("job", *_TENANT_FIRST)
+        names = NAMESPACE_LABELS if found.get("job") in others else ("job", *NAMESPACE_LABELS)
         labels.update([(name, found[name]) for name in (*names, "job") if name in found][:1])
-    return CrowdedOut(crowds, frozenset(labels))
+    counted: Counter[tuple[str, str]] = Counter()
+    for source, count in exporters.items():
+        if not labels.isdisjoint(source):
+            counted.update(dict.fromkeys(source, count))
+    namespaces = {one: count for one, count in of_namespaces.items() if one and count - counted[one[0]] > most}
+    return CrowdedOut(crowds | namespaces, frozenset(labels.union(*namespaces)))
 
 
 def left_out_series(found: Mapping[LoadResource, CrowdedOut]) -> tuple[UnmappedSeries, ...]:
@@ -80,8 +87,13 @@ def left_out_series(found: Mapping[LoadResource, CrowdedOut]) -> tuple[UnmappedS
             tuple(resources[source]),
             "Find out who exports them, and stop scraping that; if these are the right exporters, write `matchers` "
             "that select them alone.",
-            f"{source_text(source)} exports the load of {counts[source]} nodes, which is far more than there are: none "
-            "of its series is asked for.",
+            f"{_who(source)} exports the load of {counts[source]} nodes, which is far more than there are: none of its "
+            "series is asked for.",
         )
         for source in sorted(resources)
     )
+
+
+def _who(source: Source) -> str:
+    labels = dict(source)
+    return source_text(source) if labels.get("job") else f"what is scraped in {next(iter(labels.values()))}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
 from adapter.nodes.exporters.claims import SOURCE_LABELS, Past, exporter_text, source_of
-from adapter.nodes.exporters.crowds import CrowdedOut, left_out, most_exporters
+from adapter.nodes.exporters.crowds import NAMESPACE_LABELS, CrowdedOut, left_out, most_exporters
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import (
     ACCOUNTED_RULE,
@@ -33,12 +33,16 @@ T = TypeVar("T")
 
 SURVEY_SECONDS: Final = 300.0
 _SERIES, _EXPORTERS, _RULE, _ACCOUNTED = "series:", "exporters:", "rule:", "accounted:"
+_OF_NAMESPACES: Final = {label: f"{label}:" for label in NAMESPACE_LABELS}
 _PAST_NODES, _PAST_GPUS = "nodes:", "gpus:"
 _PAST_SECONDS: Final = (0, 300, 900, 1800, 3000, 86_400, 604_800)
 _SCRAPES, _UNAME = "scrapes", "uname"
 _READ_TIMES: Final = {LoadResource.CPU: 2, LoadResource.MEMORY: 2, LoadResource.NETWORK: 4}
 """How many series a query reads for each of its base series, rounded up; 2 for others."""
 _ANSWERED_PER_EXPORTER = 4
+MOST_SOURCES: Final = 1000
+"""That are counted, the largest. Anybody may export one of the labels that tell sources apart, with any values."""
+_MOST_SOURCES_OF_INSTANCE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +76,20 @@ def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
     """Return the instant query of the survey; with the sources that there were before, if that is wanted."""
     parts = _past_parts(matchers) if with_past else {}
     for resource in LoadResource:
-        base, by, count = base_series(resource, matchers), by_of(resource), f"count {by_source(resource)}"
-        parts[f"{_SERIES}{resource.value}"] = f"{count} ({base})"
+        base, by, source = base_series(resource, matchers), by_of(resource), by_source(resource)
+        parts[f"{_SERIES}{resource.value}"] = _largest(source, base)
         # Of all modes of a CPU: anybody may export none but the one that is not looked at.
-        parts[f"{_EXPORTERS}{resource.value}"] = f"{count} (count {by} ({base}))"
+        exporters = f"count {by} ({base})"
+        parts[f"{_EXPORTERS}{resource.value}"] = _largest(source, exporters)
+        if resource is not LoadResource.GPU:
+            for label, part in _OF_NAMESPACES.items():
+                parts[f"{part}{resource.value}"] = _largest(f"by ({label})", exporters)
         one_of = selector("node_cpu_seconds_total", matchers, 'mode="idle"') if resource is LoadResource.CPU else base
         # Rules that leave out who scraped a series cannot be told from those of strangers.
         rules = {_RULE: RULES[resource]} | ({_ACCOUNTED: ACCOUNTED_RULE} if resource is LoadResource.CPU else {})
         for part, rule in rules.items():
             recorded = f"count {by} ({selector(rule, matchers)}) and count {by} ({one_of})"
-            parts[f"{part}{resource.value}"] = f"{count} ({recorded})"
+            parts[f"{part}{resource.value}"] = _largest(source, recorded)
     window = f"[{COUNT_WINDOW_SECONDS}s]"
     who = f"instance, {', '.join(SOURCE_LABELS)}"
     one_per_exporter = (
@@ -90,11 +98,21 @@ def survey_query(matchers: Sequence[str], *, with_past: bool = False) -> str:
         (selector("DCGM_FI_DEV_GPU_UTIL", matchers), "instance, job"),
     )
     counts = " or ".join(f"max by ({labels}) (count_over_time({one}{window}))" for one, labels in one_per_exporter)
-    parts[_SCRAPES] = f"({counts})"
+    sources = " or ".join(f"count by ({labels}) ({one})" for one, labels in one_per_exporter)
+    parts[_SCRAPES] = f"({counts}) and {_of_few_sources(sources)}"
     unames = f"count by (nodename, {who}) ({selector('node_uname_info', matchers)})"
     # Whoever reports many names has none.
-    parts[_UNAME] = f"({unames} and on ({who}) (count by ({who}) ({unames}) == 1))"
-    return union(parts)
+    parts[_UNAME] = f"{unames} and on ({who}) (count by ({who}) ({unames}) == 1) and {_of_few_sources(unames)}"
+    return union({part: f"({expression})" for part, expression in parts.items()})
+
+
+def _largest(by: str, series: str) -> str:
+    return f"topk({MOST_SOURCES}, count {by} ({series}))"
+
+
+def _of_few_sources(series: str) -> str:
+    """Return the right side of an `and` that leaves out instances with very many sources."""
+    return f"on (instance) (count by (instance) ({series}) <= {_MOST_SOURCES_OF_INSTANCE})"
 
 
 def _past_parts(matchers: Sequence[str]) -> dict[str, str]:
@@ -104,7 +122,7 @@ def _past_parts(matchers: Sequence[str]) -> dict[str, str]:
     }
     offsets = {ago: f" offset {ago}s" if ago else "" for ago in _PAST_SECONDS}
     return {
-        f"{family}{ago}": f"count by ({', '.join(labels)}) ({series}{offset})"
+        f"{family}{ago}": _largest(f"by ({', '.join(labels)})", f"{series}{offset}")
         for family, (series, labels) in families.items()
         for ago, offset in offsets.items()
     }
@@ -159,7 +177,10 @@ def survey_of(samples: Iterable[tuple[Mapping[str, str], float]], nodes: int | N
         elif not part.startswith((_PAST_NODES, _PAST_GPUS)):
             by_source.setdefault(part, {})[source_of(labels)] = int(value)
     most = most_exporters(nodes)
-    crowds = {one: left_out(by_source.get(f"{_EXPORTERS}{one.value}", {}), most) for one in LoadResource}
+    crowds = {}
+    for one in LoadResource:
+        of_namespaces = [by_source.get(f"{part}{one.value}", {}) for part in _OF_NAMESPACES.values()]
+        crowds[one] = left_out(by_source.get(f"{_EXPORTERS}{one.value}", {}), dict(ChainMap(*of_namespaces)), most)
     numbers = {
         f"{part}{one.value}": sum(
             count for source, count in by_source.get(f"{part}{one.value}", {}).items() if not crowds[one].covers(source)
