@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.foundation.cluster.values.state import Observed, Unknown
 from adapter.foundation.service.runtime.logs import StateLog
+from adapter.foundation.sources.prometheus.answers.decoding import Sample
 from recommender.decisions.loads.inputs import LoadInput
 from recommender.decisions.texts.times import is_fresh
-from recommender.running.loads.histories.target_loads import LoadSeriesError, loads_of, pods_of
+from recommender.running.loads.histories.target_loads import POD_LABEL, LoadSeriesError, loads_of, pods_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.decisions.loads.inputs import LoadInputs, PodConnections
+    from recommender.kinds.predictive.predictive_settings import ForEach
     from recommender.running.loads.histories.load_histories import TargetHistory
     from recommender.running.loads.histories.target_loads import Target, TargetLoads
     from recommender.running.loads.needs import LoadNeed
@@ -79,8 +82,7 @@ class LoadSource:
     def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
         """Return the loads of all targets. Never raises because of an answer; takes as long as two queries at most."""
         for_each = need.settings.for_each
-        by = () if for_each is None else (for_each.namespace_label, for_each.name_label)
-        answer = self._queries(need).samples(need.query, by)
+        answer = self._queries(need).samples(need.query, _target_labels(for_each))
         if isinstance(answer, Unknown):
             return answer
         try:
@@ -114,16 +116,22 @@ class LoadSource:
         connections = need.settings.connections
         if connections is None or connections.metric is None:
             return None
-        key, answer = f"{need.name} pods", self._queries(need).samples(connections.metric)
+        for_each, key = need.settings.for_each, f"{need.name} pods"
+        answer = self._queries(need).samples(connections.metric, (*_target_labels(for_each), POD_LABEL))
         if isinstance(answer, Unknown):
             self._without_pods(key, need, answer.reason)
             return None
-        newest = max((sample.timestamp for sample in answer.value), default=answer.time)
-        if not is_fresh(newest, answer.time, need.stale_after_seconds):
+        fresh = [is_fresh(each.timestamp, answer.time, need.stale_after_seconds) for each in answer.value]
+        if fresh and not any(fresh):
             self._without_pods(key, need, f"the newest sample of {connections.metric} is too old")
             return None
+        # A pod whose sample is too old is there, as far as anybody knows, but its room is not known.
+        samples = (
+            each if is_new else Sample(each.labels, math.nan, each.timestamp)
+            for each, is_new in zip(answer.value, fresh, strict=True)
+        )
         try:
-            pods = pods_of(answer.value, connections, need.settings.for_each)
+            pods = pods_of(samples, connections, for_each)
         except LoadSeriesError as error:
             self._without_pods(key, need, str(error))
             return None
@@ -142,3 +150,8 @@ class LoadSource:
             self._states.failed(key, message, level=logging.WARNING)
         else:
             self._states.recovered(key, f"recommendation {need.name}: every series has a target again")
+
+
+def _target_labels(for_each: ForEach | None) -> tuple[str, ...]:
+    """Return the labels that name the target of a series."""
+    return () if for_each is None else (for_each.namespace_label, for_each.name_label)

@@ -51,8 +51,12 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus], now: float) -
             value = height + 50 * math.sin(ago / 600)
             lines.append(f'connections{{namespace="shop",{labels}}} {value} {now - ago}')
     lines.append("# TYPE open gauge")
-    lines += [f'open{{pod="a"}} 4 {now - ago}' for ago in range(600, -1800, -15)]
-    lines += ["# TYPE open_before gauge", f'open_before{{pod="a"}} 4 {now - 600}']
+    recent = range(600, -1800, -15)
+    lines += [f'open{{pod="a"}} 4 {now - ago}' for ago in recent]
+    lines += ["# TYPE open_before gauge", f'open_before{{pod="a"}} 4 {now - 600}', "# TYPE open_of_some gauge"]
+    of_chat, of_web = ('namespace="shop",deployment="chat",pod="a"', 'namespace="shop",deployment="web",pod="a"')
+    lines += [f"open_of_some{{{of_chat}}} 4 {now - ago}" for ago in recent]
+    lines += [f"open_of_some{{{of_web}}} 4 {now - 600}"]
     return start_prometheus(history="\n".join([*lines, "# EOF", ""]))
 
 
@@ -163,6 +167,17 @@ def test_connections_of_pods_are_used_as_long_as_they_are_recent(
     else:
         assert only.value.pods is None
         assert "the newest sample of last_over_time(open_before[1h]) is too old" in caplog.text
+
+
+def test_one_pod_with_a_recent_sample_hides_no_other_without_one(
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld]
+) -> None:
+    connections = Connections(limit=10, metric="last_over_time(open_of_some[1h])")
+    found = made(prometheus.url).source.load(need(EACH, for_each=FOR_EACH, connections=connections))
+    assert isinstance(found, Observed)
+    pods = {target: each.value.pods for target, each in found.value.items() if isinstance(each, Observed)}
+    assert pods[CHAT] == (PodConnections(4.0, is_ready=True, name="a"),)
+    assert pods[WEB] == (PodConnections(None, is_ready=True, name="a"),), "it counts as full"
 
 
 def test_what_is_not_one_value_is_unknown(prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld]) -> None:
