@@ -57,17 +57,19 @@ class AnswerMemory:
     @contextmanager
     def receiving(self, body: ReceivedBody) -> Iterator[None]:
         """Let a body be received during the block; it is emptied if that fails."""
+        key = id(body)
         try:
             yield
         except BaseException:
             # The traceback refers to the body, and may stay until the garbage collector comes.
             body.clear()
-            self._let_go(id(body))
-            raise
-        finally:
             with self._changed:
-                self._growing.pop(id(body), None)
-                self._changed.notify_all()
+                self._growing.pop(key, None)
+                self._let_go(key)
+            raise
+        with self._changed:
+            self._growing.pop(key, None)
+            self._changed.notify_all()
 
     def wait_to_grow(self, body: ReceivedBody, deadline: Deadline) -> None:
         """Count what has been received of a body, and wait until more of it may be. Raises DeadlinePassedError."""
