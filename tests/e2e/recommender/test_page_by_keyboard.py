@@ -30,6 +30,16 @@ FOCUSED = """(() => {
 OUTLINE = "getComputedStyle(document.activeElement).outlineStyle"
 ROWS = "[...document.querySelectorAll('.index tbody tr:not(.note) th')].map(each => each.textContent)"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+CELLS = "document.querySelectorAll('.index tbody tr:not(.note) > td').length"
+BROKEN = """[...document.querySelectorAll('.index tbody tr:not(.note) > td')].filter(cell => {
+    const text = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT).nextNode();
+    return text && [...text.data.matchAll(/[A-Za-z]+/g)].some(word => {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        return range.getClientRects().length > 1;
+    });
+}).map(cell => cell.textContent)"""
 
 pytestmark = needs_browser
 
@@ -70,6 +80,12 @@ def many() -> Iterator[str]:
 def few() -> Iterator[str]:
     """The page of three recommendations, of which one has no value."""
     yield from served((one(1), one(2), one(3, Status.ERROR, HOSTILE)))
+
+
+@pytest.fixture(scope="module")
+def long_names() -> Iterator[str]:
+    """The page of 61 recommendations, whose names need the whole width."""
+    yield from served(tuple(replace(one(number), name=f"{'long-name-' * 9}{number}") for number in range(61)))
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +144,14 @@ def test_the_focus_passes_through_the_whole_page_and_leaves_it(browser: Browser,
     assert seen == list(range(count)), "in the order of the page, each once"
     browser.press("Tab")
     assert browser.value("document.activeElement === document.body || document.activeElement.className === 'skip'")
+
+
+def test_no_word_is_broken_beside_a_long_name(browser: Browser, long_names: str) -> None:
+    browser.resize(1280, dark=False)
+    browser.open(long_names)
+    # Each run of letters is one piece on the screen, if it is not broken over two lines.
+    assert browser.value(CELLS) > 100
+    assert browser.value(BROKEN) == []
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
