@@ -235,6 +235,9 @@ class Handler(BaseHTTPRequestHandler):
                 if media_type in {"application/json", "*/*"} and not parameters:
                     return legacy_root(fake, core=core), "application/json"
             raise RefusedError(406, "NotAcceptable", "only the following media types are accepted: application/json")
+        if len(parts) < 2:
+            # A process that probes the port which somebody else had before.
+            raise RefusedError(404, "NotFound", "the server could not find the requested resource")
         group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[-1])
         if group in fake.stale:
             raise RefusedError(503, "ServiceUnavailable", "the server is currently unable to handle the request")
