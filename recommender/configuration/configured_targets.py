@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from adapter.foundation.cluster.facts.scale_targets import group_of
 from adapter.foundation.documents.scalars import NAMESPACE, OBJECT_NAME, TEXT
 from adapter.foundation.documents.sections import Key, Section
-from adapter.foundation.documents.shapes import ListOf
+from adapter.foundation.documents.shapes import ListOf, WrongValueError
 from adapter.foundation.documents.tree import nearest, shortened
+from adapter.foundation.objects.names import is_namespace_name, is_subdomain_name
 from adapter.foundation.objects.resources import BUILT_IN, UnknownResourceError, find_resource
 from recommender.decisions.record import TargetReference
 
@@ -67,6 +68,15 @@ def manifest_kind(group: str, name: str) -> str:
         return name
 
 
+def _api_version(text: str) -> str:
+    """Return the text if it is VERSION or GROUP/VERSION in the form of CustomResourceDefinitions."""
+    group, slash, version = text.rpartition("/")
+    is_version = is_namespace_name(version) and version[0].isalpha()
+    if not is_version or (slash and not is_subdomain_name(group)):
+        raise WrongValueError(f"{shortened(text)!r} is not an API version", "write it as manifests do, such as apps/v1")
+    return text
+
+
 def _unknown_kind(given: Given) -> Iterator[DocumentProblem]:
     """Yield the problem of a kind that cannot exist in the API group of the target."""
     api_version, kind = given.get("apiVersion"), given.get("kind")
@@ -95,7 +105,7 @@ TARGETS: Final = ListOf(
         "targets",
         _target,
         (
-            Key("apiVersion", TEXT, "API version of the target.", "apps/v1"),
+            Key("apiVersion", TEXT.then(_api_version), "API version of the target.", "apps/v1"),
             Key("kind", TEXT, "Kind of the target.", "Deployment"),
             Key("namespace", NAMESPACE, "Namespace of the target.", "NAMESPACE"),
             Key("name", OBJECT_NAME, "Name of the target.", "NAME"),
