@@ -30,9 +30,8 @@ def test_a_target_that_does_not_exist_is_an_error(installation: Installation) ->
 
 
 def test_a_kind_that_the_cluster_does_not_serve_is_an_error(installation: Installation) -> None:
-    found = installation.line(
-        "target/web/Rocket kube-system/coredns", entry("web", TARGETS.replace("Deployment", "Rocket"))
-    )
+    targets = TARGETS.replace("apps/v1", "example.com/v1").replace("Deployment", "Rocket")
+    found = installation.line("target/web/Rocket kube-system/coredns", entry("web", targets))
     assert found.status is ERROR
     assert "Rocket" in found.message
 
