@@ -14,7 +14,6 @@ import pytest
 
 from adapter.foundation.files.gzip_format import PackedText, packed
 from adapter.foundation.service.server.addresses import Address, address_of, listening_socket
-from adapter.foundation.service.server.context import WorkerContext
 from adapter.foundation.service.server.plain_port.paced_text import LONGEST_PAUSE_SECONDS, PacedText
 from adapter.foundation.service.server.plain_port.plain_server import (
     _ACCEPT_PAUSE,
@@ -24,7 +23,6 @@ from adapter.foundation.service.server.plain_port.plain_server import (
     PlainServer,
 )
 from adapter.foundation.service.server.plain_port.visitors import LARGEST_HEAD, Visitor, held_bytes
-from adapter.foundation.service.server.server_settings import ServerOptions
 from tests.adapter.foundation.service.servers import is_closed
 from tests.support.waiting import until
 
@@ -384,44 +382,3 @@ def test_it_stops_while_visitors_stall() -> None:
         sock.sendall(b"GET")
         server.stop()
         assert is_closed(sock)
-
-
-@pytest.fixture(scope="module")
-def context() -> Iterator[WorkerContext]:
-    address = Address("127.0.0.1", 0)
-    options = ServerOptions(
-        program="example",
-        version="1",
-        metrics_prefix="example",
-        address=address,
-        tls=None,
-        plain_address=address,
-    )
-    with closing(listening_socket(address)) as listener:
-        context = WorkerContext(options, address, listener)
-        context.add_path("/healthz", lambda query: PlainAnswer(200, f"healthy {query}".encode()))
-        context.add_path("/last-poll", lambda _: PlainAnswer(503, b"never"))
-        yield context
-        context.stop()
-
-
-@pytest.mark.parametrize(
-    ("path", "status", "body"),
-    [
-        ("/healthz?verbose", 200, b"healthy verbose"),
-        ("/last-poll", 503, b"never"),
-        ("/last-poll/more", 404, b"there are /metrics, /livez, /readyz, /healthz and /last-poll here\n"),
-        ("/livez", 200, b"ok"),
-    ],
-)
-def test_a_worker_serves_further_paths_beside_health(
-    context: WorkerContext, path: str, status: int, body: bytes
-) -> None:
-    assert context.plain_address is not None
-    assert ask(context.plain_address.port, path) == (status, body)
-
-
-@pytest.mark.parametrize("path", ["/metrics", "/readyz", "/livez/ping", "/last-poll"])
-def test_a_path_is_served_by_one_answer_alone(context: WorkerContext, path: str) -> None:
-    with pytest.raises(ValueError, match=f"{path} is already served"):
-        context.add_path(path, lambda _: PlainAnswer(200, b""))
