@@ -58,7 +58,7 @@ class ClusterSituation:
     """Whether the answer has bounds, advice, and the reasons and moves of removals, none of which changes a size: a
     replay of weeks does without them."""
     candidates: frozenset[str] | None = None
-    """The nodes that may be removed at all, of which alone it is told why they stay; None: every node."""
+    """The nodes that may be removed at all; the answer says why they stay, and nothing of others. None: every node."""
     other_nodes: int = 0
     """Nodes of the cluster that are not among `nodes`, as no pod of the situation can move to or from them."""
 
