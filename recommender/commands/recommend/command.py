@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import time
+from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -127,7 +128,8 @@ def _recommend(values: FlagValues) -> NoReturn:
     except _UNREADABLE as error:
         exit_for_usage(PROGRAM, str(error))
     now = time.time()
-    records = records_of(configuration, inputs, now)
+    with redirect_stdout(sys.stderr):  # What plugins print is no part of the answer.
+        records = records_of(configuration, inputs, now)
     _print(values, records, now)
     sys.exit(0 if all(record.has_value for record in records) else 1)
 

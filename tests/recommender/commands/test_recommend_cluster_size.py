@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from recommender.commands.main import main
+from recommender.kinds.cluster_size.node_groups import plugin_host
+from recommender.kinds.cluster_size.node_groups.protocol import ENTRY_POINTS
 from tests.recommender.configuration.files import entry, whole
+from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleProvider, example
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 Json = dict[str, Any]
@@ -254,3 +259,26 @@ def test_what_is_wrong_with_the_configuration_is_not_hidden_by_objects(
     assert ended.value.code == 1
     printed = capsys.readouterr()
     assert (printed.err, "'cheapest' is not an expander" in printed.out) == ("", True)
+
+
+def talkative(_: Mapping[str, object]) -> ExampleProvider:
+    provider = example()
+    provider.on_refresh = lambda: sys.stdout.write("refreshing\n")
+    return provider
+
+
+def test_what_a_plugin_prints_is_no_part_of_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = EntryPoints((EntryPoint("talkative", f"{__name__}:talkative", ENTRY_POINTS),))
+    monkeypatch.setattr(plugin_host, "entry_points", lambda group: entries.select(group=group))
+    (tmp_path / "r.yaml").write_text(
+        whole(entry("workers", kind="clusterSize: {nodeGroups: {plugin: {name: talkative}}}"))
+    )
+    (tmp_path / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": OBJECTS}))
+    arguments = ["--config", str(tmp_path / "r.yaml"), "--cluster", str(tmp_path / "cluster.json"), "-o", "json"]
+    with pytest.raises(SystemExit):
+        main(["recommend", *arguments])
+    written = capsys.readouterr()
+    assert json.loads(written.out)["items"]
+    assert "refreshing" in written.err

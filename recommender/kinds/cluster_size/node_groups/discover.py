@@ -105,7 +105,7 @@ def node_groups(
             group_of.setdefault(node, group.name)
         if claimed:
             problems.append(f"node group {group.name}: {claimed}")
-    ordered = tuple(groups[name] for name in sorted(groups))
+    ordered = tuple(_within_bound([groups[name] for name in sorted(groups)]))
     if not ordered and not problems:
         problems.append("no source under nodeGroups has a node group: check their namespaces and labels")
     problems += _unmatched_selectors(sources, groups, len(world.nodes.keys() - group_of.keys()))
@@ -166,6 +166,29 @@ def _size_problem(group: NodeGroup) -> str:
         if size > _MOST_NODES:
             return f"its {name} is {size}, and no node group may have more than {_MOST_NODES} nodes: correct it"
     return ""
+
+
+def _within_bound(groups: Sequence[NodeGroup]) -> Iterator[NodeGroup]:
+    """Yield the groups; if all of them miss too many nodes, those that miss the most have a problem."""
+    missing = {group.name: _missing_nodes(group) for group in groups if not group.problem}
+    total, beyond = 0, set()
+    for name in sorted(missing, key=lambda name: (missing[name], name)):
+        total += missing[name]
+        if total > _MOST_NODES:
+            beyond.add(name)
+    for group in groups:
+        if group.name in beyond:
+            problem = (
+                f"{missing[group.name]} of its nodes do not exist yet, and all node groups together may miss no more "
+                f"than {_MOST_NODES} nodes: correct its size or its minimum"
+            )
+            yield replace(group, problem=problem)
+        else:
+            yield group
+
+
+def _missing_nodes(group: NodeGroup) -> int:
+    return max(0, max(group.target_size, min(group.min_size, group.max_size)) - len(group.nodes))
 
 
 def _claim_problem(group: NodeGroup, group_of: dict[str, str]) -> str:

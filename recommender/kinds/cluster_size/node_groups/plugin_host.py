@@ -96,7 +96,11 @@ class _Call:
     ended: threading.Event = field(default_factory=threading.Event)
     reading: PluginReading | None = None
     group: PluginGroup | None = None
-    error: BaseException | None = None
+    error: Exception | None = None
+
+
+class _ThreadEndedError(Exception):
+    """A plugin has called `sys.exit`, or raised something else that is no error."""
 
 
 class PluginHost:
@@ -159,6 +163,8 @@ class PluginHost:
             raise ProviderUnreachableError(f"{self._name}: a former call has not ended")
         if not call.ended.wait(self._seconds + _CHANGE_SECONDS):
             raise OutcomeUnknownError(f"{self._name} has not answered within {self._seconds + _CHANGE_SECONDS:g} s")
+        if isinstance(call.error, _ThreadEndedError):
+            raise OutcomeUnknownError(f"{self._name}: {call.error}")
         if call.error is not None:
             if isinstance(call.error, OutcomeUnknownError | PluginError | ProviderUnreachableError):
                 raise call.error
@@ -190,8 +196,12 @@ class PluginHost:
         return call
 
     def _run(self, work: Callable[[_Call], None], call: _Call) -> None:
+        call.error = _ThreadEndedError("the plugin has ended its thread")
         try:
             work(call)
+            call.error = None
+        except SystemExit:
+            _log.warning("%s called sys.exit, which ended its own thread", self._name)
         except Exception as error:  # noqa: BLE001 - code of others may raise anything, and must not end the loop
             call.error = error
         finally:
@@ -238,7 +248,7 @@ class PluginHost:
         return PluginReading(self._name, problem=problem)
 
 
-def _text(error: BaseException | None) -> str:
+def _text(error: Exception | None) -> str:
     if error is None:
         return "it has no answer"
-    return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, PluginError | _ThreadEndedError) else f"{type(error).__name__}: {error}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 import msgspec
 
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
     from adapter.foundation.cluster.values.state import ClusterNode
     from recommender.kinds.cluster_size.node_groups.protocol import CloudProvider, ProviderNodeGroup
+
+
+MOST_GROUPS: Final = 5000
+"""Of one provider: more could not be read before a decision, and each is simulated."""
+_SWITCHES: Final = {"zero_or_max": (True, False), "ignore_daemon_sets_utilization": (True, False, None)}
+"""By option that is no number: its values."""
 
 
 class PluginError(ValueError):
@@ -79,7 +86,9 @@ def read_provider(name: str, provider: CloudProvider, nodes: Iterable[ProviderNo
     """
     provider.refresh()
     groups: dict[str, PluginGroup] = {}
-    for each in provider.node_groups():
+    listed = provider.node_groups()
+    check_count(len(listed))
+    for each in listed:
         group = group_id(each)
         if group in groups:
             raise PluginError(f"two groups have the id {group!r}")
@@ -99,6 +108,12 @@ def read_provider(name: str, provider: CloudProvider, nodes: Iterable[ProviderNo
             )
         group_of[node.name] = group
     return PluginReading(name, tuple(groups.values()), group_of)
+
+
+def check_count(groups: int) -> None:
+    """Raise PluginError if a provider lists more groups than can be read."""
+    if groups > MOST_GROUPS:
+        raise PluginError(f"it lists {groups} node groups, and at most {MOST_GROUPS} can be read: let it list fewer")
 
 
 def group_id(group: ProviderNodeGroup) -> str:
@@ -123,7 +138,7 @@ def read_group(group: ProviderNodeGroup) -> PluginGroup:
         template=_template(group.template()),
         price=_price(group.price()),
         options=_options(group.options()),
-        gpu_label=group.gpu_label() if isinstance(group, LabelsGpuNodes) else "",
+        gpu_label=_gpu_label(group.gpu_label()) if isinstance(group, LabelsGpuNodes) else "",
         has_writes=isinstance(group, WritableNodeGroup),
     )
 
@@ -141,6 +156,8 @@ def _instances(value: object) -> tuple[ProviderInstance, ...]:
     for one in value:
         if not isinstance(one, ProviderInstance) or not isinstance(one.state, InstanceState):
             raise PluginError(f"nodes() lists {one!r}: each must be a ProviderInstance with a state")
+        if not isinstance(one.provider_id, str):
+            raise PluginError(f"nodes() lists the provider id {one.provider_id!r}: it must be a string")
         if one.provider_id in seen or not one.provider_id:
             raise PluginError(f"nodes() lists the provider id {one.provider_id!r} twice, or it is empty")
         seen.add(one.provider_id)
@@ -166,12 +183,40 @@ def _template(value: object) -> ClusterNode | None:
 def _price(value: object) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+    if not _is_number(value, math.inf):
         raise PluginError(f"price() returns {value!r}: it must be a number of at least 0, or None")
     return float(value)
 
 
+def _is_number(value: object, most: float) -> TypeGuard[int | float]:
+    """Return whether a value is a finite number from 0 to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value <= min(most, sys.float_info.max)
+
+
+def _gpu_label(value: object) -> str:
+    if not isinstance(value, str):
+        raise PluginError(f"gpu_label() returns {value!r}: it must be a string, which is empty if there is no label")
+    return value
+
+
 def _options(value: object) -> GroupOptions:
-    if value is not None and not isinstance(value, GroupOptions):
+    if value is None:
+        return GroupOptions()
+    if not isinstance(value, GroupOptions):
         raise PluginError(f"options() returns {type(value).__name__}: it must be GroupOptions or None")
-    return value or GroupOptions()
+    for each in fields(value):
+        _check_option(each.name, getattr(value, each.name))
+    return value
+
+
+def _check_option(name: str, value: object) -> None:
+    """Raise PluginError for a share that is not from 0 to 1, and a time that is not a number of at least 0."""
+    if name in _SWITCHES:
+        if not any(value is each for each in _SWITCHES[name]):
+            raise PluginError(f"options() returns {name}={value!r}: it must be True or False")
+        return
+    most, what = (1.0, "from 0 to 1") if name.endswith("_ratio") else (math.inf, "of at least 0")
+    if value is not None and not _is_number(value, most):
+        raise PluginError(f"options() returns {name}={value!r}: it must be a number {what}, or None")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
 
 import grpc
@@ -10,7 +11,7 @@ from adapter.foundation.sources.kubernetes.errors import trimmed
 from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
@@ -35,6 +36,7 @@ _UNKNOWN_EFFECTS: Final = _UNKNOWN_OUTCOMES | {
 """The same for a change: these are also stated below this program, of an answer that came and cannot be read."""
 _AT_ONCE: Final = 8
 """Calls under way at the same time."""
+_LEAST_SECONDS: Final = 0.001
 
 
 class WireMessage(Protocol):
@@ -116,15 +118,18 @@ class ProviderChannel:
 
     def ask(self, method: str, request: WireMessage, answer: type[A], seconds: float) -> A:
         """Return the answer to a call. Raises CallError."""
-        (found,) = self.ask_each(method, (request,), answer, seconds)
+        (found,) = self.ask_each(method, (request,), answer, lambda: seconds)
         if isinstance(found, CallError):
             raise found
         return found
 
     def ask_each(
-        self, method: str, requests: Iterable[WireMessage], answer: type[A], seconds: float
+        self, method: str, requests: Iterable[WireMessage], answer: type[A], seconds: Callable[[], float]
     ) -> list[A | CallError]:
-        """Return the answers to several calls, or how they failed, in their order."""
+        """Return the answers to several calls, or how they failed, in their order.
+
+        `seconds` returns how long a call that begins now may take. One that takes long does not delay the others.
+        """
         if self._channel is None:
             self.renew()
         assert self._channel is not None, "renewed"
@@ -133,13 +138,14 @@ class ProviderChannel:
             request_serializer=lambda message: message.SerializeToString(),
             response_deserializer=answer.FromString,
         )
-        waiting = list(requests)
-        found: list[A | CallError] = []
-        while waiting:
-            now, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
-            running = [call.future(each, timeout=max(seconds, 0.001)) for each in now]
-            found += [_answer_of(method, each, self._settings.address) for each in running]
-        return found
+        running = []
+        free = threading.Semaphore(_AT_ONCE)
+        for each in requests:
+            free.acquire()
+            one = call.future(each, timeout=max(seconds(), _LEAST_SECONDS))
+            one.add_done_callback(lambda _: free.release())
+            running.append(one)
+        return [_answer_of(method, one, self._settings.address) for one in running]
 
     def close(self) -> None:
         """End the connection."""

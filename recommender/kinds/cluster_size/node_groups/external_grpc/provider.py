@@ -6,13 +6,14 @@ import logging
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from adapter.foundation.service.runtime.logs import StateLog
 from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError, ProviderChannel
 from recommender.kinds.cluster_size.node_groups.external_grpc.group import ExternalGroup, GroupFacts
 from recommender.kinds.cluster_size.node_groups.external_grpc.messages import node_message
-from recommender.kinds.cluster_size.node_groups.external_grpc.slow_facts import SlowFacts
+from recommender.kinds.cluster_size.node_groups.external_grpc.slow_facts import SlowFact, SlowFacts
+from recommender.kinds.cluster_size.node_groups.plugin_reading import check_count
 from recommender.kinds.cluster_size.wire.external_grpc_pb2 import (
     Empty,
     GPULabelResponse,
@@ -79,6 +80,7 @@ class ExternalGrpcProvider:
         self._channel.renew()
         self._channel.ask("Refresh", Empty(), Empty, self._seconds())
         listed = self._channel.ask("NodeGroups", Empty(), NodeGroupsResponse, self._seconds()).nodeGroups
+        check_count(len(listed))
         times = Counter(each.id for each in listed)
         if times[""]:
             message = "the provider of externalGRPC lists a group without an id, which is left out"
@@ -87,18 +89,25 @@ class ExternalGrpcProvider:
             self._states.recovered("id", "all groups of the provider of externalGRPC have an id again")
         groups = {each.id: each for each in listed if each.id}
         requests = [GroupRequest(id=name) for name in groups]
-        sizes = self._channel.ask_each("NodeGroupTargetSize", requests, NodeGroupTargetSizeResponse, self._seconds())
-        machines = self._channel.ask_each("NodeGroupNodes", requests, NodeGroupNodesResponse, self._seconds())
+        sizes = self._channel.ask_each("NodeGroupTargetSize", requests, NodeGroupTargetSizeResponse, self._seconds)
+        # A group that has not answered would only take further time.
+        silent = {name: size for name, size in zip(groups, sizes, strict=True) if _is_silent(size)}
+        asked = [each for each in requests if each.id not in silent]
+        found = self._channel.ask_each("NodeGroupNodes", asked, NodeGroupNodesResponse, self._seconds)
+        machines = silent | dict(zip((each.id for each in asked), found, strict=True))
         self._slow.retain(groups)
         label = self._gpu_label_of_nodes()
-        self._groups = {
-            name: self._group(group, GroupFacts(size, nodes, label, is_twice=times[name] > 1))
-            for (name, group), size, nodes in zip(groups.items(), sizes, machines, strict=True)
+        facts = {
+            name: GroupFacts(size, machines[name], label, is_twice=times[name] > 1)
+            for name, size in zip(groups, sizes, strict=True)
         }
+        # The others come first, or they would have no time left again.
+        ordered = sorted(groups, key=lambda name: (name in silent, self._slow.has_failed(name)))
+        self._groups = {name: self._group(groups[name], facts[name]) for name in ordered}
         self._machines = {each: name for name, group in self._groups.items() for each in group.provider_ids()}
 
     def _group(self, stated: NodeGroup, facts: GroupFacts) -> ExternalGroup:
-        slow = self._slow.of(stated.id, self._seconds())
+        slow = SlowFact(0.0) if _is_silent(facts.size) else self._slow.of(stated.id, self._seconds())
         return ExternalGroup(stated, facts, slow, self._settings, self._channel)
 
     def _gpu_label_of_nodes(self) -> str:
@@ -150,3 +159,8 @@ class ExternalGrpcProvider:
 
     def _seconds(self) -> float:
         return min(self._settings.timeout_seconds, self._until - self._clock())
+
+
+def _is_silent(answer: object) -> TypeGuard[CallError]:
+    """Return whether a call has had no answer."""
+    return isinstance(answer, CallError) and answer.is_unanswered

@@ -67,10 +67,16 @@ class SlowFacts:
         self._channel = channel
         self._clock = clock
         self._known: dict[str, SlowFact] = {}
+        self._failed: set[str] = set()
 
     def retain(self, groups: Container[str]) -> None:
         """Forget all other groups."""
         self._known = {name: fact for name, fact in self._known.items() if name in groups}
+        self._failed &= self._known.keys()
+
+    def has_failed(self, group: str) -> bool:
+        """Return whether the facts of a group could not be read the last time."""
+        return group in self._failed
 
     def of(self, group: str, seconds: float) -> SlowFact:
         """Return the facts of a group. Calls may take `seconds` each; one that fails keeps what was known."""
@@ -79,10 +85,12 @@ class SlowFacts:
             return known
         try:
             found = self._ask_group(group, seconds, now)
+            self._failed.discard(group)
             if known is not None and found.options is None and not found.problem:
                 # Options that are not stated any more may come back: until then they hold.
                 found = replace(found, options=known.options)
         except CallError as error:
+            self._failed.add(group)
             # Where nothing is known yet, a decision without the options could let nodes go too early.
             last = known or SlowFact(0.0, problem=str(error))
             found = SlowFact(now + _RETRY_SECONDS, last.template, last.options, last.price, last.problem)

@@ -64,6 +64,9 @@ class ExampleGroup:
     def options(self) -> GroupOptions | None:
         return self._answer("options", None)  # type: ignore[return-value]
 
+    def gpu_label(self) -> str:
+        return self._answer("gpu_label", "")  # type: ignore[return-value]
+
     def increase_size(self, delta: int) -> None:
         self.changes.append(("increase", delta))
         if not 0 < delta <= self.max_size() - self.target_size():

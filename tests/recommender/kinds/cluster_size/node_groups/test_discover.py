@@ -336,3 +336,17 @@ def test_a_group_of_more_nodes_than_a_cluster_can_have_is_left_out(stated: Plugi
     [found] = node_groups(sources, state(), 1000.0, [PluginReading("externalGRPC", (made,))]).groups
     why = ", and no node group may have more than 100000 nodes: correct it" if problem else ""
     assert found.problem == problem + why
+
+
+def test_groups_that_together_miss_more_nodes_than_a_cluster_can_have_are_left_out_from_the_largest_on() -> None:
+    sizes = {"small": 3, "large": 60_000, "larger": 70_000, "largest": 99_999}
+    stated = tuple(PluginGroup(name, 0, 100_000, size, template=node("template")) for name, size in sizes.items())
+    sources = NodeGroupSources(external_grpc=ExternalGrpcGroups("grpc:443"))
+    found = node_groups(sources, state(), 1000.0, [PluginReading("externalGRPC", stated)]).groups
+    problems = {group.name: group.problem for group in found}
+    assert (problems["small"], problems["large"]) == ("", "")
+    assert problems["larger"] == (
+        "70000 of its nodes do not exist yet, and all node groups together may miss no more than 100000 nodes: "
+        "correct its size or its minimum"
+    )
+    assert problems["largest"].startswith("99999 of its nodes do not exist yet")

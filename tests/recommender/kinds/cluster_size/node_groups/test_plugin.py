@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
@@ -8,13 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recommender.cluster_size.node_groups.contract import BrokenContractError, check_provider, check_writes
-from recommender.cluster_size.node_groups.protocol import InstanceState, ProviderInstance
+from recommender.cluster_size.node_groups.protocol import InstanceState, OutcomeUnknownError, ProviderInstance
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.size_settings import NodeGroupSources, PluginGroups
 from recommender.kinds.cluster_size.node_groups import plugin_host
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
-from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost, PluginMissingError, load_provider
-from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
+from recommender.kinds.cluster_size.node_groups.plugin_host import (
+    PluginHost,
+    PluginMissingError,
+    ProviderUnreachableError,
+    load_provider,
+)
+from recommender.kinds.cluster_size.node_groups.plugin_reading import MOST_GROUPS, PluginError
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import state
 from tests.recommender.kinds.cluster_size.node_groups.example_provider import ExampleGroup, ExampleProvider, example
@@ -120,7 +126,17 @@ BROKEN: list[tuple[str, object, str]] = [
     ("template", {"status": 3}, "template() does not return a Node"),
     ("price", float("nan"), "price() returns nan"),
     ("price", "cheap", "price() returns 'cheap'"),
+    ("price", 10**400, "it must be a number of at least 0"),
+    ("nodes", [ProviderInstance(7)], "the provider id 7: it must be a string"),  # type: ignore[arg-type]
     ("options", {}, "options() returns dict"),
+    ("options", GroupOptions(utilization_threshold_ratio=50.0), "utilization_threshold_ratio=50.0"),
+    ("options", GroupOptions(gpu_utilization_threshold_ratio=float("nan")), "gpu_utilization_threshold_ratio=nan"),
+    ("options", GroupOptions(unneeded_seconds=-1.0), "unneeded_seconds=-1.0: it must be a number of at least 0"),
+    ("options", GroupOptions(unready_seconds=float("inf")), "unready_seconds=inf"),
+    ("options", GroupOptions(max_node_provision_seconds="15m"), "max_node_provision_seconds='15m'"),  # type: ignore[arg-type]
+    ("options", GroupOptions(zero_or_max=1), "zero_or_max=1: it must be True or False"),  # type: ignore[arg-type]
+    ("gpu_label", None, "gpu_label() returns None: it must be a string"),
+    ("gpu_label", ["gpu"], "gpu_label() returns ['gpu']"),
 ]
 
 
@@ -133,6 +149,22 @@ def test_a_group_that_states_what_cannot_be_is_left_out_alone(method: str, answe
     with pytest.raises(BrokenContractError) as raised:
         check_provider(provider)
     assert any(problem in failure for failure in raised.value.failures)
+
+
+def test_a_plugin_that_lists_too_many_groups_is_a_named_problem() -> None:
+    reading = read(ExampleProvider([ExampleGroup(f"g{number}") for number in range(MOST_GROUPS + 1)]))
+    assert reading.problem == "it lists 5001 node groups, and at most 5000 can be read: let it list fewer"
+
+
+def test_a_change_that_ends_its_thread_is_none_that_was_accepted() -> None:
+    provider = example()
+    provider.groups[0].on_change = lambda: sys.exit(1)
+    host = PluginHost(SETTINGS, load=lambda _: provider)
+    with pytest.raises(OutcomeUnknownError, match="the plugin has ended its thread"):
+        host.change("small", lambda group: group.increase_size(1))
+    provider.on_refresh = lambda: sys.exit(1)
+    with pytest.raises(ProviderUnreachableError, match="the plugin has ended its thread"):
+        host.look("small")
 
 
 def test_the_example_keeps_the_contract() -> None:

@@ -12,10 +12,11 @@ import pytest
 from demo.machine.certificates import Authority
 from recommender.cluster_size.node_groups.contract import check_provider
 from recommender.kinds.cluster_size.model.groups import ProviderReference
+from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups
 from recommender.kinds.cluster_size.node_groups.external_grpc.channel import CallError
 from recommender.kinds.cluster_size.node_groups.external_grpc.provider import ExternalGrpcProvider
 from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
-from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginError
+from recommender.kinds.cluster_size.node_groups.plugin_reading import MOST_GROUPS, PluginError
 from recommender.kinds.cluster_size.node_groups.protocol import OutcomeUnknownError
 from recommender.kinds.cluster_size.wire import external_grpc_pb2 as wire
 from tests.recommender.kinds.cluster_size.node_groups.external_grpc.worlds import (
@@ -31,6 +32,8 @@ from tests.support.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from recommender.kinds.cluster_size.model.size_settings import ProviderSettings
 
 
 @pytest.mark.parametrize("form", ["bytes", "embedded"])
@@ -210,6 +213,43 @@ def test_a_call_ends_at_its_deadline() -> None:
         reading = host.read(())
         released.set()
     assert {group.problem.partition(": ")[2][:17] for group in reading.groups} == {"DEADLINE_EXCEEDED"}
+
+
+@pytest.mark.parametrize("methods", [["NodeGroupTargetSize", "NodeGroupNodes"], ["NodeGroupTemplateNodeInfo"]])
+def test_groups_that_never_answer_leave_time_for_the_others(methods: list[str]) -> None:
+    now = [0.0]
+    provider = GrpcProvider(*(CloudGroup(name) for name in ("odd-1", "odd-2", "good-1", "good-2")))
+
+    def late(method: str) -> Callable[[wire.GroupRequest], object]:
+        def answer(request: wire.GroupRequest) -> object:
+            if request.id.startswith("good"):
+                return provider.usual(method, request)
+            now[0] += 5.0
+            raise ProviderFaultError("too late", grpc.StatusCode.DEADLINE_EXCEEDED)
+
+        return answer
+
+    def load(stated: ProviderSettings) -> ExternalGrpcProvider:
+        assert isinstance(stated, ExternalGrpcGroups)
+        return ExternalGrpcProvider(stated, clock=lambda: now[0])
+
+    provider.instead = {method: late(method) for method in methods}
+    with served(provider, load=load) as host:
+        host.read(())
+        now[0] += 20.0
+        problems = {group.name: group.problem for group in host.read(()).groups}
+    assert problems.keys() == {"odd-1", "odd-2", "good-1", "good-2"}
+    assert not problems["good-1"] + problems["good-2"]
+    assert "DEADLINE_EXCEEDED: too late" in problems["odd-1"]
+
+
+def test_a_provider_with_too_many_groups_is_asked_for_none_of_them() -> None:
+    provider = GrpcProvider()
+    listed = [wire.NodeGroup(id=f"g{number}", maxSize=3) for number in range(MOST_GROUPS + 1)]
+    provider.instead = {"NodeGroups": lambda _: wire.NodeGroupsResponse(nodeGroups=listed)}
+    with served(provider) as host:
+        assert host.read(NODES).problem.startswith("it lists 5001 node groups, and at most 5000 can be read")
+    assert not provider.made("NodeGroupTargetSize")
 
 
 def test_which_group_a_node_belongs_to_is_asked_once_in_a_while() -> None:

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 from recommender.kinds.cluster_size.model.groups import GroupOptions
 from recommender.kinds.cluster_size.model.size_settings import ExternalGrpcGroups, NodeGroupSources
 from recommender.kinds.cluster_size.node_groups.discover import node_groups
-from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost
+from recommender.kinds.cluster_size.node_groups.plugin_host import PluginHost, load_provider
 from tests.recommender.kinds.cluster_size.builders import node
 from tests.recommender.kinds.cluster_size.node_groups.cluster_api_objects import state
 from tests.support.grpc_provider import CloudGroup, GrpcProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from recommender.kinds.cluster_size.model.groups import NodeGroups
+    from recommender.kinds.cluster_size.model.size_settings import ProviderSettings
     from recommender.kinds.cluster_size.node_groups.plugin_reading import PluginReading
+    from recommender.kinds.cluster_size.node_groups.protocol import CloudProvider
 
 DEFAULTS = GroupOptions(0.5, 0.5, 600.0, 1200.0, 900.0, ignore_daemon_sets_utilization=False)
 NODES = (node("n1", provider_id="x:///1"), node("n2", provider_id="x:///2"), node("n3", provider_id="x:///9"))
@@ -28,10 +30,14 @@ def two_groups() -> tuple[CloudGroup, CloudGroup]:
 
 
 @contextmanager
-def served(provider: GrpcProvider, timeout_seconds: float = 10.0) -> Iterator[PluginHost]:
+def served(
+    provider: GrpcProvider,
+    timeout_seconds: float = 10.0,
+    load: Callable[[ProviderSettings], CloudProvider] = load_provider,
+) -> Iterator[PluginHost]:
     """Serve a provider without TLS, and host it."""
     address = provider.start()
-    host = PluginHost(settings(address, timeout_seconds), seconds=30.0)
+    host = PluginHost(settings(address, timeout_seconds), seconds=30.0, load=load)
     try:
         yield host
     finally:
