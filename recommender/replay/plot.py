@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from recommender.plots.labels import cut_axis, legend_beside, shortened
 from recommender.plots.limits import cut_off_text, top_of_few
+from recommender.plots.times import amount_text, time_axis, whole_numbers
 from recommender.recording.recording import RecordingError
 from recommender.replay.outcome import DAY_SECONDS
 
@@ -69,10 +69,9 @@ def _draw_nodes(panel: Axes, report: ReplayReport) -> None:
         # The one to use is above the others, which are the same for most of the time.
         panel.plot(moments, sizes, color=colour, linewidth=width, zorder=height, label=one.name)
         lines.append((days, sizes))
-    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
-    panel.xaxis.set_major_locator(locator)
-    panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    time_axis(panel, report.start)
     cut_axis([panel], [lines], least=1.0)
+    whole_numbers(panel)
     panel.set_ylabel("nodes")
     legend_beside(panel)
 
@@ -95,8 +94,9 @@ def _draw_costs(panel: Axes, report: ReplayReport) -> None:
     top = 1.02 * (top_of_few(values) or 1.0)
     panel.set_xlim(0, top)
     for place, (one, value) in enumerate(zip(report.policies, values, strict=True)):
-        cost = cut_off_text(value) if value > top else f"{value:,.0f}"
-        waits = f"{one.pending_minutes.sum():,.0f} pod-minutes pending, {one.evictions.sum():,.0f} evictions"
+        cost = cut_off_text(value) if value > top else amount_text(value)
+        minutes = amount_text(float(one.pending_minutes.sum()))
+        waits = f"{minutes} pod-minutes pending, {one.evictions.sum():,.0f} evictions"
         # In a column at the right: a short bar has no room for it.
         panel.text(1.01, place, f"{cost}; {waits}", transform=panel.get_yaxis_transform(), va="center", fontsize=8)
     panel.invert_yaxis()

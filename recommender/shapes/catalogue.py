@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from recommender.kinds.cluster_size.reading.templates import GroupTemplate
 
 KIND: Final = "MachineShapeCatalogue"
-MOST_SHAPES: Final = 200
+MOST_SHAPES: Final = 5000
+"""More than all clouds together offer in one region."""
 _LONGEST_NAME: Final = 253
 _NANO: Final = 10**9
 _STORAGE: Final = "ephemeral-storage"
@@ -86,6 +87,13 @@ def _check_shape(given: Given) -> Iterator[DocumentProblem]:
             yield given.problem(f"reserved.{name}", message, "write what the kubelet and the system take")
 
 
+def _check_count(given: Given) -> Iterator[DocumentProblem]:
+    shapes = given.get("shapes") or ()
+    if len(shapes) > MOST_SHAPES:
+        message = f"there are {len(shapes)} shapes, and at most {MOST_SHAPES} can be compared"
+        yield given.problem("shapes", message, "write those that you would buy")
+
+
 _SHAPE: Final = Section(
     "shapes",
     MachineShape,
@@ -135,4 +143,5 @@ CATALOGUE: Final = Section(
             "[{name: a, price: 0.2, template: {cpu: 4, memory: 16Gi}}]",
         ),
     ),
+    _check_count,
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_COMPARED: Final = 600
 """Sets of which each gets a lower bound; of larger catalogues, sets are extended shape by shape."""
-_MOST_PACKED: Final = 6
+_MOST_PACKED: Final = 12
 """Sets of each size that are packed, those with the lowest bounds. So more shapes never cost more."""
 _SEEDS: Final = 8
 """Of the sets that are extended, how many."""
@@ -53,10 +53,15 @@ class NoChoice:
     """What fits on no machine of the catalogue, each with the reason."""
 
 
-def chosen(history: History, groups: Sequence[NodeGroup], most_shapes: int) -> MachineChoice | NoChoice:
-    """Return the cheapest machines that were found. Every pod of the history fits on one of them."""
+def chosen(
+    history: History, groups: Sequence[NodeGroup], most_shapes: int, catalogue: Sequence[NodeGroup] = ()
+) -> MachineChoice | NoChoice:
+    """Return the cheapest machines that were found. Every pod of the history fits on one of them.
+
+    `catalogue` are the machines that a pod without a place is judged against, if they are more than `groups`.
+    """
     every = demand_of(history.kinds, groups)
-    homeless = tuple(_homeless(every, groups))
+    homeless = tuple(_homeless(every, catalogue or groups))
     if homeless:
         return NoChoice("pods of the history fit on no machine of the catalogue", homeless)
     peaks = [demand_of(peak.pods, groups) for peak in history.peaks if peak.pods]

@@ -9,6 +9,7 @@ from adapter.foundation.reports.counts import count_of
 from recommender.shapes.catalogue import candidate
 from recommender.shapes.choice import MOST_EXTENDING, NoChoice, chosen
 from recommender.shapes.consolidation import consolidations
+from recommender.shapes.offers import best_offers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +63,8 @@ def shape_report(
 ) -> ShapeReport:
     """Return the answer; the nodes of the history are compared by the prices of their groups."""
     candidates = [candidate(shape, history.daemons) for shape in catalogue.shapes]
-    choice = chosen(history, candidates, most_shapes)
+    offers = best_offers(candidates)
+    choice = chosen(history, offers, most_shapes, candidates)
     by_name = {shape.name: shape for shape in catalogue.shapes}
     counts: Mapping[str, int] = {} if isinstance(choice, NoChoice) else choice.counts
     prices = {group.name: group.price for group in groups.groups}
@@ -77,7 +79,7 @@ def shape_report(
     notes = list(history.notes)
     if unpriced:
         notes.append(f"{count_of(len(unpriced), 'node')} without a price: write `price` for each node group.")
-    if len(candidates) > MOST_EXTENDING:
+    if len(offers) > MOST_EXTENDING:
         notes.append(
             f"Of {len(candidates)} shapes, the {MOST_EXTENDING} that hold a kind of pod for the least are combined; "
             "the lower bound is that of all."
@@ -92,6 +94,6 @@ def shape_report(
         choice=choice,
         present_nodes=max((len(peak.nodes) for peak in history.peaks), default=0),
         present_cost=None if unpriced or not any(costs) else max(costs),
-        consolidations=consolidations(history.peaks[0], price_of, candidates, rules) if history.peaks else (),
+        consolidations=consolidations(history.peaks[0], price_of, offers, rules) if history.peaks else (),
         notes=tuple(notes),
     )

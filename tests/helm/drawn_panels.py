@@ -19,6 +19,14 @@ _PALETTE: Final = ("#56a64b", "#e0b400", "#3274d9", "#ff780a", "#e02f44", "#a352
 _LEGEND_LINES: Final = 4
 """Grafana scrolls a legend that is longer."""
 _SMALL: Final = 7
+_MOST_TICKS: Final = 5
+_TIME_STEPS: Final = (
+    *(digit * 10.0**power for power in range(-6, 0) for digit in (1, 2, 5)),
+    *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
+    *(60.0 * minutes for minutes in (1, 2, 5, 10, 15, 30)),
+    *(3600.0 * hours for hours in (1, 2, 3, 6, 12)),
+    *(86_400.0 * days for days in (1, 2, 5, 10, 20, 50, 100)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,17 @@ def with_unit(value: float, unit: str) -> str:
     if unit == "short" and abs(value) >= 1000:
         return f"{value / 1000:.4g} K"
     return f"{value:.4g}{suffix}"
+
+
+def tick_step(top: float, unit: str) -> float | None:
+    """Return the distance of the ticks of an axis that ends at `top`, at most five; None: matplotlib's choice is round.
+
+    Times are counted in sixties and in hours of the day, and bytes in powers of two.
+    """
+    if unit not in {"s", "bytes"} or top <= 0:
+        return None
+    steps = _TIME_STEPS if unit == "s" else tuple(2.0**power for power in range(60))
+    return next((step for step in steps if top / step <= _MOST_TICKS), None)
 
 
 def mapped(panel: Mapping[str, Any], value: float) -> tuple[str, str] | None:
@@ -96,7 +115,11 @@ def draw_lines(axis: Axes, panel: Mapping[str, Any], series: Sequence[Series], m
     for mark in marks:
         axis.axvline(mark.seconds, color=mark.color, linewidth=0.8, linestyle="--", alpha=0.8)
     decorate(axis, defaults["unit"])
-    axis.set_ylim(0, 1.08 * max((max(one.values) for one in series), default=0.0) or 1.0)
+    top = 1.08 * max((max(one.values) for one in series), default=0.0) or 1.0
+    axis.set_ylim(0, top)
+    step = tick_step(top, defaults["unit"])
+    if step is not None:
+        axis.set_yticks([step * number for number in range(int(top / step) + 1)])
     _draw_legend(axis, defaults, series, colors)
 
 

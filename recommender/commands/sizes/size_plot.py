@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.dates import DateFormatter
 from matplotlib.figure import Figure
 
 from recommender.kinds.predictive.history import DAY_SECONDS
 from recommender.kinds.resources.workloads import CPU, MEMORY
 from recommender.plots.labels import cut_axis, legend_beside, shortened
 from recommender.plots.limits import cut_off_text, usual_top
+from recommender.plots.times import time_axis
 from recommender.running.usage import usage_queries
 from recommender.running.usage.prometheus_vectors import matrix
 
@@ -82,7 +82,7 @@ def _draw_usage(
         values = np.frombuffer(series.values) * _UNITS[resource][1]
         panel.plot(moments, values, color=_USAGE, linewidth=0.6, alpha=0.7)
         lines.append((seconds / DAY_SECONDS, values))
-    panel.xaxis.set_major_formatter(DateFormatter("%d %b %H:%M"))  # type: ignore[no-untyped-call]
+    time_axis(panel, start)
     return lines
 
 

@@ -76,6 +76,22 @@ def test_a_replay(drawn: list[Figure], tmp_path: Path, *, nasty: bool) -> None:
     assert [mark.split(";")[0] for mark in marks(drawn[0])] == (["▲ 5,000", "▲ 16,800,000"] if nasty else [])
 
 
+def test_the_axes_of_a_replay_say_days_hours_and_whole_nodes(drawn: list[Figure], tmp_path: Path) -> None:
+    report = replay_report(nasty=False)
+    for seconds in (600_000.0, 7200.0):
+        report.start, report.end = 1_790_812_800.0, 1_790_812_800.0 + seconds
+        report.policies[0].cost[:] = 0.2338
+        write_replay_plot(report, tmp_path / "x.png")
+    for figure, words in zip(drawn, (["1 Oct", "2 Oct", "3 Oct"], ["00:00", "00:15", "00:30"]), strict=True):
+        nodes, costs = figure.axes
+        figure.canvas.draw()
+        assert [each.get_text() for each in nodes.get_xticklabels()][:3] == words
+        assert nodes.get_xlabel() == "UTC, from 2026-10-01"
+        assert all(float(value).is_integer() for value in nodes.get_yticks())
+        assert costs.texts[0].get_text().startswith("1.64; 84 pod-minutes")
+        judge(figure)
+
+
 @pytest.mark.parametrize("nasty", [False, True], ids=["ordinary", "nasty"])
 def test_the_allocation_of_gpus(drawn: list[Figure], tmp_path: Path, *, nasty: bool) -> None:
     names = ["gpu-fragmentation", "fgd", *(f"other-{place}{LONG}" for place in range(18 if nasty else 2))]

@@ -15,8 +15,9 @@ from benchmarks.made_past import START, PastPlan, made_past
 from recommender.kinds.cluster_size.predicates.filters import PodFilter
 from recommender.kinds.cluster_size.predicates.snapshot import Snapshot
 from recommender.recording.recording import RecordedPod
-from recommender.shapes.catalogue import candidate, read_catalogue
+from recommender.shapes.catalogue import MOST_SHAPES, candidate, read_catalogue
 from recommender.shapes.choice import MachineChoice, NoChoice, chosen
+from recommender.shapes.offers import best_offers
 from recommender.shapes.peaks import History, Peak, history_of_recording
 
 if TYPE_CHECKING:
@@ -169,3 +170,31 @@ def test_catalogue_that_cannot_be_followed_is_refused(entry: str, message: str) 
     with pytest.raises(DocumentError) as refused:
         read_catalogue(f"{HEAD}- {entry}\n", "shapes.yaml")
     assert any(message in str(problem) for problem in refused.value.problems)
+
+
+def test_catalogue_with_more_shapes_than_can_be_compared_is_refused() -> None:
+    entries = "".join(
+        f"- {{name: s{n}, price: 1, template: {{cpu: 1, memory: 1Gi}}}}\n" for n in range(MOST_SHAPES + 1)
+    )
+    with pytest.raises(DocumentError, match="there are 5001 shapes, and at most 5000 can be compared"):
+        read_catalogue(f"{HEAD}{entries}", "shapes.yaml")
+
+
+def test_shapes_that_another_one_replaces_at_no_higher_price_are_left_out() -> None:
+    shapes = {
+        "a": "price: 1, template: {cpu: 4, memory: 16Gi}",
+        "dearer": "price: 1.1, template: {cpu: 4, memory: 16Gi}",
+        "same": "price: 1, template: {cpu: 4, memory: 16Gi}",
+        "smaller": "price: 1, template: {cpu: 2, memory: 16Gi}",
+        "reserves-more": "price: 1, template: {cpu: 4, memory: 16Gi}, reserved: {cpu: 1}",
+        "more-memory": "price: 2, template: {cpu: 4, memory: 16385Mi}",
+        "cheaper": "price: 0.4, template: {cpu: 2, memory: 4Gi}",
+        "gpu": 'price: 3, template: {cpu: 4, memory: 16Gi, "nvidia.com/gpu": 1}',
+        "labelled": "price: 2, template: {cpu: 4, memory: 16Gi, labels: {disk: nvme}}",
+        "tainted": 'price: 2, template: {cpu: 4, memory: 16Gi, taints: ["a=b:NoSchedule"]}',
+        "endless": "price: 9, template: {cpu: 1e400, memory: 1Gi}",
+        "more-endless": "price: 9, template: {cpu: 1e401, memory: 1Gi}",
+    }
+    groups = groups_of(HEAD + "".join(f"- {{name: {name}, {rest}}}\n" for name, rest in shapes.items()))
+    kept = ["a", "more-memory", "cheaper", "gpu", "labelled", "tainted", "more-endless"]
+    assert [group.name for group in best_offers(groups)] == kept

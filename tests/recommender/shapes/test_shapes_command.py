@@ -137,7 +137,9 @@ def test_of_a_large_catalogue_the_shapes_that_hold_pods_for_the_least_are_combin
     flags = [*flags, "--recording", str(record(PAST, tmp_path / "recording")), "--max-shapes", "2"]
     few = answer(capsys, *flags)
     assert not any("shapes, the" in note for note in few["notes"])
-    dear = "".join(f"- {{name: dear-{n}, price: {90 + n}, template: {{cpu: 16, memory: 64Gi}}}}\n" for n in range(63))
+    dear = "".join(
+        f"- {{name: dear-{n}, price: {90 + n}, template: {{cpu: 16, memory: {65 + n}Gi}}}}\n" for n in range(63)
+    )
     (tmp_path / "catalogue.yaml").write_text(CATALOGUE + dear)
     many = answer(capsys, *flags)
     assert (many["shapes"], many["cost_bound"]) == (few["shapes"], few["cost_bound"])
