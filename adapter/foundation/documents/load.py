@@ -186,6 +186,7 @@ class _Builder:
         self._anchors: dict[str, _Anchored] = {}
         """The anchors by name; of several with one name, the last one counts, as in Go."""
         self._nodes = 0
+        self._has_aliases = False
         self._deepest = 0
         """The deepest level reached so far inside the node that is being read, with aliases followed."""
 
@@ -213,6 +214,7 @@ class _Builder:
             raise _document_error(self._place(event), f"*{name} is not defined", fix)
         if anchored.node is None:
             raise _document_error(self._place(event), f"*{name} contains itself", "write its content out")
+        self._has_aliases = True
         self._reach(depth + anchored.height, event)
         self._count(anchored.size, event)
         return anchored.node
@@ -225,8 +227,11 @@ class _Builder:
     def _count(self, nodes: int, event: NodeEvent) -> None:
         self._nodes += nodes
         if self._nodes > MOST_NODES:
-            message = f"the aliases up to here stand for more than {MOST_NODES} values"
-            raise _document_error(self._place(event), message, "write fewer aliases of aliases")
+            message, fix = f"there are more than {MOST_NODES} values up to here", "divide the file"
+            if self._has_aliases:
+                message = f"the aliases up to here stand for more than {MOST_NODES} values"
+                fix = "write fewer aliases of aliases"
+            raise _document_error(self._place(event), message, fix)
 
     def _make_node(self, event: NodeEvent, depth: int) -> Node:
         place = self._place(event)
