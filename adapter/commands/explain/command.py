@@ -32,10 +32,12 @@ from adapter.foundation.sources.prometheus.errors import PrometheusError
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.backends import Backends, Source
+from adapter.metrics.readings.explain.asked_now import SeenObjects
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
 from adapter.metrics.readings.explain.questions import APIS, QuestionError, Texts, question_of
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime, always_there
+from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
@@ -144,19 +146,14 @@ def _explain(values: FlagValues) -> Explanation:
     with _objects(values) as (objects, resolve), prometheus_client_for_one_run(values) as prometheus:
         rulebook = parse_rulebook(load_configuration(rule_files_of(values.paths("config"))), resolve)
         question = _question(values, resolve)
-        explainer = Explainer(
-            backends=_backends(values, prometheus, rulebook),
-            objects=objects,
-            resolve=resolve,
-            settings=ReadingSettings(
-                matchers=prometheus_matchers(values), metrics_max_age_seconds=values.seconds("metrics-max-age")
-            ),
-            clock=Clock(),
-            pace=UNPACED,
+        settings = ReadingSettings(
+            matchers=prometheus_matchers(values), metrics_max_age_seconds=values.seconds("metrics-max-age")
         )
+        backends = _backends(values, prometheus, rulebook)
+        sources = ReadingSources(backends, objects or SeenObjects(resolve), settings, Clock(), UNPACED)
         if objects is not None and question.api is not Api.EXTERNAL:
             _wait_for(objects, question.resource or find_resource(BUILT_IN, "", "pods"))
-        return explainer.explain(question, rulebook, (_ASKERS_UNKNOWN,))
+        return Explainer(sources).explain(question, rulebook, (_ASKERS_UNKNOWN,))
 
 
 def _backends(values: FlagValues, prometheus: PrometheusClient, rulebook: Rulebook) -> Backends:

@@ -21,11 +21,10 @@ from adapter.metrics.readings.answering.metric_answers import MetricAnswers
 from adapter.metrics.readings.answering.usage_answers import UsageAnswers
 from adapter.metrics.readings.asking.demand import DemandedRequest, long_refresh_warnings
 from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
-from adapter.metrics.readings.backends import Backends, Source
+from adapter.metrics.readings.backends import Backends, Source, only
 from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
-from adapter.metrics.readings.catalogue.discovery import SeriesDiscovery
 from adapter.metrics.readings.catalogue.look_ups import LookUp
-from adapter.metrics.readings.catalogue.object_cataloguer import object_cataloguer
+from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
 from adapter.metrics.readings.catalogue.object_catalogues import states_of_objects
 from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
 from adapter.metrics.readings.explain.explainer import Explainer
@@ -34,10 +33,10 @@ from adapter.metrics.readings.explain.served_memory import ServedMemory, refused
 from adapter.metrics.readings.notices import notices, usage_notices
 from adapter.metrics.readings.overview import overview
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.refreshing.cross_check import CrossCheck
 from adapter.metrics.readings.refreshing.refresh_loop import RefreshLoop
-from adapter.metrics.readings.refreshing.refresher import Refresher
 from adapter.metrics.readings.refreshing.refreshers import Refreshers
 from adapter.metrics.readings.samples.shared_names import SharedNames
 from adapter.metrics.readings.samples.silent_series import SilentSeries
@@ -101,27 +100,24 @@ class Readings:
         """
         self._settings = settings or ReadingSettings()
         self._clock = clock or Clock()
-        self._objects = objects
-        self._pace = pace
         self._telemetry = telemetry
         self._states = RuleHealthLog(self._clock.monotonic)
         self._uptime = PrometheusUptime(self._clock, started)
         self._backends = Backends(Source(prometheus, self._uptime, submit), connect, self._clock)
         self._backends.open(rulebook)
-        self._names = SharedNames(self._clock.monotonic)
-        self._silent_series = SilentSeries(self._settings.look_back_seconds)
-        self._cataloguer = self._new_cataloguer(rulebook)
-        self._rule_objects = object_cataloguer(
-            prometheus, self._objects.resource, self._settings, self._clock, self._pace
-        )
+        silent_series = SilentSeries(self._settings.look_back_seconds)
+        self._sources = ReadingSources(self._backends, objects, self._settings, self._clock, pace, silent_series)
+        self._cataloguer = Cataloguer(self._sources, rulebook)
+        of_owners = replace(self._sources, backends=only(prometheus, PrometheusUptime(self._clock)))
+        self._rule_objects = ObjectCataloguer(of_owners)
         self._number_of_unread_objects: Callable[[], int] = lambda: 0
         self._scheduler = self._new_scheduler()
-        self._current_readings = CurrentReadings(self._scheduler, self._settings, self._clock, self._backends.number)
-        self._answering = self._new_answering()
-        self._loop = self._new_loop(Refreshers(self._backends, self._new_refresher))
-        self._usage = self._new_usage()
+        self._current_readings = CurrentReadings(self._sources, self._scheduler)
+        self._answering = MetricAnswers(self._sources, telemetry.dropped, self._current_readings)
+        self._loop = self._new_loop()
+        self._usage = UsageAnswers(self._sources, self._scheduler, self._current_readings.current)
         self._usage.prepare(self.catalogue)
-        self._explainer = self._new_explainer()
+        self._explainer = Explainer(self._sources, HASTY)
         self._prepare(rulebook)
         telemetry.observe(self._overview)
 
@@ -205,7 +201,7 @@ class Readings:
             if serves(own.catalogue, question):
                 catalogue, look_ups = own.catalogue, own.look_ups
                 rulebook = Rulebook(tuple(each.rule for each in look_ups))
-        memory = ServedMemory(catalogue, look_ups, self._scheduler.entries(), self._clock, self._pace)
+        memory = ServedMemory(catalogue, look_ups, self._scheduler.entries(), self._clock, self._sources.pace)
         return self._explainer.explain(question, rulebook, notes, memory)
 
     def prometheus_of(self, backend: Backend | None) -> Prometheus:
@@ -230,7 +226,7 @@ class Readings:
         self._backends.open(rulebook)
         self._cataloguer.replace(rulebook)
         self._states.forget_remarks()
-        self._scheduler.replan(self._current, self._pace)
+        self._scheduler.replan(self._current, self._sources.pace)
         self._usage.prepare(self.catalogue)
 
     def replace_rule_objects(self, objects: Sequence[RuleObject], *, are_all: bool = True) -> None:
@@ -261,82 +257,17 @@ class Readings:
         """Run the work on a thread for the Prometheus that the query is sent to."""
         self._backends.of(query.key.backend).submit(work)
 
-    def _new_answering(self) -> MetricAnswers:
-        return MetricAnswers(
-            objects=self._objects,
-            settings=self._settings,
-            clock=self._clock,
-            dropped=self._telemetry.dropped,
-            listing=self._current_readings,
-        )
-
-    def _new_usage(self) -> UsageAnswers:
-        return UsageAnswers(
-            scheduler=self._scheduler,
-            objects=self._objects,
-            current=self._current_readings.current,
-            settings=self._settings,
-            clock=self._clock,
-        )
-
-    def _new_refresher(self, source: Source) -> Refresher:
-        return Refresher(
-            prometheus=source.prometheus,
-            objects=self._objects,
-            settings=self._settings,
-            clock=self._clock,
-            pace=self._pace,
-            names=self._names,
-            telemetry=self._telemetry,
-            remarks=self._states,
-            uptime=source.uptime,
-            silent_series=self._silent_series,
-        )
-
-    def _new_cataloguer(self, rulebook: Rulebook) -> Cataloguer:
-        discovery = SeriesDiscovery(
-            backends=self._backends,
-            resolve=self._objects.resource,
-            settings=self._settings,
-            clock=self._clock,
-            pace=self._pace,
-        )
-        return Cataloguer(discovery=discovery, rulebook=rulebook, settings=self._settings, clock=self._clock)
-
-    def _new_loop(self, refresher: Refreshers) -> RefreshLoop:
+    def _new_loop(self) -> RefreshLoop:
+        names = SharedNames(self._clock.monotonic)
+        refreshers = Refreshers(self._sources, names, self._telemetry, self._states)
         return RefreshLoop(
+            self._sources,
             scheduler=self._scheduler,
-            refresher=refresher,
+            refresher=refreshers,
             cataloguer=self._cataloguer,
             objects=self._rule_objects,
-            cross_check=self._new_cross_check(refresher),
+            cross_check=CrossCheck(self._sources, self._scheduler, refreshers, self._telemetry),
             states=self._states,
-            backends=self._backends,
-            pace=self._pace,
-            clock=self._clock,
-        )
-
-    def _new_cross_check(self, refresher: Refreshers) -> CrossCheck:
-        return CrossCheck(
-            scheduler=self._scheduler,
-            refresher=refresher,
-            objects=self._objects,
-            settings=self._settings,
-            clock=self._clock,
-            pace=self._pace,
-            telemetry=self._telemetry,
-        )
-
-    def _new_explainer(self) -> Explainer:
-        return Explainer(
-            backends=self._backends,
-            objects=self._objects,
-            resolve=self._objects.resource,
-            settings=self._settings,
-            clock=self._clock,
-            pace=self._pace,
-            patience=HASTY,
-            silent_series=self._silent_series,
         )
 
     def _current(self, metric: Metric) -> Metric | None:
@@ -367,7 +298,7 @@ class Readings:
 
     def _overview(self) -> Overview:
         unread = self._number_of_unread_objects()
-        states = states_of_objects(self._rule_objects.namespaces, unread, self.catalogue, self._pace)
+        states = states_of_objects(self._rule_objects.namespaces, unread, self.catalogue, self._sources.pace)
         of_files = overview(
             self._cataloguer.rulebook,
             self._cataloguer.states(),

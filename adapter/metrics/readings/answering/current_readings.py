@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.foundation.time.clock import Clock
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
-    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.reading_sources import ReadingSources
 
 T = TypeVar("T")
 
@@ -34,14 +33,12 @@ T = TypeVar("T")
 class CurrentReadings:
     """Returns readings to requests. Thread-safe."""
 
-    def __init__(
-        self, scheduler: QueryScheduler, settings: ReadingSettings, clock: Clock, sources: Callable[[], int]
-    ) -> None:
-        """Start with nobody waiting; `sources` returns how many Prometheus servers there are to be asked now."""
+    def __init__(self, sources: ReadingSources, scheduler: QueryScheduler) -> None:
+        """Start with nobody waiting."""
         self._scheduler = scheduler
-        self._settings = settings
-        self._clock = clock
-        self._waiting = WaitingRequests(settings, sources)
+        self._settings = sources.settings
+        self._clock = sources.clock
+        self._waiting = WaitingRequests(sources.settings, sources.backends.number)
 
     def current(self, entry: DemandEntry, until: float) -> Reading:
         """Return what answers a request now; a first reading is waited for until then, in monotonic seconds.

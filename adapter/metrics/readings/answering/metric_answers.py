@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.resources import Resource
     from adapter.foundation.objects.selectors import Selector
     from adapter.foundation.sources.objects import ObjectSource
-    from adapter.foundation.time.clock import Clock
     from adapter.metrics.readings.answers import BySelector, ExternalAnswer, ObjectsAnswer
     from adapter.metrics.readings.asking.queries import Reading
-    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.external_reading import ExternalReading
     from adapter.metrics.readings.samples.object_reading import Dropped, ObjectReading
     from adapter.metrics.rulebook.model import Metric
@@ -57,22 +56,16 @@ class MetricAnswers:
     """Makes answers of readings. Any thread may call it."""
 
     def __init__(
-        self,
-        *,
-        objects: ObjectSource,
-        settings: ReadingSettings,
-        clock: Clock,
-        dropped: Callable[[Counter[Dropped]], None],
-        listing: Listing | None = None,
+        self, sources: ReadingSources, dropped: Callable[[Counter[Dropped]], None], listing: Listing | None = None
     ) -> None:
         """Make answers for one process. `dropped` is called with the counts of dropped rows, once for each asker.
 
         `listing` waits for the first list of a kind; with None, no caller waits.
         """
         self._listing = listing or ReadsWithoutWaiting()
-        self._objects = objects
-        self._settings = settings
-        self._clock = clock
+        self._objects = sources.objects
+        self._settings = sources.settings
+        self._clock = sources.clock
         self._dropped = dropped
 
     def names(

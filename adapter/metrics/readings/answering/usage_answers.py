@@ -38,12 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
     from adapter.foundation.objects.resources import Resource
-    from adapter.foundation.sources.objects import ObjectSource
-    from adapter.foundation.time.clock import Clock
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.catalogue.catalogue import Catalogue
-    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.object_reading import ObjectReading
     from adapter.metrics.rulebook.model import Metric
 
@@ -102,20 +100,14 @@ class UsageAnswers:
     """Answers what objects use. Any thread may call it."""
 
     def __init__(
-        self,
-        *,
-        scheduler: Entries,
-        objects: ObjectSource,
-        current: Callable[[DemandEntry, float], Reading],
-        settings: ReadingSettings,
-        clock: Clock,
+        self, sources: ReadingSources, scheduler: Entries, current: Callable[[DemandEntry, float], Reading]
     ) -> None:
         """Ask through `current`: the reading of an entry, its first awaited until a time in monotonic seconds."""
         self._scheduler = scheduler
-        self._objects = objects
+        self._objects = sources.objects
         self._current = current
-        self._settings = settings
-        self._clock = clock
+        self._settings = sources.settings
+        self._clock = sources.clock
         self._ended = EndedContainers()
 
     def prepare(self, catalogue: Catalogue) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from adapter.foundation.service.runtime.threads import DaemonThreads
 from adapter.foundation.time.due_queue import DueQueue
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
-from adapter.metrics.readings.catalogue.discovery import LookUpKey, LookUpResult, look_up_key
+from adapter.metrics.readings.catalogue.discovery import LookUpKey, LookUpResult, SeriesDiscovery, look_up_key
 from adapter.metrics.readings.retries import retry_after
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from adapter.foundation.sources.prometheus.backends.backend import Backend
     from adapter.foundation.time.clock import Clock
-    from adapter.metrics.readings.catalogue.discovery import DiscoveredRule, SeriesDiscovery
-    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.catalogue.discovery import DiscoveredRule
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Rulebook
 
 _log = logging.getLogger(__name__)
@@ -37,12 +37,10 @@ class Cataloguer:
     entered one after the other, in slices that leave the interpreter to requests.
     """
 
-    def __init__(
-        self, *, discovery: SeriesDiscovery, rulebook: Rulebook, settings: ReadingSettings, clock: Clock
-    ) -> None:
-        self._discovery = discovery
-        self._settings = settings
-        self._clock = clock
+    def __init__(self, sources: ReadingSources, rulebook: Rulebook) -> None:
+        self._discovery = SeriesDiscovery(sources)
+        self._settings = sources.settings
+        self._clock = sources.clock
         self._lock = threading.Lock()
         """Lock for the schedule, which is never held for long."""
         self._entering = threading.Lock()

@@ -29,13 +29,10 @@ from adapter.metrics.rulebook.discover import SeriesShapes, metrics_by_name, nam
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from adapter.foundation.objects.resources import ResolveResource
     from adapter.foundation.sources.prometheus.backends.backend import Backend
-    from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.backends import Backends
     from adapter.metrics.readings.prometheus import Prometheus
-    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, Retained, Rule, Rulebook
 
 MetricId = tuple[str, str, bool]
@@ -98,24 +95,17 @@ class SeriesDiscovery:
     """The state of all rules. `look_up` may run on any thread and changes nothing; the rest is under a lock."""
 
     def __init__(
-        self,
-        *,
-        backends: Backends,
-        resolve: ResolveResource,
-        settings: ReadingSettings,
-        clock: Clock,
-        pace: Pace,
-        shapes: Callable[[Collection[str]], SeriesShapes] = shapes_of_all,
+        self, sources: ReadingSources, shapes: Callable[[Collection[str]], SeriesShapes] = shapes_of_all
     ) -> None:
         """`shapes` makes what holds the series of one look-up, of the labels that have their namespace."""
         self._new_shapes = shapes
-        self._backends = backends
-        self._resolve = resolve
-        self._settings = settings
-        self._clock = clock
-        self.pace = pace
+        self._backends = sources.backends
+        self._resolve = sources.objects.resource
+        self._settings = sources.settings
+        self._clock = sources.clock
+        self.pace = sources.pace
         """For all that is done with what was found."""
-        self._first_pace = pace.with_pause(_FIRST_PAUSE_SECONDS)
+        self._first_pace = self.pace.with_pause(_FIRST_PAUSE_SECONDS)
         self._states: tuple[DiscoveredRule, ...] = ()
 
     @property

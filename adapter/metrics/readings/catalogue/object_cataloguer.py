@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.foundation.time.due_queue import DueQueue
-from adapter.metrics.readings.backends import only
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.catalogue.discovery import LookUpKey, LookUpResult, SeriesDiscovery, look_up_key
 from adapter.metrics.readings.catalogue.object_catalogues import (
@@ -21,18 +20,13 @@ from adapter.metrics.readings.catalogue.object_catalogues import (
     namespace_objects,
     oldest,
 )
-from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
 from adapter.metrics.readings.retries import retry_after
 from adapter.metrics.rulebook.discover import SeriesShapes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.time.clock import Clock
-    from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.prometheus import Prometheus
-    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.objects.rule_object import RuleObject
 
 _log = logging.getLogger(__name__)
@@ -54,10 +48,15 @@ _Key = tuple[str, str]
 class ObjectCataloguer:
     """The objects in force, and the catalogue of each namespace. Any thread may call it."""
 
-    def __init__(self, *, discovery: SeriesDiscovery, settings: ReadingSettings, clock: Clock) -> None:
-        self._discovery = discovery
-        self._settings = settings
-        self._clock = clock
+    def __init__(self, sources: ReadingSources) -> None:
+        """Start without objects; `sources` asks what owners of objects may ask.
+
+        It should not share what the process knows of Prometheus's uptime: a selector of an owner that is too slow says
+        nothing about Prometheus.
+        """
+        self._discovery = SeriesDiscovery(sources, _shapes_of_owner)
+        self._settings = sources.settings
+        self._clock = sources.clock
         self._lock = threading.Lock()
         """Lock for everything; it is never held during a look-up."""
         self._states: dict[str, dict[str, ObjectState]] = {}
@@ -248,28 +247,9 @@ class ObjectCataloguer:
         self._namespaces[namespace] = namespace_objects(_all(states), self._settings, self._generation)
 
 
-def object_cataloguer(
-    prometheus: Prometheus, resolve: ResolveResource, settings: ReadingSettings, clock: Clock, pace: Pace
-) -> ObjectCataloguer:
-    """Return a cataloguer without objects.
-
-    It does not share what the process knows of Prometheus's uptime: a selector of an owner that is too slow says
-    nothing about Prometheus.
-    """
-
-    def shapes(_: Collection[str]) -> SeriesShapes:
-        # The series are those of one namespace, its owner's own.
-        return SeriesShapes(MOST_NAMES, MOST_LABELS, MOST_BYTES)
-
-    discovery = SeriesDiscovery(
-        backends=only(prometheus, PrometheusUptime(clock)),
-        resolve=resolve,
-        settings=settings,
-        clock=clock,
-        pace=pace,
-        shapes=shapes,
-    )
-    return ObjectCataloguer(discovery=discovery, settings=settings, clock=clock)
+def _shapes_of_owner(_: Collection[str]) -> SeriesShapes:
+    """Return what holds the series of one namespace, its owner's own."""
+    return SeriesShapes(MOST_NAMES, MOST_LABELS, MOST_BYTES)
 
 
 def _all(states: Mapping[str, ObjectState]) -> Sequence[ObjectState]:

@@ -18,7 +18,7 @@ from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.asking.demand import DemandedRequest
 from adapter.metrics.readings.catalogue.catalogue import Catalogue
 from adapter.metrics.readings.errors import NoObjectsMatchError, ReadingError
-from adapter.metrics.readings.explain.asked_now import AskedNow, SeenObjects, Sources
+from adapter.metrics.readings.explain.asked_now import AskedNow, SeenObjects
 from adapter.metrics.readings.explain.explanation import ExplainedValue, ExplanationVerdict, Outcome
 from adapter.metrics.readings.explain.progress import Answered, shown
 from adapter.metrics.readings.explain.sample_ages import SampleAges
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from adapter.metrics.readings.answers import UsageAnswer
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.explain.progress import Progress
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.external_reading import ExternalReading
     from adapter.metrics.readings.samples.object_reading import ObjectReading
     from adapter.metrics.rulebook.model import Metric, ResourceRules
@@ -58,7 +59,7 @@ _LISTED = (
 class AnswerSteps:
     """Takes the steps for one metric. Raises Answered where there is no value, and the ReadingError of the API."""
 
-    def __init__(self, sources: Sources, progress: Progress, metric: Metric) -> None:
+    def __init__(self, sources: ReadingSources, progress: Progress, metric: Metric) -> None:
         self._sources = sources
         self._source = sources.backends.of(metric.rule.backend)
         self._progress = progress
@@ -66,10 +67,9 @@ class AnswerSteps:
         self._namespace = progress.question.namespace if metric.namespaced else None
         self._seen = sources.objects if isinstance(sources.objects, SeenObjects) else None
         """Where no cluster is at hand."""
-        objects, settings, clock = sources.objects, sources.settings, sources.clock
         self._now = now = AskedNow(sources, progress, metric)
-        self._answering = MetricAnswers(objects=objects, settings=settings, clock=clock, dropped=now.dropped)
-        self._usage = UsageAnswers(scheduler=now, objects=objects, current=now.current, settings=settings, clock=clock)
+        self._answering = MetricAnswers(sources, now.dropped)
+        self._usage = UsageAnswers(sources, now, now.current)
 
     def take(self, rules: ResourceRules) -> None:
         """Fill in the values of the way."""

@@ -6,7 +6,7 @@ Takes the place of `QueryScheduler` and `CurrentReadings`, so that code that rea
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from adapter.foundation.promql.tree_parser import UnreadableQueryError
@@ -25,7 +25,6 @@ from adapter.metrics.readings.errors import SourceSlowError, UnanswerableSelecto
 from adapter.metrics.readings.explain.explanation import Outcome
 from adapter.metrics.readings.failure import Failure
 from adapter.metrics.readings.prometheus_uptime import ASK_SECONDS
-from adapter.metrics.readings.refreshing.refresher import Refresher
 from adapter.metrics.readings.refreshing.refreshers import Refreshers
 from adapter.metrics.readings.samples.shared_names import SharedNames
 from adapter.metrics.rulebook.model import PlanKind
@@ -38,18 +37,13 @@ if TYPE_CHECKING:
 
     from adapter.foundation.objects.resources import ResolveResource, Resource
     from adapter.foundation.objects.selectors import Selector
-    from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.errors import PrometheusError
-    from adapter.foundation.time.clock import Clock
-    from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.demand import DemandedRequest
     from adapter.metrics.readings.asking.queries import Reading
-    from adapter.metrics.readings.backends import Backends
     from adapter.metrics.readings.explain.progress import Progress
     from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
-    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.object_reading import Dropped
-    from adapter.metrics.readings.samples.silent_series import SilentSeries
     from adapter.metrics.rulebook.model import Metric, Rule
 
 _OF_PROMQL = "PromQL "
@@ -57,23 +51,10 @@ _SHARE = 2.1
 """Of the time that is left: what two queries and the question when Prometheus began take of one query's deadline."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """The sources of answers."""
-
-    backends: Backends
-    objects: ObjectSource
-    settings: ReadingSettings
-    clock: Clock
-    pace: Pace
-    silent_series: SilentSeries | None = None
-    """The series that fell silent, as a process that serves remembers them."""
-
-
 class AskedNow:
     """Asks each query once. For one explanation and one thread."""
 
-    def __init__(self, sources: Sources, progress: Progress, metric: Metric) -> None:
+    def __init__(self, sources: ReadingSources, progress: Progress, metric: Metric) -> None:
         """`metric` is the one whose query the explanation shows; others may be queried beside it."""
         self.nobodys: Counter[Dropped] = Counter()
         """Samples that are not the value of any object; counted only here, since an explanation is not a refresh."""
@@ -130,23 +111,9 @@ class AskedNow:
         if query.metric is self._metric:
             self._progress.query = self._sent_query(query)
         deadline = min(self._progress.patience.request, left / _SHARE)
-        sources, clock = self._sources, self._sources.clock
-        refreshers = Refreshers(
-            sources.backends,
-            lambda source: Refresher(
-                prometheus=source.prometheus,
-                objects=sources.objects,
-                settings=replace(sources.settings, query_deadline_seconds=deadline),
-                clock=clock,
-                pace=sources.pace,
-                names=SharedNames(clock.monotonic),
-                telemetry=self,
-                remarks=self,
-                uptime=_Unblaming(source.uptime),
-                silent_series=sources.silent_series,
-            ),
-        )
-        return refreshers.ask(query)
+        settings = replace(self._sources.settings, query_deadline_seconds=deadline)
+        names = SharedNames(self._sources.clock.monotonic)
+        return Refreshers(replace(self._sources, settings=settings), names, self, self, _Unblaming).ask(query)
 
     def _can_narrow(self, query: Query) -> bool:
         """Return whether there is a narrower query: it asks for objects by their names, which are to be known."""

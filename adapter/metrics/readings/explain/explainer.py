@@ -25,7 +25,6 @@ from adapter.metrics.readings.errors import (
     UnanswerableSelectorError,
 )
 from adapter.metrics.readings.explain.answers import AnswerSteps
-from adapter.metrics.readings.explain.asked_now import SeenObjects, Sources
 from adapter.metrics.readings.explain.explanation import Explanation, ExplanationVerdict
 from adapter.metrics.readings.explain.progress import PATIENT, Answered, Progress, shown
 from adapter.metrics.readings.explain.rules import RuleSearch, chosen, note_refused
@@ -33,15 +32,9 @@ from adapter.metrics.readings.explain.rules import RuleSearch, chosen, note_refu
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.sources.objects import ObjectSource
-    from adapter.foundation.time.clock import Clock
-    from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.backends import Backends
     from adapter.metrics.readings.explain.explanation import ExplanationStep, Question
     from adapter.metrics.readings.explain.progress import ExplainDeadlines
-    from adapter.metrics.readings.readings_settings import ReadingSettings
-    from adapter.metrics.readings.samples.silent_series import SilentSeries
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, Rulebook
 
 _log = logging.getLogger(__name__)
@@ -77,31 +70,11 @@ class ProcessMemory(Protocol):
 class Explainer:
     """Answers questions; safe to call from any thread."""
 
-    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
-        self,
-        *,
-        backends: Backends,
-        objects: ObjectSource | None,
-        resolve: ResolveResource,
-        settings: ReadingSettings,
-        clock: Clock,
-        pace: Pace,
-        patience: ExplainDeadlines = PATIENT,
-        silent_series: SilentSeries | None = None,
-    ) -> None:
-        """`objects` is None without a cluster: then it is not known which objects lack a sample.
-
-        `silent_series` knows which series fell silent; None: that is not known.
-        """
-        self._silent_series = silent_series
-        self._backends = backends
-        self._objects = objects
-        self._resolve = resolve
-        self._settings = settings
-        self._clock = clock
-        self._pace = pace
+    def __init__(self, sources: ReadingSources, patience: ExplainDeadlines = PATIENT) -> None:
+        """Without a cluster, the objects of `sources` are `SeenObjects`: nobody knows which lack a sample."""
+        self._sources = sources
         self._patience = patience
-        self._search = RuleSearch(backends=backends, resolve=resolve, settings=settings, clock=clock, pace=pace)
+        self._search = RuleSearch(sources)
 
     def explain(
         self,
@@ -115,10 +88,10 @@ class Explainer:
         `notes` are steps that the caller knows already, such as who asked for the metric last. With `memory` the
         rule is known without asking, and what is in memory is explained, too.
         """
-        progress = Progress(question, self._patience, self._clock.monotonic, to_owner=memory is None)
+        progress = Progress(question, self._patience, self._sources.clock.monotonic, to_owner=memory is None)
         try:
             metric = self._metric(progress, rulebook, notes, memory)
-            AnswerSteps(self._sources(), progress, metric).take(rulebook.resource)
+            AnswerSteps(self._sources, progress, metric).take(rulebook.resource)
             verdict, cause, fix = ExplanationVerdict.VALUE, f"{count_of(len(progress.values), 'value')} found", ""
         except Answered as answered:
             verdict, cause, fix = answered.verdict, answered.cause, answered.fix
@@ -137,10 +110,6 @@ class Explainer:
             steps=tuple(progress.steps),
             values=progress.values,
         )
-
-    def _sources(self) -> Sources:
-        objects = self._objects or SeenObjects(self._resolve)
-        return Sources(self._backends, objects, self._settings, self._clock, self._pace, self._silent_series)
 
     def _metric(
         self, progress: Progress, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: ProcessMemory | None

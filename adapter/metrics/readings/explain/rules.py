@@ -25,14 +25,10 @@ from adapter.metrics.rulebook.reload.refused_misses import refusal, refused_for,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from adapter.foundation.objects.resources import ResolveResource
-    from adapter.foundation.time.clock import Clock
-    from adapter.foundation.time.pace import Pace
-    from adapter.metrics.readings.backends import Backends
     from adapter.metrics.readings.catalogue.discovery import LookUpKey
     from adapter.metrics.readings.explain.explanation import Question
     from adapter.metrics.readings.explain.progress import Progress
-    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.rulebook.model import Metric, RefusedRule, ResourceRules, Rule, Rulebook
 
 
@@ -44,14 +40,9 @@ _LETTERS_APART = 6
 class RuleSearch:
     """Finds the metric of a question; safe to call from any thread."""
 
-    def __init__(
-        self, *, backends: Backends, resolve: ResolveResource, settings: ReadingSettings, clock: Clock, pace: Pace
-    ) -> None:
-        self._backends = backends
-        self._resolve = resolve
-        self._settings = settings
-        self._clock = clock
-        self._pace = pace
+    def __init__(self, sources: ReadingSources) -> None:
+        self._sources = sources
+        self._resolve = sources.objects.resource
 
     def metric(self, progress: Progress, rulebook: Rulebook) -> Metric:
         """Return the metric that is meant: the one of the last rule that makes it. Raises Answered where none does."""
@@ -84,7 +75,7 @@ class RuleSearch:
         Beside requests: there may be 50,000, each of which is held against the patterns of the rule.
         """
         near, name = SeriesShapes(), progress.question.name
-        for part in self._pace.slices(shapes.names()):
+        for part in self._sources.pace.slices(shapes.names()):
             if progress.seconds_to_look_up() <= 0:
                 progress.note(
                     "series", Outcome.ERROR, f"{place(rule)}: its series are too many to look through in time"
@@ -120,10 +111,10 @@ class RuleSearch:
     def _looked_up(self, progress: Progress, rule: Rule) -> SeriesShapes:
         """Return what Prometheus has for the rule; raises PrometheusError."""
         shapes = SeriesShapes(namespace_labels=namespace_labels((rule,)))
-        start = self._clock.wall() - self._settings.metrics_max_age_seconds
-        prometheus = self._backends.of(rule.backend).prometheus
+        start = self._sources.clock.wall() - self._sources.settings.metrics_max_age_seconds
+        prometheus = self._sources.backends.of(rule.backend).prometheus
         answer = prometheus.series(rule.series_query, start=start, timeout_seconds=_time_left(progress, rule))
-        for batch in answer.batches(self._pace):
+        for batch in answer.batches(self._sources.pace):
             shapes.add(batch)
             _time_left(progress, rule)
         if missing := what_is_missing(shapes, answer.warnings):

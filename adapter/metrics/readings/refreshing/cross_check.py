@@ -30,14 +30,11 @@ from adapter.metrics.rulebook.templates.matchers import RenderError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.foundation.sources.objects import ObjectSource
-    from adapter.foundation.time.clock import Clock
-    from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.demand import DemandEntry
     from adapter.metrics.readings.asking.effects import Trial
     from adapter.metrics.readings.asking.queries import Reading
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
-    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.readings_telemetry import ReadingsTelemetry
     from adapter.metrics.readings.refreshing.refreshers import Refreshers
     from adapter.metrics.readings.samples.object_reading import ObjectReading
@@ -58,28 +55,24 @@ Values: TypeAlias = "Mapping[object, float | str]"
 class CrossCheck:
     """Checks all metrics with a wider plan in turn. Only one thread at a time may call `step`."""
 
-    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
+    def __init__(
         self,
-        *,
+        sources: ReadingSources,
         scheduler: QueryScheduler,
         refresher: Refreshers,
-        objects: ObjectSource,
-        settings: ReadingSettings,
-        clock: Clock,
-        pace: Pace,
         telemetry: ReadingsTelemetry,
         choice: random.Random | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._refresher = refresher
-        self._objects = objects
-        self._settings = settings
-        self._clock = clock
-        self._pace = pace
+        self._objects = sources.objects
+        self._settings = sources.settings
+        self._clock = sources.clock
+        self._pace = sources.pace
         self._telemetry = telemetry
         self._choice = choice or random.Random()  # noqa: S311 - which asker is compared is no secret
         self._round: list[DemandEntry] = []
-        self._next_round = clock.monotonic() + settings.cross_check_interval_seconds
+        self._next_round = self._clock.monotonic() + self._settings.cross_check_interval_seconds
         self._next_step = self._next_round
         self._differences: Counter[tuple[object, ...]] = Counter()
 

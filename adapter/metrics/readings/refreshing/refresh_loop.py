@@ -18,16 +18,14 @@ from adapter.metrics.readings.refreshing.refresher import let_go
 from adapter.metrics.readings.refreshing.shared_answers import SharedAnswers
 
 if TYPE_CHECKING:
-    from adapter.foundation.time.clock import Clock
-    from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.effects import Trial
     from adapter.metrics.readings.asking.queries import Query
     from adapter.metrics.readings.asking.query_scheduler import QueryScheduler
-    from adapter.metrics.readings.backends import Backends
     from adapter.metrics.readings.catalogue.cataloguer import Cataloguer
     from adapter.metrics.readings.catalogue.discovery import LookUpKey
     from adapter.metrics.readings.catalogue.object_cataloguer import ObjectCataloguer
     from adapter.metrics.readings.catalogue.rule_health import RuleHealthLog
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.refreshing.cross_check import CrossCheck
     from adapter.metrics.readings.refreshing.refreshers import Refreshers
 
@@ -39,8 +37,9 @@ _SWEEP_SECONDS = 5.0
 class RefreshLoop:
     """Starts what is due. One thread calls `run_due`; any thread may call the others."""
 
-    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
+    def __init__(
         self,
+        sources: ReadingSources,
         *,
         scheduler: QueryScheduler,
         refresher: Refreshers,
@@ -48,23 +47,20 @@ class RefreshLoop:
         objects: ObjectCataloguer,
         cross_check: CrossCheck,
         states: RuleHealthLog,
-        backends: Backends,
-        pace: Pace,
-        clock: Clock,
     ) -> None:
-        """Work for a Prometheus runs on the threads of `backends` for it; all other, on those for the flags'."""
+        """Work for a Prometheus runs on the threads of its backend; all other, on those for the flags'."""
         self._scheduler = scheduler
         self._refresher = refresher
         self._cataloguer = cataloguer
         self._objects = objects
         self._cross_check = cross_check
         self._states = states
-        self._backends = backends
-        self._submit = backends.of(None).submit
-        self._pace = pace
-        self._clock = clock
-        self._shared = SharedAnswers(pace)
-        self._swept_at = clock.monotonic()
+        self._backends = sources.backends
+        self._submit = sources.backends.of(None).submit
+        self._pace = sources.pace
+        self._clock = sources.clock
+        self._shared = SharedAnswers(self._pace)
+        self._swept_at = self._clock.monotonic()
         self._checking = False
 
     def run_due(self) -> float:

@@ -45,13 +45,11 @@ from adapter.metrics.rulebook.rendering import RenderError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
 
-    from adapter.foundation.sources.objects import ObjectSource
     from adapter.foundation.sources.prometheus.answers.decoding import InstantAnswer
-    from adapter.foundation.time.clock import Clock
     from adapter.foundation.time.pace import Pace
     from adapter.metrics.readings.asking.queries import Query, Reading
     from adapter.metrics.readings.prometheus import Prometheus
-    from adapter.metrics.readings.readings_settings import ReadingSettings
+    from adapter.metrics.readings.reading_sources import ReadingSources
     from adapter.metrics.readings.samples.shared_names import SharedNames
     from adapter.metrics.rulebook.model import Rule
     from adapter.metrics.rulebook.requests import PlannedQuery
@@ -119,28 +117,23 @@ class _LeftOutError(PartialAnswerError):
 class Refresher:
     """Turns queries into readings."""
 
-    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
+    def __init__(
         self,
-        *,
+        sources: ReadingSources,
         prometheus: Prometheus,
-        objects: ObjectSource,
-        settings: ReadingSettings,
-        clock: Clock,
-        pace: Pace,
+        uptime: Presence,
         names: SharedNames,
         telemetry: Tally,
         remarks: Remarks,
-        uptime: Presence,
-        silent_series: SilentSeries | None = None,
     ) -> None:
-        """`silent_series` is the memory of the process; with None the refresher has its own."""
-        self._silent_series = SilentSeries(settings.look_back_seconds) if silent_series is None else silent_series
+        """Ask `prometheus`, of which `uptime` is told how each query ends; the servers of `sources` are not asked."""
+        self._settings = sources.settings
+        self._silent_series = sources.silent_series or SilentSeries(sources.settings.look_back_seconds)
         self._uptime = uptime
         self._prometheus = prometheus
-        self._objects = objects
-        self._settings = settings
-        self._clock = clock
-        self._pace = pace
+        self._objects = sources.objects
+        self._clock = sources.clock
+        self._pace = sources.pace
         self._names = names
         self._telemetry = telemetry
         self._remarks = remarks

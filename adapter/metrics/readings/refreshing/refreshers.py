@@ -7,22 +7,35 @@ from typing import TYPE_CHECKING
 
 from adapter.foundation.sources.prometheus.backends.backend import attributed
 from adapter.metrics.readings.failure import Failure
+from adapter.metrics.readings.refreshing.refresher import Refresher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.metrics.readings.asking.queries import Query, Reading
-    from adapter.metrics.readings.backends import Backends, Source
-    from adapter.metrics.readings.refreshing.refresher import Refresher
+    from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+    from adapter.metrics.readings.reading_sources import ReadingSources
+    from adapter.metrics.readings.refreshing.refresher import Presence, Remarks, Tally
+    from adapter.metrics.readings.samples.shared_names import SharedNames
 
 
 class Refreshers:
     """Turns queries into readings, each by the Prometheus that it is for. Any thread may call it."""
 
-    def __init__(self, backends: Backends, make: Callable[[Source], Refresher]) -> None:
-        """`make` returns what asks one Prometheus; it is called for each query, so that it costs little."""
-        self._backends = backends
-        self._make = make
+    def __init__(
+        self,
+        sources: ReadingSources,
+        names: SharedNames,
+        telemetry: Tally,
+        remarks: Remarks,
+        presence: Callable[[PrometheusUptime], Presence] = lambda uptime: uptime,
+    ) -> None:
+        """`presence` returns what is told how each query ends, of what is known of its Prometheus."""
+        self._sources = sources
+        self._names = names
+        self._telemetry = telemetry
+        self._remarks = remarks
+        self._presence = presence
 
     def ask(self, query: Query, second: float | None = None) -> Reading | Failure:
         """Send the query and return its reading; `second` (Unix seconds) evaluates it at another time than now.
@@ -30,7 +43,10 @@ class Refreshers:
         Why a backend gave no reading begins with its name.
         """
         backend = query.key.backend
-        outcome = self._make(self._backends.of(backend)).ask(query, second)
+        source = self._sources.backends.of(backend)
+        uptime = self._presence(source.uptime)
+        refresher = Refresher(self._sources, source.prometheus, uptime, self._names, self._telemetry, self._remarks)
+        outcome = refresher.ask(query, second)
         if backend is None or not isinstance(outcome, Failure):
             return outcome
         public = None if outcome.public_message is None else attributed(backend, outcome.public_message)

@@ -128,7 +128,7 @@ def test_a_list_that_does_not_come_in_time_is_told() -> None:
 
 def test_no_more_than_a_few_wait_for_a_list(pool: ThreadPoolExecutor) -> None:
     house, prometheus = hanging(pool, wait=20, waiting=1)
-    objects = house.readings._objects
+    objects = house.readings._sources.objects
     assert isinstance(objects, MadeUpObjects)
     first = pool.submit(ask, house)
     until(lambda: waiting(house) == 1)

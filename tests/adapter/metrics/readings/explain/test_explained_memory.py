@@ -18,10 +18,12 @@ from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.answers import ByName, BySelector
 from adapter.metrics.readings.backends import only
+from adapter.metrics.readings.explain.asked_now import SeenObjects
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
 from adapter.metrics.readings.explain.progress import HASTY
 from adapter.metrics.readings.prometheus_uptime import always_there
+from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import Api
 from tests.adapter.metrics.readings.explain.explaining import RULES, resolve
@@ -191,15 +193,16 @@ def test_what_fails_for_a_whole_namespace_is_asked_for_the_objects_as_for_reques
 def test_what_fails_is_an_error_where_the_objects_are_not_known_either() -> None:
     question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop")
     explainer = Explainer(
-        backends=only(
-            ScriptedPrometheus(answer=lambda query: QueryRefusedError(query, "execution", "too much")),
-            always_there(Clock()),
-        ),
-        objects=None,
-        resolve=resolve,
-        settings=ReadingSettings(),
-        clock=Clock(),
-        pace=UNPACED,
+        ReadingSources(
+            only(
+                ScriptedPrometheus(answer=lambda query: QueryRefusedError(query, "execution", "too much")),
+                always_there(Clock()),
+            ),
+            SeenObjects(resolve),
+            ReadingSettings(),
+            Clock(),
+            UNPACED,
+        )
     )
     found = explainer.explain(question, rulebook_of(RULES))
 

@@ -12,6 +12,7 @@ from adapter.metrics.readings.backends import only
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime, always_there
+from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.samples.rule_policies import STANDS_IN
 from adapter.metrics.rulebook.model import Api
@@ -48,12 +49,13 @@ def explained(
     uptime = PrometheusUptime(clock, lambda _seconds: started)
     uptime.wanted = True
     explainer = Explainer(
-        backends=only(prometheus, always_there(clock) if steady is None else uptime),
-        objects=OBJECTS,
-        resolve=OBJECTS.resource,
-        settings=ReadingSettings(),
-        clock=clock,
-        pace=UNPACED,
+        ReadingSources(
+            only(prometheus, always_there(clock) if steady is None else uptime),
+            OBJECTS,
+            ReadingSettings(),
+            clock,
+            UNPACED,
+        )
     )
     return explainer.explain(question, rulebook_of(RULES))
 

@@ -28,6 +28,7 @@ from adapter.metrics.readings.errors import ReadingError
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question, explanation_of
 from adapter.metrics.readings.prometheus_uptime import PrometheusUptime
+from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.readings.samples.series import as_series
 from adapter.metrics.rulebook.model import Api
@@ -176,14 +177,7 @@ def explained(prometheus: Scripted, question: Question, started: Started, house:
     clock = house.clock.clock
     uptime = PrometheusUptime(clock, lambda _seconds: started)
     uptime.wanted = True
-    explainer = Explainer(
-        backends=only(prometheus, uptime),
-        objects=OBJECTS,
-        resolve=OBJECTS.resource,
-        settings=ReadingSettings(),
-        clock=clock,
-        pace=UNPACED,
-    )
+    explainer = Explainer(ReadingSources(only(prometheus, uptime), OBJECTS, ReadingSettings(), clock, UNPACED))
     return told(house.readings.explain(question)), told(explainer.explain(question, RULEBOOK))
 
 

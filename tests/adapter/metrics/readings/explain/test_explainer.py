@@ -12,9 +12,11 @@ from adapter.foundation.sources.prometheus.errors import PrometheusTimeoutError
 from adapter.foundation.time.clock import Clock
 from adapter.foundation.time.pace import UNPACED
 from adapter.metrics.readings.backends import only
+from adapter.metrics.readings.explain.asked_now import SeenObjects
 from adapter.metrics.readings.explain.explainer import Explainer
 from adapter.metrics.readings.explain.explanation import ExplanationVerdict, Question
 from adapter.metrics.readings.prometheus_uptime import always_there
+from adapter.metrics.readings.reading_sources import ReadingSources
 from adapter.metrics.readings.readings_settings import ReadingSettings
 from adapter.metrics.rulebook.model import Api
 from adapter.metrics.rulebook.parsing.parse import parse_rulebook
@@ -53,12 +55,13 @@ def explained(
         series_warnings=warnings,
     )
     explainer = Explainer(
-        backends=only(prometheus, always_there(Clock())),
-        objects=None,
-        resolve=resolve,
-        settings=ReadingSettings(matchers=matchers),
-        clock=Clock(),
-        pace=UNPACED,
+        ReadingSources(
+            only(prometheus, always_there(Clock())),
+            SeenObjects(resolve),
+            ReadingSettings(matchers=matchers),
+            Clock(),
+            UNPACED,
+        )
     )
     return explainer.explain(question, rulebook_of(RULES))
 
@@ -129,12 +132,9 @@ def test_look_ups_that_take_long_do_not_add_up_beyond_their_common_deadline() ->
         for number in range(20)
     )
     explainer = Explainer(
-        backends=only(Slow(), always_there(Clock())),
-        objects=None,
-        resolve=resolve,
-        settings=ReadingSettings(),
-        clock=time.clock,
-        pace=UNPACED,
+        ReadingSources(
+            only(Slow(), always_there(Clock())), SeenObjects(resolve), ReadingSettings(), time.clock, UNPACED
+        )
     )
     found = explainer.explain(Question("x", namespace="shop"), rulebook_of(f"externalRules:\n{rules}"))
 
@@ -179,12 +179,13 @@ def test_a_pod_that_the_api_does_not_list_for_its_memory_has_no_value_of_cpu() -
 
 def usage_explained(prometheus: ScriptedPrometheus, rules: str = USAGE) -> Explanation:
     explainer = Explainer(
-        backends=only(prometheus, always_there(Clock())),
-        objects=MadeUpObjects({"shop": ["web-0", "web-1"]}),
-        resolve=resolve,
-        settings=ReadingSettings(),
-        clock=Clock(),
-        pace=UNPACED,
+        ReadingSources(
+            only(prometheus, always_there(Clock())),
+            MadeUpObjects({"shop": ["web-0", "web-1"]}),
+            ReadingSettings(),
+            Clock(),
+            UNPACED,
+        )
     )
     question = Question("cpu", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop")
     return explainer.explain(question, rulebook_of(rules))
@@ -193,12 +194,9 @@ def usage_explained(prometheus: ScriptedPrometheus, rules: str = USAGE) -> Expla
 def test_a_resource_that_no_rule_tells_is_said_with_those_that_are() -> None:
     question = Question("memory", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop")
     explainer = Explainer(
-        backends=only(ScriptedPrometheus(), always_there(Clock())),
-        objects=None,
-        resolve=resolve,
-        settings=ReadingSettings(),
-        clock=Clock(),
-        pace=UNPACED,
+        ReadingSources(
+            only(ScriptedPrometheus(), always_there(Clock())), SeenObjects(resolve), ReadingSettings(), Clock(), UNPACED
+        )
     )
     found = explainer.explain(question, rulebook_of(USAGE))
 
@@ -208,12 +206,13 @@ def test_a_resource_that_no_rule_tells_is_said_with_those_that_are() -> None:
 
 def test_no_objects_are_no_value_and_no_mystery() -> None:
     explainer = Explainer(
-        backends=only(ScriptedPrometheus(series_answer=lambda _selector: [ONLY_EXACT]), always_there(Clock())),
-        objects=MadeUpObjects({}),
-        resolve=resolve,
-        settings=ReadingSettings(),
-        clock=Clock(),
-        pace=UNPACED,
+        ReadingSources(
+            only(ScriptedPrometheus(series_answer=lambda _selector: [ONLY_EXACT]), always_there(Clock())),
+            MadeUpObjects({}),
+            ReadingSettings(),
+            Clock(),
+            UNPACED,
+        )
     )
     question = Question("only_exact", resource=resolve("", "pods"), namespace="shop")
     found = explainer.explain(question, rulebook_of())
@@ -229,12 +228,13 @@ def explained_by(
 ) -> Explanation:
     """Return what a command says by itself, of rules that may be refused."""
     explainer = Explainer(
-        backends=only(ScriptedPrometheus(answer=lambda _query: answer or reply()), always_there(Clock())),
-        objects=objects,
-        resolve=resolve,
-        settings=ReadingSettings(),
-        clock=Clock(),
-        pace=UNPACED,
+        ReadingSources(
+            only(ScriptedPrometheus(answer=lambda _query: answer or reply()), always_there(Clock())),
+            objects or SeenObjects(resolve),
+            ReadingSettings(),
+            Clock(),
+            UNPACED,
+        )
     )
     return explainer.explain(question, parse_rulebook([load_documents(rules, "rules.yaml")], resolve))
 
