@@ -6,9 +6,8 @@ The tree of a query has no positions, and a query is sent as its author wrote it
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,9 +38,11 @@ class TokenKind(Enum):
     """One character of punctuation or of an operator."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromQLToken:
-    """One token of a query."""
+_KINDS: Final = {kind.value: kind for kind in TokenKind}
+
+
+class PromQLToken(NamedTuple):
+    """One token of a query: a tuple, since a file of rules has millions of them."""
 
     kind: TokenKind
     text: str
@@ -113,7 +114,7 @@ def _all_tokens(query: str) -> Iterator[PromQLToken]:
             # again from each of them would take time that is quadratic in the length.
             unclosed[query[start]] = at
             kind, at = "sign", start + 1
-        yield PromQLToken(TokenKind(kind), query[start:at], start, at)
+        yield PromQLToken(_KINDS[kind or "sign"], query[start:at], start, at)
         while unclosed.get(query[at : at + 1], 0) > at:
             yield PromQLToken(TokenKind.SIGN, query[at], at, at + 1)
             at += 1

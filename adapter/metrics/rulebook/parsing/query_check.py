@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from adapter.foundation.objects.selectors import EVERYTHING, parse_selector
 from adapter.foundation.promql.tree_parser import UnreadableQueryError, parse_query
@@ -19,7 +21,7 @@ from adapter.metrics.rulebook.templates.template import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from adapter.foundation.documents.load import MappingNode, Node
     from adapter.foundation.objects.selectors import Selector
@@ -32,6 +34,26 @@ _NOT_READ = frozenset({Code.QUERY_NOT_READ, Code.SERIES_QUERY_NOT_READ})
 _SERIES = "some_series"
 _SELECTORS = (EVERYTHING, parse_selector("some_label=a,other_label in (b,c),!third_label"))
 _NAMES = (("web-0",), ("web-0", "web-1"))
+_REMEMBERED: Final = 512
+"""Templates, and values to try them with: files of very many rules are generated, and repeat themselves."""
+
+
+class _Trials:
+    """Made-up values to execute a template with. Two are equal if they are the same."""
+
+    def __init__(self, arguments: Iterable[TemplateArguments]) -> None:
+        self.arguments = tuple(arguments)
+
+
+class _Tried(NamedTuple):
+    """What a template makes of made-up values."""
+
+    template: QueryTemplate
+    has_query: bool
+    flaw: str | None
+    """What makes every query invalid in every dialect; None if that is not certain."""
+    unreadable: str | None
+    """Why one of the queries cannot be parsed."""
 
 
 def read_metrics_query(fields: MappingNode, api: Api, mapping: ResourceMapping, notes: Notes) -> QueryTemplate | None:
@@ -39,7 +61,8 @@ def read_metrics_query(fields: MappingNode, api: Api, mapping: ResourceMapping, 
     fix = "write a query, such as sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
     if notes.required_text(fields, "metricsQuery", "so there is nothing to query", fix) is None:
         return None
-    return _read(fields, "metricsQuery", list(_trials(api, mapping)), notes)
+    object_label = next((label for label, _ in reversed(mapping.overrides)), "pod") if api is Api.CUSTOM else None
+    return _read(fields, "metricsQuery", _trials(mapping.namespace_label(), object_label), notes)
 
 
 Judge: TypeAlias = "Callable[[Rule | ResourceRule], str | None]"
@@ -66,29 +89,42 @@ def read_usage_query(
     """
     if not notes.text(fields, key).strip():
         return None
-    namespace = [value_matcher(namespace_label, "shop")] if namespace_label else []
-    trials = [template_arguments("", [*namespace, names_matcher(group_by[0], names)], group_by) for names in _NAMES]
-    return _read(fields, key, trials, notes)
+    return _read(fields, key, _usage_trials(namespace_label, group_by), notes)
 
 
-def _read(fields: MappingNode, key: str, trials: Sequence[TemplateArguments], notes: Notes) -> QueryTemplate | None:
+def _read(fields: MappingNode, key: str, trials: _Trials, notes: Notes) -> QueryTemplate | None:
     text, node = notes.text(fields, key), fields.get(key)
     if node is None:
         return None
     try:
-        template = parse_query_template(text)
-        queries = _render_queries(template, trials)
+        tried = _tried(text, trials)
     except (PlacingError, TemplateError) as e:
         where = f" (its line {e.line})" if "\n" in text.rstrip() else ""
         notes.error(Code.BAD_TEMPLATE, node, f"`{key}` is not a working template{where}: {e}", "correct it")
         return None
-    flaws = [flaw_of(query, is_whole=is_written_out(text)) for query in queries if query.strip()]
-    if flaws and all(flaws) and not has_branches(text):
-        message = f"`{key}` makes a query that no version of Prometheus can parse: {flaws[0]}"
+    if tried.flaw is not None:
+        message = f"`{key}` makes a query that no version of Prometheus can parse: {tried.flaw}"
         notes.error(Code.UNBALANCED_QUERY, node, message, "correct it")
         return None
-    _check(key, text, template, queries, node, notes)
-    return template
+    _check(key, text, tried, node, notes)
+    return tried.template
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _tried(text: str, trials: _Trials) -> _Tried:
+    """Return what the template makes of the made-up values. Raises TemplateError and PlacingError."""
+    template = parse_query_template(text)
+    # A plain template has one form for all askers, except that those of the first values may have no matchers.
+    arguments = (trials.arguments[0], trials.arguments[-1]) if template.is_plain else trials.arguments
+    queries = [query for query in _render_queries(template, arguments) if query.strip()]
+    flaw = None if has_branches(text) else _flaw_of_all(queries, is_whole=is_written_out(text))
+    return _Tried(template, bool(queries), flaw, None if flaw else _unreadable(queries))
+
+
+def _flaw_of_all(queries: Sequence[str], *, is_whole: bool) -> str | None:
+    """Return what makes the first query invalid if all of them are."""
+    first = flaw_of(queries[0], is_whole=is_whole) if queries else None
+    return first if first and all(flaw_of(query, is_whole=is_whole) for query in queries[1:]) else None
 
 
 def _render_queries(template: QueryTemplate, trials: Sequence[TemplateArguments]) -> list[str]:
@@ -108,25 +144,25 @@ def _render_queries(template: QueryTemplate, trials: Sequence[TemplateArguments]
     return queries
 
 
-def _check(key: str, text: str, template: QueryTemplate, queries: list[str], node: Node, notes: Notes) -> None:
-    if not any(query.strip() for query in queries):
+def _check(key: str, text: str, tried: _Tried, node: Node, notes: Notes) -> None:
+    if not tried.has_query:
         notes.error(Code.EMPTY_QUERY, node, f"`{key}` results in an empty query", "check its conditions")
         return
     if "{{" in text:
         message = f"`{key}` contains {{{{ }}}}, which is sent to Prometheus unchanged"
         notes.warning(Code.FOREIGN_DELIMITERS, node, message, "write actions as << >>")
-    if not template.uses_request:
+    if not tried.template.uses_request:
         message = f"`{key}` gives the same result for every namespace, object and selector"
         notes.warning(Code.NO_LABEL_MATCHERS, node, message, "put <<.LabelMatchers>> into its selectors")
-    why = _unreadable(queries)
-    if why is not None:
+    if tried.unreadable is not None:
         fix = "correct it, unless Prometheus supports more than this program"
-        notes.warning(Code.QUERY_NOT_READ, node, f"the query that `{key}` makes cannot be read: {why}", fix)
+        message = f"the query that `{key}` makes cannot be read: {tried.unreadable}"
+        notes.warning(Code.QUERY_NOT_READ, node, message, fix)
 
 
 def _unreadable(queries: Sequence[str]) -> str | None:
     """Return why one of the queries cannot be parsed: with an `if`, they may differ between askers."""
-    for query in filter(str.strip, dict.fromkeys(queries)):
+    for query in dict.fromkeys(queries):
         try:
             parse_query(query)
         except UnreadableQueryError as e:
@@ -134,19 +170,29 @@ def _unreadable(queries: Sequence[str]) -> str | None:
     return None
 
 
-def _trials(api: Api, mapping: ResourceMapping) -> Iterator[TemplateArguments]:
-    """Yield made-up data: with and without a selector, for one object and for several."""
-    for selector in _SELECTORS:
-        for names in _NAMES if api is Api.CUSTOM else ((),):
-            yield _trial(mapping, selector, names)
+@lru_cache(maxsize=_REMEMBERED)
+def _trials(namespace_label: str | None, object_label: str | None) -> _Trials:
+    """Return made-up data: with and without a selector, and for one object and for several if objects have a label."""
+    return _Trials(
+        _trial(namespace_label, object_label or "", selector, names)
+        for selector, names in product(_SELECTORS, _NAMES if object_label is not None else ((),))
+    )
 
 
-def _trial(mapping: ResourceMapping, selector: Selector, names: tuple[str, ...]) -> TemplateArguments:
+@lru_cache(maxsize=_REMEMBERED)
+def _usage_trials(namespace_label: str | None, group_by: tuple[str, ...]) -> _Trials:
+    namespace = [value_matcher(namespace_label, "shop")] if namespace_label else []
+    return _Trials(
+        template_arguments("", [*namespace, names_matcher(group_by[0], names)], group_by) for names in _NAMES
+    )
+
+
+def _trial(
+    namespace_label: str | None, object_label: str, selector: Selector, names: tuple[str, ...]
+) -> TemplateArguments:
     matchers = selector_matchers(selector)
-    namespace_label = mapping.namespace_label()
     if namespace_label:
         matchers.append(value_matcher(namespace_label, "shop"))
-    object_label = next((label for label, _ in reversed(mapping.overrides)), "pod")
     if names:
         matchers.append(names_matcher(object_label, names))
     return template_arguments(_SERIES, matchers, (object_label,) if names else ())

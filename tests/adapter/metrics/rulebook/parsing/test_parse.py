@@ -377,3 +377,14 @@ def test_every_code_can_be_found() -> None:
     elsewhere |= {Code.BAD_WINDOW, Code.REPEATED_RESOURCE_RULE, Code.UNREADABLE_FILE, Code.UNSERVED_USAGE}
     elsewhere |= {Code.BAD_BACKEND, Code.REPEATED_BACKEND, Code.UNKNOWN_BACKEND}
     assert {code for *_, code, _ in (*ERRORS, *WARNINGS)} | elsewhere == set(Code)
+
+
+def test_rules_that_repeat_a_query_have_findings_of_their_own(read: Read) -> None:
+    doubtful = rule(metricsQuery="'sum(<<.Series>>{<<.LabelMatchers>>}[5m] offset (1 * 1))'")
+    wrong = rule(metricsQuery="'sum(<<.Series>>{<<.LabelMatchers>>}'")
+    external = rule(metricsQuery="sum(<<.Series>>) by (<<.GroupBy>>)")
+    book = read(f"rules:\n{doubtful}{wrong}{external}{doubtful}{wrong}{external}")
+    found = [(finding.rule, finding.code, finding.line) for finding in book.findings]
+    assert [code for _, code, _ in found[: len(found) // 2]] == [code for _, code, _ in found[len(found) // 2 :]]
+    assert len({(each, line) for each, _, line in found}) == len(found)
+    assert len(book.rules) == 4
