@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -114,12 +115,14 @@ def helm(*arguments: str, values: Mapping[str, Any] | None = None, kubeconfig: P
     """Return what Helm prints; raises HelmError. Without a kubeconfig it reaches no cluster."""
     program = shutil.which("helm")
     assert program is not None, "helm is not on the PATH: run `make e2e`, or put the folder that .ci/helm prints there"
-    environ = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "KUBECONFIG": str(kubeconfig or "/nonexistent/config")}
     text = "" if values is None else yaml.safe_dump(dict(values))
     command = [program, *arguments, *([] if values is None else ["--values=-"])]
-    done = subprocess.run(
-        command, input=text, env=environ, capture_output=True, text=True, timeout=HELM_SECONDS, check=False
-    )
+    # Helm writes caches below its home, also where nothing exists yet and root may create it.
+    with tempfile.TemporaryDirectory(prefix="tidewatch-helm-") as home:
+        environ = {"PATH": "/usr/bin:/bin", "HOME": home, "KUBECONFIG": str(kubeconfig or f"{home}/no-kubeconfig")}
+        done = subprocess.run(
+            command, input=text, env=environ, capture_output=True, text=True, timeout=HELM_SECONDS, check=False
+        )
     if done.returncode:
         raise HelmError(done.stderr)
     return done.stdout
