@@ -1,4 +1,4 @@
-"""Clients of scripted servers."""
+"""Clients of scripted servers, and of a real one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.adapter.foundation.sources.prometheus.asking_client import ClientOf
+    from tests.support.prometheus import ScrapedPrometheus
 
 
 @pytest.fixture
@@ -21,3 +22,10 @@ def client_of() -> Iterator[ClientOf]:
     """Make a client for an address; closed with the test."""
     with ExitStack() as stack:
         yield lambda url, **options: stack.enter_context(PrometheusClient(PrometheusSettings(url, **options)))
+
+
+@pytest.fixture
+def client(prometheus: ScrapedPrometheus) -> Iterator[PrometheusClient]:
+    """Return a client of the Prometheus that the test module starts; closed with the test."""
+    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
+        yield client

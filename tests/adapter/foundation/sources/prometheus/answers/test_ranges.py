@@ -37,7 +37,7 @@ from adapter.foundation.time.pace import UNPACED, Pace
 from tests.support.raw_server import Peer, answering, raw_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.support.prometheus import ScrapedPrometheus
 
@@ -60,12 +60,6 @@ HISTORY = "\n".join(
 @pytest.fixture(scope="module")
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
     return start_prometheus(history=HISTORY)
-
-
-@pytest.fixture
-def client(prometheus: ScrapedPrometheus) -> Iterator[PrometheusClient]:
-    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
-        yield client
 
 
 def by_label(answer: RangeAnswer, label: str) -> dict[str, RangeSeries]:

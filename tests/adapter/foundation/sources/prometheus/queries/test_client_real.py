@@ -22,7 +22,7 @@ from adapter.foundation.sources.prometheus.queries.client import PrometheusClien
 from adapter.foundation.time.pace import UNPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.support.prometheus import ScrapedPrometheus
 
@@ -50,12 +50,6 @@ HISTORY = "\n".join(
 @pytest.fixture(scope="module")
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
     return start_prometheus(history=HISTORY)
-
-
-@pytest.fixture
-def client(prometheus: ScrapedPrometheus) -> Iterator[PrometheusClient]:
-    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
-        yield client
 
 
 def samples(answer: InstantAnswer) -> list[Sample]:
