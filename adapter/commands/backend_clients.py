@@ -57,7 +57,7 @@ class BackendClient:
         self._threads.submit(work)
 
     def close(self) -> None:
-        """End the threads, after the queries that run, and close the idle connections."""
+        """Close the idle connections, and end the threads once their running queries are done."""
         self._threads.close()
         with self._lock:
             if self._client is not None:

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _load(name: str) -> ProgramCommand:  # noqa: PLR0911 - one for each command
-    """Return a command; only the one that runs is imported."""
+    """Return a command; only the selected command is imported."""
     if name == "serve":
         from adapter.commands.serve.command import serve  # noqa: PLC0415 - see above
         from adapter.commands.serve.flags import SERVE  # noqa: PLC0415 - see above

@@ -33,7 +33,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 SHORTEST_STALE_SECONDS = 2.0
-"""Two reads: with less, one slow read would count as an outage."""
+"""Two reads: with a shorter time, one slow read would count as an outage."""
 
 READINESS = CommandFlags(
     program=f"{PROGRAM} readiness",

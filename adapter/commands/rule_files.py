@@ -99,7 +99,7 @@ def _documents(content: FileContent, *, manifests: bool) -> tuple[Document, ...]
 
 
 def _refuse_other_kind(document: Document) -> None:
-    """Raise DocumentError for the manifest of another kind of object, whose every key would be unknown here."""
+    """Raise DocumentError for the manifest of another kind of object: all its keys would be unknown here."""
     kind = document.root.get("kind") if isinstance(document.root, MappingNode) else None
     if isinstance(kind, ScalarNode) and kind.value != _CONFIG_MAP:
         fix = _FIXES_OF_KINDS.get(kind.value, "name a file that has `rules` or `externalRules`")
@@ -143,9 +143,9 @@ def is_config_map(root: Node | None) -> bool:
 def rule_files_within(document: Document, text: str) -> tuple[Document, ...]:
     """Return the rule files of a ConfigMap's manifest, whose text is given; raises DocumentError.
 
-    A rule file in a literal block (`config.yaml: |`) is a part of the manifest's own lines. It is read from these,
-    behind as many empty lines as there are before it: so findings show the lines and columns of the manifest, and
-    `check --fix` mends the manifest itself.
+    A rule file in a literal block (`config.yaml: |`) is a part of the manifest's own lines. It is read with as many
+    empty lines before it as the manifest has lines before it. Findings therefore show the lines and columns of the
+    manifest, and `check --fix` fixes the manifest itself.
     """
     assert isinstance(document.root, MappingNode), "the caller knows that it is a ConfigMap"
     entries = tuple(_entries(document.root))

@@ -97,7 +97,7 @@ class _Checked:
 
 
 def check(arguments: Sequence[str]) -> NoReturn:
-    """Run the command; leaves by SystemExit."""
+    """Run the command, which always raises SystemExit."""
     values = flags_or_exit(CHECK, arguments, os.environ)
     configure_logs_by(values)
     try:
@@ -192,7 +192,7 @@ def _served_metrics(values: FlagValues, checked: _Checked, resolve: ResolveResou
 
 
 def _clients(values: FlagValues, of_flags: Budgeted) -> Callable[[Backend | None], Budgeted]:
-    """Return what asks a backend, each with a time limit of its own; None stands for the Prometheus of the flags."""
+    """Return one client for each backend, each with its own time limit; the key None is the Prometheus of the flags."""
     known: dict[Backend | None, Budgeted] = {None: of_flags}
     matchers = prometheus_matchers(values)
 

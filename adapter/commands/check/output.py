@@ -124,7 +124,7 @@ def _finding_lines(finding: Finding, sources: Mapping[str, str], others: int) ->
 
 
 def _metric_lines(rule: RuleReport) -> Iterator[str]:
-    """Yield what a rule serves, if Prometheus was asked."""
+    """Yield what a rule serves, if Prometheus was queried."""
     if rule.metrics is None or (not rule.metrics and _is_not_asked(rule)):
         return
     plan = f", {rule.plan.kind} plan" if rule.plan else ""
@@ -149,14 +149,14 @@ def _is_not_asked(rule: RuleReport) -> bool:
 
 
 def _lines(what: str, query: str) -> Iterator[str]:
-    """Yield a query with the line breaks that it has."""
+    """Yield the lines of a query."""
     first, *others = query.strip().expandtabs().split("\n")
     yield f"    {what}: {first}"
     yield from others
 
 
 def _policy_texts(policy: Policy) -> Iterator[str]:
-    """Yield the policies that a rule sets, as its author wrote them."""
+    """Yield the policies that a rule sets, in the notation of its author."""
     if policy.on_no_data is not None:
         yield f"onNoData {policy.on_no_data if policy.no_data_value is None else quantity_of(policy.no_data_value)}"
     spans = {

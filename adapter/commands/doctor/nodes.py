@@ -1,4 +1,4 @@
-"""Doctor: whether `tidewatch-adapter nodes` answers, and what Trimaran and kube-scheduler would make of it."""
+"""Doctor: whether `tidewatch-adapter nodes` answers, and whether Trimaran and kube-scheduler can use its answers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def nodes_server(values: FlagValues) -> PrometheusSettings | None:
 
 
 def look_at_nodes(client: ObjectClient, settings: PrometheusSettings) -> tuple[Line, ...]:
-    """Ask the server as its readers do."""
+    """Query the server as its clients do."""
     shown = settings.endpoint.shown
     try:
         answers = _fetch_answers(settings)
@@ -142,7 +142,7 @@ def judge_verdicts(metrics: str) -> Iterator[Line]:
 
 
 def judge_unmapped(status: int, body: bytes | bytearray) -> Iterator[Line]:
-    """Yield the lines about series whose node is not known, series that are refused, and the jobs that count."""
+    """Yield the lines about series of unknown nodes, series that are refused, and the jobs whose series are used."""
     name = "nodes/unmapped"
     if status != 200:
         yield unknown(name, f"/nodes/unmapped answers {status}: {_message(body)}", "see the other lines about nodes")
@@ -165,7 +165,7 @@ def _judge_items(name: str, items: Sequence[Mapping[str, Any]]) -> Line:
 
 
 def _judge_jobs(jobs: Sequence[Mapping[str, Any]], refused: Sequence[Mapping[str, Any]]) -> Line:
-    """Return the line about the jobs from which loads are taken, and those that claim the same nodes."""
+    """Return the line about the jobs that supply the loads, and about jobs that report the same nodes."""
     shown = "; ".join(
         f"{source_text(source_of(job['labels']))} for {max(job['nodes'].values())} nodes" for job in jobs[:_SHOWN_JOBS]
     )

@@ -58,12 +58,12 @@ class RegisteredApis:
         self._found: dict[str, State] = {}
 
     def look(self, name: str) -> tuple[Line]:
-        """Check one that the adapter should serve."""
+        """Check an APIService that the adapter should serve."""
         self._found[name] = state = look_at_apiservice(self._client, name)
         return (judge_apiservice(name, state, self._settings.service, required=self._settings.named),)
 
     def look_at_resource_api(self) -> tuple[Line]:
-        """Check the one that either metrics-server or the adapter serves."""
+        """Check the APIService that either metrics-server or the adapter serves."""
         self._found[RESOURCE_API] = state = look_at_apiservice(self._client, RESOURCE_API)
         named = RESOURCE_API in self._settings.apiservices
         return (judge_resource_api(state, self.service, served=self._settings.serves_resources, named=named),)

@@ -1,8 +1,8 @@
-"""`doctor --remove`: takes out the APIServices of a release that is gone or never started.
+"""`doctor --remove`: removes the APIServices of a release that no longer exists or never started.
 
 An APIService without a server behind it blocks the deletion of every namespace in the cluster, and it belongs to no
-namespace: it outlives `kubectl delete namespace`. Only what a release of the chart has made is removed, and only while
-nothing answers behind it.
+namespace: it outlives `kubectl delete namespace`. Only APIServices that a release of the chart created are removed, and
+only while no server answers for them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def remove_if_left_behind(client: ObjectClient, name: str) -> tuple[Line]:
 
 
 def _failure_line(line: str, failure: KubernetesError, right: str) -> Line:
-    """Return an error, because the request was not carried out."""
+    """Return the line about a request that failed."""
     if isinstance(failure, ForbiddenError):
         return error(line, f"not removed: {failure}", f"grant {right}, or run this as a user who has it")
     fix = "run this again once kube-apiserver answers: it removes what is still there"
@@ -58,7 +58,7 @@ def _failure_line(line: str, failure: KubernetesError, right: str) -> Line:
 
 
 def _why_kept(client: ObjectClient, document: Mapping[str, Any]) -> str:
-    """Return why an APIService stays; empty if it is to be removed. Raises KubernetesError."""
+    """Return the reason to keep an APIService; empty if it is to be removed. Raises KubernetesError."""
     labels = (document.get("metadata") or {}).get("labels") or {}
     service = read_apiservice(document).service
     if service is None:
@@ -71,7 +71,7 @@ def _why_kept(client: ObjectClient, document: Mapping[str, Any]) -> str:
 
 
 def _ready_behind(client: ObjectClient, service: ObjectName) -> set[str]:
-    """Return the addresses of ready pods; none if the Service or its namespace does not exist."""
+    """Return the addresses of the ready pods; none if the Service or its namespace does not exist."""
     try:
         client.get(f"/api/v1/namespaces/{service.namespace}/services/{service.name}")
     except NotFoundError:

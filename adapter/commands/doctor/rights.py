@@ -1,4 +1,4 @@
-"""Doctor: which rights the adapter has, what fails without each, what the HPA controller may read, and who calls."""
+"""Doctor: the adapter's rights and what fails without each, the HPA controller's rights, and who calls the adapter."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METRIC_RULES = DefinedKind(
     frozenset({"spec.api", "spec.rule"} | {f"spec.rule.{key.key}" for key in RULE_OF_OBJECT.keys}),
     lost="MetricRules: none of them is served",
 )
-"""What the installed definition of MetricRules must have."""
+"""Fields that the installed definition of MetricRule must have."""
 HPA_CONTROLLER = ObjectName("kube-system", "horizontal-pod-autoscaler")
 
 
@@ -44,7 +44,7 @@ class Need:
     """Name of the line."""
     right: AccessRight
     lost: str
-    """The function that fails without the right."""
+    """The function that is unavailable without the right."""
     fix: str
     status: CheckStatus = CheckStatus.ERROR
     """Status of the line if the right is missing."""

@@ -24,7 +24,7 @@ HANDSHAKE_SECONDS = 5.0
 ENDS_SOON = timedelta(days=7)
 
 _UNSIGNED = frozenset({2, 18, 19, 20, 21})
-"""OpenSSL's codes for a chain without a trusted root; which of them it gives depends on the chain that is sent."""
+"""OpenSSL's codes for a chain without a trusted root; the code depends on the chain that the server sends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ def _explain(values: FlagValues) -> Explanation:
 
 
 def _backends(values: FlagValues, prometheus: PrometheusClient, rulebook: Rulebook) -> Backends:
-    """Return what asks the Prometheus of the flags, and the backends that rules name."""
+    """Return the client that queries the Prometheus of the flags, and those for the backends that rules name."""
     matchers = prometheus_matchers(values)
     own = tuple(rule for rule in rulebook.rules if rule.backend is None)
     default = Source(prometheus, _uptime(prometheus, own), lambda work: work())
@@ -167,7 +167,7 @@ def _backends(values: FlagValues, prometheus: PrometheusClient, rulebook: Rulebo
 
 
 def _uptime(prometheus: PrometheusClient, rules: Sequence[Rule]) -> PrometheusUptime:
-    """Return since when Prometheus collects samples; for ever if it does not report that, or no rule needs it."""
+    """Return when Prometheus began to collect samples; -infinity if it does not report that or no rule needs it."""
     if all(rule.policy.no_data_value is None for rule in rules):
         return always_there(Clock())
     try:
@@ -197,7 +197,7 @@ def _question(values: FlagValues, resolve: ResolveResource) -> Question:
 
 @contextmanager
 def _objects(values: FlagValues) -> Iterator[tuple[ObjectSource | None, ResolveResource]]:
-    """Yield the objects and how to find kinds, from a folder or a cluster; no objects if no flag names either."""
+    """Yield the objects and a way to find kinds, from a folder or a cluster; no objects if no flag names either."""
     settings = ObjectSettings(files=values.path("objects"), cluster=cluster_settings(values))
     if settings.files is None and not settings.cluster.is_named:
         yield None, kinds_by(values)

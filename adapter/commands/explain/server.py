@@ -21,7 +21,7 @@ _GROUP = "Running server"
 _DEADLINES = RequestDeadlines(connect=5.0, silence=15.0, total=20.0)
 """Deadlines of the request; the server itself takes at most five seconds."""
 _BY_ITSELF = ("config", "objects", "prometheus-url")
-"""Flags that only make sense without --server."""
+"""Flags that have no meaning with --server."""
 
 SERVER_FLAGS: tuple[Flag, ...] = in_group(
     _GROUP,
@@ -83,7 +83,7 @@ def _fetch_explanation(client: KubernetesClient, values: FlagValues) -> Explanat
 
 
 def _repair(problem: str) -> str:
-    """Return what to do about a server that cannot be reached; only OpenSSL's words tell the reasons apart."""
+    """Return what to do about a server that cannot be reached; only OpenSSL's text distinguishes the reasons."""
     if "TLS: " not in problem:
         return "check --server, and whether its port is reachable"
     if "mismatch" in problem or "not valid for" in problem:

@@ -72,7 +72,7 @@ INIT = CommandFlags(
 
 
 class _NothingToServeError(Exception):
-    """Prometheus holds no series of which a rule can be made; the message says what to do."""
+    """Prometheus holds no series from which a rule can be made; the message says what to do."""
 
 
 def init(arguments: Sequence[str]) -> NoReturn:
@@ -95,7 +95,7 @@ def init(arguments: Sequence[str]) -> NoReturn:
 
 
 def _prometheus(values: FlagValues) -> FoundPrometheus:
-    """Return the Prometheus that is named, or that is found in the cluster. Raises UsageError."""
+    """Return the Prometheus that a flag names or that was found in the cluster. Raises UsageError."""
     if "prometheus-url" in values.given:
         return given_prometheus(values)
     settings = cluster_settings(values)
@@ -106,7 +106,7 @@ def _prometheus(values: FlagValues) -> FoundPrometheus:
 
 
 def _write_files(values: FlagValues, asked: FoundPrometheus) -> ProposedFiles:
-    """Write the files, and return what they are. Raises PrometheusError, and the other errors of the command."""
+    """Write the files, and return their descriptions. Raises PrometheusError, and the other errors of the command."""
     folder = values.path("out") or Path()
     refuse_existing(folder, (RULES_FILE,))
     with PrometheusClient(asked.settings) as prometheus:

@@ -1,4 +1,4 @@
-"""Writes an example of an HPA that keeps the present size of its workload, until somebody chooses a target (pure)."""
+"""Writes an example of an HPA that keeps the current size of its workload until a user chooses a target (pure)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def hpa_text(found: ScalableWorkload) -> str:
 
 
 def target_of(average: float) -> float:
-    """Return a target that is not below the average, of two digits and at least a thousandth; 1 if it is zero."""
+    """Return a target of two digits, not below the average and at least a thousandth; 1 for an average of zero."""
     if average <= 0:
         return 1.0
     milli = math.ceil(average * 1000)

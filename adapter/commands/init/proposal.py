@@ -35,7 +35,7 @@ class ProposedFiles:
 def proposal(
     folder: Path, source: str, moment: str, rules: Sequence[TriedRule], unused: Sequence[UnusedMetric]
 ) -> ProposedFiles:
-    """Return what is written to the folder; `source` is the address of Prometheus, and `moment` when it was asked."""
+    """Return the files to write; `source` is the address of Prometheus, and `moment` the time of the queries."""
     scalable = scalable_workloads(rules)
     shown = scalable[:MOST_EXAMPLES]
     names = file_names(each.workload for each in shown)

@@ -1,4 +1,4 @@
-"""Writes the rules of `init` as the text of a rule file, with what is known of each as comments (pure)."""
+"""Writes the rules of `init` as the text of a rule file, with comments about each rule (pure)."""
 
 from __future__ import annotations
 

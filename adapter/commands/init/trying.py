@@ -106,7 +106,7 @@ def _asked_once(
 
 
 def _query(metric: RecognisedMetric, served: Metric) -> str:
-    """Return the query: for one thing as an HPA selects it, and for all objects otherwise. Raises RenderError."""
+    """Return the query: of one object as an HPA selects it, otherwise of all objects. Raises RenderError."""
     if metric.known.subject is MetricSubject.EXTERNAL:
         return exact_query(served, Asked(None, (), _selector(metric.selector)))
     return wide_query(served, EVERYTHING)

@@ -1,4 +1,4 @@
-"""Which workloads the pods with values belong to, by the names that controllers give to pods (pure)."""
+"""Finds the workloads whose pods have values, from the names that controllers give to pods (pure)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def scalable_workloads(rules: Sequence[TriedRule]) -> list[ScalableWorkload]:
 
 
 def file_names(workloads: Iterable[LikelyWorkload]) -> dict[LikelyWorkload, str]:
-    """Return a name of a file for each workload, with the namespace where several have the same name."""
+    """Return a file name for each workload, with the namespace where several have the same name."""
     listed = list(workloads)
     names: dict[LikelyWorkload, str] = {}
     for workload in listed:

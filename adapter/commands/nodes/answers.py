@@ -39,7 +39,7 @@ _GET: Final = ("GET", "HEAD")
 _SLASHES: Final = re.compile("/{2,}")
 _SERVED: Final = ("/watcher", "/scheduler/", "/nodes/unmapped", "/scores", "/hotspots", "/api/v1/query")
 _MOST_READERS: Final = 2
-"""Requests for metrics on the main port that wait for the text at once; each has a thread."""
+"""Limit on the requests for metrics that wait on the main port for the text at once; each has a thread."""
 _LONGEST_WAIT_SECONDS: Final = 10.0
 
 
@@ -54,7 +54,7 @@ class Answers:
         self._handles = _by_place(self._first)
 
     def use(self, settings: SchedulingSettings) -> None:
-        """Answer by another configuration from now on."""
+        """Use the handlers of another configuration from now on."""
         self._handles = _by_place(self._make_routes(settings))
 
     def routes(self) -> tuple[Route, ...]:
@@ -134,9 +134,10 @@ def own_routes(
 
 
 def not_found(request: Request) -> Response:
-    """Answer a path that is not served; one with a slash too many is sent to the path that was meant.
+    """Answer a path that is not served; a path with an extra slash is redirected to the path without it.
 
-    load-watcher's server does so as well, and clients follow: a `watcherAddress` that ends in a slash asks `//watcher`.
+    load-watcher's server does the same, and its clients follow the redirect: a `watcherAddress` that ends in a slash
+    asks `//watcher`.
     """
     meant = _SLASHES.sub("/", request.path)
     if meant != request.path and meant.startswith(_SERVED):

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS: Final = 5.0
-"""How long lists, and the port, wait for the local file to be read; it takes half a second for 5,000 nodes."""
+"""Limit on how long the lists and the port wait for the local file, which takes half a second for 5,000 nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSource:
-    """Nodes and pods, as they are known now."""
+    """Nodes and pods, as far as they are known now."""
 
     facts: Callable[[], NodeFacts]
     has_tried_lists: Callable[[], bool] = lambda: True
@@ -55,8 +55,8 @@ def node_source(
 ) -> NodeSource:
     """Return the source, and start its tasks; raises StartError.
 
-    `changed` is called when a fact changes. Lists begin with the event `begin`, or a little later without it:
-    tens of thousands of pods would hold up what must be done before.
+    `changed` is called when a fact changes. Lists begin with the event `begin`, or a little later without it: tens of
+    thousands of pods would delay more urgent work.
     """
     if objects is None:
         return NodeSource(NodeFacts)

@@ -52,8 +52,8 @@ def nodes(arguments: Sequence[str]) -> None:
 def _make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     """Return the application of the worker's process.
 
-    What only the worker needs is imported there. If its parent imported it, too, both would have a copy in the end,
-    since counting references writes to the pages that they share.
+    What only the worker needs is imported there. If its parent imported it, too, both would end up with a copy, since
+    counting references writes to the pages that they share.
     """
     from adapter.commands.nodes.worker import make_worker  # noqa: PLC0415 - see above
 

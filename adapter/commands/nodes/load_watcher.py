@@ -63,7 +63,7 @@ class LoadWatcherFlags:
 
 
 def with_load_watcher(values: FlagValues, environment: Mapping[str, str]) -> LoadWatcherFlags:
-    """Return the flags with the variables in the place of those that are not given. Raises UsageError."""
+    """Return the flags with variables in place of those that are not set. Raises UsageError."""
     found = {name: text.strip() for name, text in environment.items() if text.strip()}
     # load-watcher looks whether the variable is there, not at its value.
     is_openshift = OPENSHIFT in environment
@@ -88,7 +88,7 @@ def with_load_watcher(values: FlagValues, environment: Mapping[str, str]) -> Loa
 
 
 def with_log_level(values: FlagValues, environment: Mapping[str, str]) -> FlagValues:
-    """Return the flags with the level of LOG_LEVEL where no flag states one; an unknown level means info."""
+    """Return the flags with the level of LOG_LEVEL if no flag sets one; an unknown level means info."""
     level = environment.get(LOG_LEVEL, "").strip().lower()
     if not level or values.given & {"log-level", "v"}:
         return values
@@ -127,7 +127,7 @@ def _check_verification(values: FlagValues, found: Mapping[str, str], warnings: 
 
 
 def _service_account(values: FlagValues, address: str, *, has_token: bool) -> Mapping[str, object]:
-    """Return the flags for the token and the CA of the pod's service account; a token that is given replaces it."""
+    """Return the flags for the token and the CA of the pod's service account; a configured token takes precedence."""
     if not has_token:
         return {"prometheus-auth-incluster": True}
     is_plain = not (address or values.text("prometheus-url")).startswith("https://")

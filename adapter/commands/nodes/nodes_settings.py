@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 METRICS_PREFIX: Final = "tidewatch_adapter"
 SHORTEST_REFRESH_SECONDS: Final = 1.0
 LONGEST_REFRESH_SECONDS: Final = 300.0
-"""The shortest window: with less, it would have no sample at times."""
+"""The shortest window: a longer refresh interval would leave it without a sample at times."""
 RESERVED_THREADS: Final = 4
 """Threads for the scheduler's calls alone, as many as are answered at once."""
 COMMON_THREADS: Final = 4
 """All answers come from memory, so more threads would only wait for each other."""
 _LARGEST_ANSWER_BYTES: Final = LARGEST_BODY_BYTES + 4 * 2**20
-"""The filter sends back the nodes of its request, and a reason for each that fails."""
+"""The filter returns the nodes of its request, and a reason for each node that fails."""
 _MOST_UNREAD_BYTES: Final = 160 * 2**20
-"""Two of the largest answers, and the usual ones in addition."""
+"""Room for two of the largest answers in addition to the usual ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,14 +30,14 @@ _log = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 1.0
 _LARGEST_TOKEN_BYTES: Final = 64 << 10
 QUERY_PATH: Final = "/api/v1/query"
-"""Whose errors have the form of Prometheus's."""
+"""The path whose errors have the form of Prometheus's."""
 SCHEDULER: Final = "/scheduler/"
 TOKEN_PATHS: Final = ("/watcher", "/nodes/unmapped", "/scores", "/hotspots", QUERY_PATH)
 OPEN_PATHS: Final = ("/watcher/health",)
 LARGEST_STRANGERS_BODY_BYTES: Final = 4 * 2**20
 """For callers of `/scheduler` without a token or certificate: the names of 20,000 nodes, and a pod."""
 WATCHER_PATHS: Final = ("/watcher", "/watcher/<host>")
-"""The routes that Trimaran's plugins ask, which can send no token."""
+"""The routes that Trimaran's plugins request; the plugins cannot send a token."""
 
 
 class BearerToken:
@@ -72,7 +72,7 @@ class BearerToken:
 
 
 class ClientCertificate:
-    """Requires a certificate that a CA of the file has signed, in its time of validity."""
+    """Requires a certificate that a CA of the file has signed, and that is valid now."""
 
     def __init__(self, authorities: Callable[[], Authorities], now: Now = utc_now) -> None:
         self._authorities = authorities
@@ -99,10 +99,7 @@ def protected(
     certificate: ClientCertificate | None,
     open_paths: Collection[str] = OPEN_PATHS,
 ) -> tuple[Route, ...]:
-    """Return the routes, of which each answers 401 to requests that lack what its path requires, before their body.
-
-    With a token alone, the scheduler's routes stay open, and take no large bodies.
-    """
+    """Return the routes; each answers 401, before the body, to requests without the required credentials."""
     return tuple(_protected_route(route, token, certificate, open_paths) for route in routes)
 
 

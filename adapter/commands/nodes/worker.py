@@ -59,16 +59,17 @@ if TYPE_CHECKING:
 Content = TypeVar("Content")
 
 LISTS_SECONDS: Final = 10.0
-"""How long the first refresh, and readiness, wait for the first lists of nodes and pods."""
+"""Limit on how long the first refresh, and readiness, wait for the first lists of nodes and pods."""
 PAUSE_SECONDS: Final = 0.001
-"""Pause after half a millisecond of bulk work, once requests are served. With that of `serve`, 4 ms, reading what
-Prometheus answers about 5,000 nodes would take longer than a refresh may."""
+"""Pause after half a millisecond of bulk work, once requests are served. With the 4 ms of `serve`, reading Prometheus's
+answer about 5,000 nodes would take longer than a refresh may.
+"""
 _CHANGES_A_SECOND: Final = 2.0
 _SHARE_OF_REBUILDING: Final = 0.2
-"""Largest part of the time that is spent on following changes of pods."""
+"""Largest share of the time that may be spent on following changes of pods."""
 _STOP_NOTICED_SECONDS: Final = 0.5
 _OWN_METRICS_BURST_SECONDS: Final = 0.25
-"""Processor time for the process's own metrics, of which a text takes 2 ms, before their readers are paced."""
+"""Processor time that readers of the process's own metrics may use before they are slowed down; a text takes 2 ms."""
 
 
 def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
@@ -155,7 +156,7 @@ def _keeper(
 
 
 def meaning_of(settings: NodesSettings, scheduling: SchedulingSettings) -> str:
-    """Return what the samples of the local file are of, as text without credentials."""
+    """Return the source of the samples in the local file, as text without credentials."""
     about: dict[str, object] = {
         "prometheus": settings.prometheus.endpoint.shown,
         "names": "instance" if settings.objects is None else scheduling.match,
@@ -189,7 +190,7 @@ def _start_tasks(
 
 
 class _RefreshLoop:
-    """Refreshes again and again, after what the local file has is published."""
+    """Refreshes repeatedly, after the samples of the local file have been published."""
 
     def __init__(
         self,
@@ -198,7 +199,7 @@ class _RefreshLoop:
         beginning: tuple[threading.Event, Callable[[], bool]],
         pace: Pace,
     ) -> None:
-        """Set the event of `beginning` once the file has been read; refresh once its function is true."""
+        """Set the event of `beginning` once the file has been read; refresh once its function returns true."""
         self._keeper = keeper
         self._pace = pace
         self._interval_seconds = interval_seconds
@@ -228,7 +229,7 @@ class _RefreshLoop:
 
 
 def _follow_changes(keeper: BoardKeeper, wake: threading.Event, stop: Stop) -> None:
-    """Rebuild after changes: the first one at once, more of them at most so often that requests are not held up."""
+    """Rebuild after changes: immediately after the first one, then only so often that requests are not delayed."""
     while not stop.requested:
         if not wake.wait(_STOP_NOTICED_SECONDS):
             continue
@@ -240,14 +241,14 @@ def _follow_changes(keeper: BoardKeeper, wake: threading.Event, stop: Stop) -> N
 
 
 class _NodeMetrics:
-    """The metrics of nodes, as they were prepared by the last refresh."""
+    """The metrics of nodes, as the last refresh prepared them."""
 
     def __init__(self, keeper: BoardKeeper, clock: Clock) -> None:
         self._keeper = keeper
         self._clock = clock
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield them as text; nothing before the first data."""
+        """Yield the metrics as text; nothing before the first data."""
         published = self._keeper.published
         if published.exposition is not None:
             yield from published.exposition.pieces(self._clock.wall())
@@ -267,10 +268,10 @@ def _plain_health(context: WorkerContext, query: str) -> PlainAnswer:
 
 
 def plan_by_routes(routes: Sequence[Route], *, reserved_below: str) -> PlanBody:
-    """Return the plan: bodies of the frequent routes, from callers that these admit.
+    """Return the plan: only callers that these routes admit may send bodies to the frequent routes.
 
     Requests for paths below `reserved_below` get one of the reserved threads; without a client certificate only those
-    whose bodies are not large. All other requests are judged, and refused, by a request thread.
+    with small bodies. A request thread judges, and refuses, all other requests.
     """
     by_path = {route.path: route for route in routes if route.is_frequent and route.largest_body_bytes}
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 SHORTEST_LIFE_SECONDS = 60.0
 FIRST_LOOK_SECONDS = 30.0
-"""How long to wait until the first certificate exists and is trusted: roles may be created just after the pod."""
+"""Limit on the wait for the first certificate to exist and be trusted: roles may be created just after the pod."""
 
 _GROUP = "Serving"
 _log = logging.getLogger(__name__)
@@ -136,7 +136,7 @@ def _refuse_without_secret(values: FlagValues) -> None:
 
 
 def apiservice_name(name: str) -> str:
-    """Return the name if an APIService can have it; raises UsageError."""
+    """Return the name if it is a valid name of an APIService; raises UsageError otherwise."""
     if not is_object_name(name) or "." not in name:
         raise UsageError(
             f"--apiservice: {name!r} is not the name of an APIService, such as v1beta1.custom.metrics.k8s.io"

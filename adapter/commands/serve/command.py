@@ -61,8 +61,9 @@ _log = logging.getLogger(__name__)
 
 PODS = find_resource(BUILT_IN, "", "pods")
 READY_WITHOUT_PODS_SECONDS = 0.5
-"""Time after which the process is ready without the list of pods: in a large cluster it takes seconds, in which all
-other metrics have answers already. A request that needs the list waits for it, and then gets 503 with the reason."""
+"""Time after which the process is ready without the list of pods: in a large cluster it takes seconds, during which all
+other metrics can be answered. A request that needs the list waits for it, and then gets 503 with the reason.
+"""
 READY_WITHOUT_METRICS_SECONDS = 0.5
 """Time for the first look-ups of series, which helps rolling updates: a process that knows fewer metrics than its
 predecessor makes requests wait. It is short because readiness must not depend on Prometheus."""
@@ -70,7 +71,7 @@ LONGEST_REFRESH_PAUSE_SECONDS = 0.2
 REQUEST_DURATION_NAME = "prometheus_adapter_prometheus_client_request_duration_seconds"
 """prometheus-adapter's name for the duration of requests to Prometheus, on which dashboards rely."""
 PREPARE_SECONDS = 0.1
-"""How soon discovery lists a metric that was found; its values are served immediately."""
+"""How soon discovery lists a newly found metric; its values are served immediately."""
 
 
 def serve(arguments: Sequence[str]) -> None:
@@ -145,13 +146,13 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
 def _backend_client(
     settings: ServeSettings, telemetry: BackendTelemetry, pace: Pace, backend: Backend
 ) -> BackendClient:
-    """Return a client of a backend that rules name; without matchers of its own, it has those of the flags."""
+    """Return a client of a backend that rules name; if it has no matchers, those of the flags apply."""
     found = backend.with_matchers(settings.readings.matchers)
     return BackendClient(backend.name, found, telemetry.of(backend.name), pace)
 
 
 def _replace(readings: Readings, telemetry: BackendTelemetry, rulebook: Rulebook) -> None:
-    """Put another rulebook in force, and forget the metrics of backends that no rule names any more."""
+    """Put another rulebook in force, and forget the metrics of backends that no rule names any longer."""
     readings.replace_rulebook(rulebook)
     telemetry.keep({rule.backend.name for rule in all_rules(rulebook) if rule.backend is not None})
 
@@ -222,7 +223,7 @@ def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource)
 def metrics_probe(
     are_listed: Callable[[], bool], clock: Callable[[], float] = time.monotonic
 ) -> Callable[[], str | None]:
-    """Return the check that passes once all metrics that look-ups found are listed, or time is up.
+    """Return the check that passes once all metrics that look-ups found are listed, or when time is up.
 
     A look-up that failed has found nothing.
     """

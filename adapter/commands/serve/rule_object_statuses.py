@@ -41,16 +41,16 @@ _ROUND_SECONDS: Final = 0.3
 _WRITES_A_SECOND: Final = 20.0
 _MOST_WRITES_AT_ONCE: Final = 40
 _RETRY_SECONDS: Final = 10.0
-"""How long nothing is written after the API server failed, and how long an object waits after a write."""
+"""How long no status is written after the API server has failed, and how long an object waits after a write."""
 _SHARE: Final = 2
-"""Statuses of a namespace that are written in a look in which others may wait, too."""
+"""Number of statuses of one namespace that are written in one pass while other namespaces may be waiting."""
 _NOTHING: Final = NamespaceObjects()
 _PAUSE_RATIO: Final = 4.0
-"""Pause of a namespace after a look at it, in proportion to the duration of the look."""
+"""Pause of a namespace after it was examined, in proportion to the time that this took."""
 
 
 class RuleObjectsInForce(Protocol):
-    """The readings of the process, as far as statuses are made of them."""
+    """The readings of the process, as far as statuses depend on them."""
 
     @property
     def catalogue(self) -> Catalogue:
@@ -88,10 +88,10 @@ class RuleObjectStatuses:
         self._seen: dict[str, NamespaceObjects] = {}
         self._files: Catalogue | None = None
         self._due: DueQueue[str] = DueQueue()
-        """When each namespace is looked at again."""
+        """When each namespace is examined next."""
         self._resumes_at = -math.inf
         self._written_at: dict[str, float] = {}
-        """When a status of each namespace was written last."""
+        """When a status of each namespace was last written."""
 
     def run(self, stop: Stop) -> None:
         """Write until the stop is requested."""
@@ -99,7 +99,7 @@ class RuleObjectStatuses:
             self.look()
 
     def look(self) -> None:
-        """Look at the namespaces in which something has changed or has come due, and write what differs there."""
+        """Examine the namespaces that have changed or are due, and write the statuses that differ there."""
         now = self._clock()
         objects, files = self._readings.rule_objects(), self._readings.catalogue
         changed = self._changes.take_statuses()
@@ -141,7 +141,7 @@ class RuleObjectStatuses:
             self._due.set(namespace, now + max(again, _PAUSE_RATIO * (now - began)))
 
     def _settle(self, known: KnownObject, *, may_write: bool) -> float:
-        """Write the status of an object if it is due; return after how many seconds to look again, or infinity."""
+        """Write the status of an object if it is due; return the seconds until the next check, or infinity."""
         content, now = known.found.content, self._clock()
         stored = self._store.value((content.namespace, content.name))
         if stored is None or stored.status.uid != content.uid:
@@ -162,7 +162,7 @@ class RuleObjectStatuses:
         return _RETRY_SECONDS
 
     def _tell_one(self, namespace: str) -> bool:
-        """Write the status of an object beyond the quota of its namespace, once; return whether there was one."""
+        """Write the status of one object beyond the quota of its namespace; return whether there was one."""
         if namespace not in self._store.untold() or self._clock() < self._resumes_at or not self._limit.take(0.0):
             return False
         identity = self._store.take_untold(namespace)
@@ -174,7 +174,7 @@ class RuleObjectStatuses:
         return True
 
     def _write(self, content: ObjectContent | ObjectIdentity, status: Mapping[str, Any]) -> bool:
-        """Write a status; return whether that need not be tried again."""
+        """Write a status; return whether the write need not be retried."""
         path = f"{collection_path(content.namespace)}/{content.name}/status"
         try:
             self._client.apply(path, apply_document(content, status), FIELD_MANAGER)

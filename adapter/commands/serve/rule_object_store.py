@@ -1,4 +1,4 @@
-"""MetricRule objects as the API server sends them, the store that a watch fills with them, and what changes in it."""
+"""MetricRule objects as the API server sends them, and the store that a watch fills and that notes changes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SeenStatus:
     content: dict[str, Any]
     """Empty for an object that has none yet."""
     since: float
-    """Since when it is like this, in monotonic seconds of this process."""
+    """Since when the object has been in this state, in monotonic seconds of this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ RuleObjectStore: TypeAlias = "QuotaStore[RuleObjectForm, SeenObject]"
 
 
 class RuleObjectChanges:
-    """What has changed in a store since it was looked at. For any thread."""
+    """The changes of a store since it was last examined. For any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -53,11 +53,11 @@ _LOOK_SECONDS = 0.2
 _RESOLVE_AGAIN_SECONDS = 15.0
 """How often to retry an object that names a kind of object which the cluster does not know."""
 _FIRST_LIST_SECONDS = 10.0
-"""How long requests for unknown metrics wait, all in all, for the first list of objects."""
+"""How long requests for unknown metrics wait, in total, for the first list of objects."""
 _READING_SECONDS = 1.0
-"""How long objects are read before what has been read is put in force."""
+"""How long objects are read before those already read are put in force."""
 _PAUSE_SECONDS = 0.001
-"""Between the objects that are read: a request may wait for them."""
+"""Pause between the objects that are read, since a request may be waiting for the processor."""
 
 METRIC_RULE_FLAGS = in_group(
     _GROUP,
@@ -93,7 +93,7 @@ class RuleObjectSettings:
 
     namespace_label: str
     max_per_namespace: int
-    """Objects of a namespace that are read; of the others, their identity alone is kept."""
+    """Number of objects of a namespace that are read; of the others only the identity is kept."""
     objects: ObjectSettings
     """Where the cluster is."""
 
@@ -153,10 +153,10 @@ class RuleObjectLoader:
                 has_more = self.load()
 
     def load(self) -> bool:
-        """Read objects that have changed, for a second at most, and put them in force; return whether there are more.
+        """Read changed objects for at most a second, and put them in force; return whether more are left.
 
-        The objects of the namespace whose objects took the least time so far are read first, so that nobody's change
-        waits for many, or for slow ones, of another namespace. A former version is in force until the new one is read.
+        The namespace whose objects have taken the least time so far is read first, so that nobody's change waits for
+        the many or slow objects of another namespace. A former version stays in force until the new one has been read.
         """
         self._changes.contents.clear()
         if self._may_resolve():

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 RESOLVE_AGAIN_SECONDS = 15.0
 """How often to retry a rule that names a kind of object which the cluster does not know."""
 MOST_LOGGED = 500
-"""Limit on the logged findings of one look: a megabyte of garbage may hold a hundred thousand rules."""
+"""Limit on the logged findings of one pass: a megabyte of garbage may hold a hundred thousand rules."""
 _VANISHED = "all rules of one kind vanished from the file with it"
 
 
@@ -84,7 +84,7 @@ class RuleReloader:
         self._put_in_force(self._followed.value)
 
     def on_change(self, apply: Callable[[Rulebook], None], trials: QueryTrials | None = None) -> None:
-        """Pass every further rulebook to this function, after its doubtful queries have been tried."""
+        """Pass every further rulebook to this function, after its doubtful queries have been tried on Prometheus."""
         self._apply = apply
         self._trials = trials
 

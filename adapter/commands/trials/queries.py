@@ -43,8 +43,8 @@ CHANGE_SECONDS: Final = 2 * TRIAL_SECONDS
 class TrialBudget:
     """The time that the queries of one change may take.
 
-    A query may take half of what is left, and a Prometheus that does not answer in time is not asked again. So any
-    number that hang leave time to the others, and all together take less than `CHANGE_SECONDS`.
+    A query may take half of what is left, and a Prometheus that does not answer in time is not asked again. Even if
+    many of them hang, the others get some time, and all together take less than `CHANGE_SECONDS`.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -69,16 +69,16 @@ class TrialBudget:
 
 
 class QueryTrials:
-    """Tries new and changed rules on Prometheus, and remembers which it refused."""
+    """Tries new and changed rules on Prometheus, and remembers which of them it refused."""
 
     def __init__(self, prometheus_of: Callable[[Backend | None], Prometheus], resolve: ResolveResource) -> None:
-        """`prometheus_of` returns what asks a backend; None stands for the Prometheus of the flags."""
+        """`prometheus_of` returns the client of a backend; None is the Prometheus of the flags."""
         self._prometheus_of = prometheus_of
         self._resolve = resolve
         self._refused: dict[Hashable, str] = {}
 
     def of_a_change(self, in_force: Rulebook) -> Judge:
-        """Return the function that judges changed rules; rules in force are not tried, since they may work."""
+        """Return the function that judges changed rules; rules in force are not tried, because they may be working."""
         rules: tuple[Rule | ResourceRule, ...] = (*in_force.rules, *in_force.resource.rules)
         left_alone = set(map(_rule_content, rules))
         return partial(self._refusal_of, TrialBudget(), left_alone)

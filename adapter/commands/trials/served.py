@@ -54,7 +54,7 @@ def served_by(
 ) -> dict[str, ServedMetrics]:
     """Return by rule what it serves from the series of the last `max_age_seconds`; each look-up is sent once.
 
-    `client_of` returns what asks a backend; None stands for the Prometheus of the flags.
+    `client_of` returns the client of a backend; None is the Prometheus of the flags.
     """
     known: dict[LookUpKey, _Seen | PrometheusError] = {}
     found: dict[str, ServedMetrics] = {}
@@ -152,7 +152,7 @@ def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float
 
 
 def asked_of_nobody(metric: Metric) -> Asked:
-    """Return a request for an object that does not exist."""
+    """Return a request about an object that does not exist."""
     namespace, names = _NOBODY
     return Asked(namespace if metric.namespaced else None, names if metric.resource else (), EVERYTHING)
 

@@ -1,4 +1,4 @@
-"""Configuration files: each is one section, whose `apiVersion` and `kind` say what it is."""
+"""Configuration files: each is one section, identified by its `apiVersion` and `kind`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_file(
     section: Section[T],
     broken: Callable[[MappingNode], Iterable[DocumentProblem]] = problems_within,
 ) -> tuple[MappingNode, T]:
-    """Return the mapping of a file, and what is made of it; `file` is its name in messages. Raises DocumentError.
+    """Return the mapping of a file, and the value made from it; `file` is its name in messages. Raises DocumentError.
 
     `broken` returns where the YAML is wrong.
     """

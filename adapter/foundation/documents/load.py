@@ -1,10 +1,10 @@
 """A strict YAML loader that keeps the place of every value.
 
 Rule files of prometheus-adapter are read by Go, whose decoder knows the type of each field: `as: yes` stays the text
-`yes`, `as: 1e3` stays `1e3`, and a duplicate key is an error. A loader that guesses types loses all of that, and loses
-the lines that error messages need. So this module builds its own tree from the parser's events: every scalar is kept as
-its literal text, every node has its file, line and column, and the reader of a node states which type it expects
-(`mapping()`, `text()`, `boolean()`).
+`yes`, `as: 1e3` stays `1e3`, and a duplicate key is an error. A loader that guesses types would lose all of that, as
+well as the line numbers for error messages. So this module builds its own tree from the parser's events: every scalar
+is kept as its literal text, every node has its file, line and column, and the reader of a node states which type it
+expects (`mapping()`, `text()`, `boolean()`).
 
 Errors that concern the whole file, such as bad syntax or a duplicate key at the top level, raise `DocumentError`.
 Errors inside a value (a rule) are attached to its node as `problems`, so that they affect only that rule.
@@ -82,7 +82,7 @@ _Loader: TypeAlias = "type[yaml.CSafeLoader | yaml.SafeLoader]"
 
 
 class _Mark(Protocol):
-    """The position at which an event began; the C parser and the Python parser each have their own class for it."""
+    """The position at which an event began; the C parser and the Python parser have different classes for it."""
 
     line: int
     column: int
@@ -184,7 +184,7 @@ class _Builder:
         self._events = events
         self._file = file
         self._anchors: dict[str, _Anchored] = {}
-        """The anchors by name; of several with one name, the last one counts, as in Go."""
+        """The anchors by name; the last one of a name counts, as in Go."""
         self._nodes = 0
         self._has_aliases = False
         self._deepest = 0

@@ -1,4 +1,4 @@
-"""Mappings of YAML with their merge keys (`<<`), as Go's yaml.v2 reads them into structs and maps."""
+"""Mappings of YAML with merge keys (`<<`), as Go's yaml.v2 reads them into structs and maps."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _finished_entries(slots: dict[str, _Slot]) -> tuple[MappingEntry, ...]:
 
 
 def _merge_all(into: dict[str, _Slot], value: Node, repeated: dict[DocumentProblem, None]) -> Iterator[DocumentProblem]:
-    """Add the entries of a merge key's mapping, or of its list of mappings, in which earlier ones win."""
+    """Add the entries of a merge key's mapping, or of its list of mappings, where earlier mappings win."""
     sources = reversed(value.items) if isinstance(value, SequenceNode) else (value,)
     for source in sources:
         if isinstance(source, MappingNode):
@@ -102,8 +102,8 @@ def _merge_all(into: dict[str, _Slot], value: Node, repeated: dict[DocumentProbl
 def _merge(into: dict[str, _Slot], entry: MappingEntry, repeated: dict[DocumentProblem, None]) -> None:
     """Set an entry as Go's yaml.v2 does: later values win, and a mapping extends an existing mapping.
 
-    That decoder writes each field of a struct in place, whether it comes by a merge key or not, in the order of the
-    file. YAML's own rule (explicit keys win, nothing nested is combined) would read the same file differently.
+    That decoder writes each field of a struct in the order of the file, whether or not it comes from a merge key.
+    YAML's own rule (explicit keys win, nothing nested is combined) would read the same file differently.
     """
     there = into.get(entry.name)
     if there:

@@ -1,4 +1,4 @@
-"""Turns plain content, such as the spec of a Kubernetes object, into the tree that the readers of files take."""
+"""Turns plain content, such as the spec of a Kubernetes object, into the tree that readers of files use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 from adapter.foundation.documents.tree import MappingEntry, MappingNode, Node, ScalarNode, SequenceNode
 
 _DEEPEST = 32
-"""Deepest content in levels, which no reader needs."""
+"""Limit on the depth of content, in levels; no reader needs more."""
 _CHARACTERS_OF_A_VALUE: Final = 16
 
 
@@ -18,7 +18,7 @@ class TooDeepError(ValueError):
 def is_larger_than(most: int, content: object) -> bool:
     """Return whether content that was JSON has more values than this; keys count, and so do 16 characters of a text.
 
-    It takes no longer than content of that size would, and follows any number of levels.
+    It takes no longer than for content of that size, and handles any depth.
     """
     waiting = [content]
     while waiting:
@@ -52,7 +52,7 @@ def node_of(content: object, source: str, depth: int = 0) -> Node:
 
 
 def scalar_of(content: object, source: str) -> ScalarNode:
-    """Return a single value as it would be written in YAML; only a text counts as quoted."""
+    """Return a single value as YAML would write it; only a text counts as quoted."""
     is_text = isinstance(content, str)
     text = _text(content)
     return ScalarNode(source, 1, 1, (), text, plain=not is_text, null=content is None)

@@ -29,7 +29,7 @@ _LONGEST_WHOLE: Final = 20
 """Digits of the longest int64 with its sign; Python refuses to convert thousands of digits."""
 _PERCENT: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)%")
 _ANY: Final[Schema] = {"type": ["string", "number", "boolean"]}
-"""A text may be without quotes where YAML takes it for another type: `shard: 0` is the text `0`."""
+"""A text may be written without quotes even if YAML would read another type: `shard: 0` is the text `0`."""
 _DURATION: Final[Schema] = {
     "type": "string",
     "pattern": "^[+-]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w|y))+)$",
@@ -44,7 +44,7 @@ _QUANTITY: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Which numbers are allowed. `above` and `below` leave out the limit itself."""
+    """The numbers that are allowed. `above` and `below` exclude the limit itself."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -57,7 +57,7 @@ class Bounds:
         return is_enough and (value < self.most if self.below else value <= self.most)
 
     def words(self, shown: Callable[[float], str] = "{:.15g}".format) -> str:
-        """Return the limits as the end of a sentence, such as ` from 1 to 10`; empty without any."""
+        """Return the limits as the end of a sentence, such as ` from 1 to 10`; empty if there are none."""
         least, most = shown(self.least), shown(self.most)
         if math.isinf(self.least):
             return "" if math.isinf(self.most) else f" {'below' if self.below else 'up to'} {most}"
@@ -78,7 +78,7 @@ ANY_NUMBER: Final = Bounds()
 
 
 def parse_number(text: str) -> float:
-    """Return the number that the text spells in JSON. Raises ValueError."""
+    """Return the number that the text denotes in JSON. Raises ValueError."""
     value = float(text) if _NUMBER.fullmatch(text) else math.inf
     if math.isinf(value):
         raise ValueError(text)
@@ -86,7 +86,7 @@ def parse_number(text: str) -> float:
 
 
 def parse_whole(text: str) -> int:
-    """Return the whole number of 64 bits that the text spells in JSON: no fraction, no exponent. Raises ValueError."""
+    """Return the whole number of 64 bits that the text denotes in JSON: no fraction, no exponent. Raises ValueError."""
     value = int(text) if _WHOLE.fullmatch(text) and len(text) <= _LONGEST_WHOLE else _INT64
     if not -_INT64 <= value < _INT64:
         raise ValueError(text)
@@ -158,7 +158,7 @@ def _quantity(text: str) -> Quantity:
 
 
 def one_of(names: Iterable[str], what: str) -> Scalar[str]:
-    """Return the shape of one of these names, of which `what` says what they are, such as `a model`."""
+    """Return the shape of a name from a fixed set; `what` describes the set, such as `a model`."""
     known = tuple(map(str, names))
     fix = f"write {'one of ' if len(known) > 1 else ''}{', '.join(known)}"
 
@@ -172,7 +172,7 @@ def one_of(names: Iterable[str], what: str) -> Scalar[str]:
 
 
 def text(message: str = "the string is empty", fix: str = "write a value, or remove the key") -> Scalar[str]:
-    """Return the shape of a text that is not empty; `message` and `fix` are those of an empty one."""
+    """Return the shape of a text that is not empty; `message` and `fix` are for an empty text."""
 
     def parse(value: str) -> str:
         if not value.strip():
@@ -183,7 +183,7 @@ def text(message: str = "the string is empty", fix: str = "write a value, or rem
 
 
 def checked(name: str, problem: Callable[[str], str | bool | None], fix: str) -> Scalar[str]:
-    """Return the shape of a text in which a function finds no problem. It returns what is wrong, or True."""
+    """Return the shape of a text that a function accepts; the function returns the problem, or True."""
 
     def parse(value: str) -> str:
         wrong = problem(value)

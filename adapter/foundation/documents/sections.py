@@ -1,4 +1,4 @@
-"""Mappings of documents: sections, described key by key, and mappings in which people choose the keys."""
+"""Mappings of documents: sections, described key by key, and mappings whose keys users choose."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ class Key:
     doc: str
     """One sentence for people, which the schema shows."""
     example: str = ""
-    """An example of the value, for messages; only required keys have one."""
+    """An example of the value, for messages; only required keys have an example."""
     into: str | None = None
-    """The argument of the section's `make`; empty for a key that is only checked. None: `min_size` for `minSize`."""
+    """The argument of the section's `make`; empty for a key that is only checked. None means the key in snake case,
+    `min_size` for `minSize`.
+    """
 
     @property
     def attribute(self) -> str:
@@ -40,7 +42,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The keys of a section as they are written, for checks between them."""
+    """The keys of a section as they are written, for checks that involve several keys."""
 
     node: MappingNode
     values: Mapping[str, Any]
@@ -53,7 +55,7 @@ class Given:
         return self.values.get(key)
 
     def at(self, path: str) -> Node | None:
-        """Return the value of a key, right or wrong; `path` may lead into it, such as `filter.pools`."""
+        """Return the value of a key, right or wrong; `path` may name a value inside it, such as `filter.pools`."""
         node: Node | None = self.node
         for key in path.split("."):
             node = node.get(key) if isinstance(node, MappingNode) else None
@@ -73,21 +75,21 @@ class Section(Generic[T]):
     """A mapping with known keys."""
 
     name: str
-    """Its path for messages, such as `predictive.forEach`, or what it is, such as `the file`."""
+    """Its path for messages, such as `predictive.forEach`, or a description, such as `the file`."""
     make: Callable[..., T]
-    """Takes the attributes of the keys that have a value; those of the others have their defaults."""
+    """Called with the attributes of the keys that have a value; the others keep their defaults."""
     keys: tuple[Key, ...] = ()
     check: Callable[[Given], Iterable[DocumentProblem]] = lambda _: ()
-    """Returns what is wrong between keys."""
+    """Returns the problems that involve several keys."""
     others: tuple[Scalar[Any], ValueShape] | None = None
-    """Shapes of all other keys and of their values, which become the attribute `others`."""
+    """Shapes of all other keys and their values, which are passed as the argument `others`."""
     hints: Mapping[str, str] = field(default_factory=dict)
-    """By keys that people bring along from elsewhere, why they should be removed."""
+    """By keys that users bring from other programs, why they should be removed."""
     defaults: type | None = None
-    """The dataclass that has the defaults, where `make` is not one."""
+    """The dataclass that has the defaults, if `make` is not a dataclass."""
 
     def read(self, node: Node, _key: str = "") -> T:
-        """Return what is made of the values. A key without a value counts as absent. Raises DocumentError."""
+        """Return the value made from the section. A key without a value counts as absent. Raises DocumentError."""
         mapping = self.mapping(node)
         known = {each.key: each for each in self.keys}
         given = {key: (value, known[key].shape, key) for key in known if (value := mapping.get(key)) is not None}
@@ -102,7 +104,7 @@ class Section(Generic[T]):
         return made_of(node, self.make, **arguments, **({"others": rest} if self.others else {}))
 
     def mapping(self, node: Node) -> MappingNode:
-        """Return the node as a mapping. Raises DocumentError, whose message does not repeat what may be secret."""
+        """Return the node as a mapping. Raises DocumentError, without a text that may be secret."""
         if not isinstance(node, MappingNode):
             keys = shortened(", ".join(each.key for each in self.keys) or "`key: value` lines")
             name = self.name if " " in self.name else f"`{self.name}`"
@@ -120,7 +122,7 @@ class Section(Generic[T]):
 
     @property
     def schema(self) -> Schema:
-        """The JSON Schema of the mapping, with the defaults of what is made of it."""
+        """The JSON Schema of the mapping, with the defaults of its attributes."""
         defaults = getattr(self.defaults or self.make, "__dataclass_fields__", {})
         properties = {}
         for each in self.keys:
@@ -148,9 +150,9 @@ class Section(Generic[T]):
 def mapping_of(
     name: str, key: Scalar[Any], value: ValueShape, empty: tuple[str, str] = ("", "")
 ) -> Section[dict[Any, Any]]:
-    """Return the shape of a mapping in which people choose the keys.
+    """Return the shape of a mapping whose keys users choose.
 
-    `empty` says what is wrong with one that has no key, and what to write; without a message it may be empty.
+    `empty` is the problem of a mapping without keys, and its repair; without a message the mapping may be empty.
     """
 
     def check(given: Given) -> Iterator[DocumentProblem]:

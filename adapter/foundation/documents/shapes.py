@@ -1,8 +1,8 @@
 """Shapes of the values of a document: each is read strictly, and has a JSON Schema.
 
-A shape reads a node and returns its value, or raises DocumentError with everything that is wrong inside the node, so
-that one reading names all of it. Its schema (draft 2020-12) accepts what it reads; some conditions, such as those
-between keys, are only known to the reader. Schemas have a type everywhere and no references.
+A shape reads a node and returns its value, or raises DocumentError with all problems inside the node, so that one
+reading reports every problem. Its schema (draft 2020-12) accepts everything that the shape accepts; only the reader
+checks some conditions, such as those that involve several keys. Schemas have a type everywhere and no references.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ValueShape(Protocol):
     """Reads the values of one type."""
 
     def read(self, node: Node, key: str = "") -> Any:  # noqa: ANN401 - what a section holds differs from key to key
-        """Return the value, of this key if it has one. Raises DocumentError with everything that is wrong with it."""
+        """Return the value, of this key if it has one. Raises DocumentError with all problems of the value."""
 
     @property
     def schema(self) -> Schema:
@@ -45,28 +45,28 @@ class WrongValueError(ValueError):
     """A text is of the expected type, but not a value that can be used."""
 
     def __init__(self, message: str, fix: str = "") -> None:
-        """Without a `fix`, that of the type is shown."""
+        """Without a `fix`, the fix of the type is shown."""
         super().__init__(message)
         self.fix = fix
 
 
 class OutOfRangeError(WrongValueError):
-    """A value is too small or too large; the message is the value as it is written."""
+    """A value is too small or too large; the message is the value as the user wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar(Generic[T]):
-    """A single value, read from its text. Where the parser raises another ValueError, the text is not of this type."""
+    """A single value, read from its text. Another ValueError of the parser means: the text is not of this type."""
 
     name: str
-    """With its article, for messages, such as `a duration`."""
+    """The name with its article, for messages, such as `a duration`."""
     fix: str
     parse: Callable[[str], T]
     schema: Schema
     written: Callable[[T], object] = str
-    """Returns how a value is written, for the defaults in the schema."""
+    """Returns the text of a value, for the defaults in the schema."""
     unquoted: bool = False
-    """Whether a text in quotes is of another type, which no empty text is of."""
+    """Whether a text in quotes has another type, which an empty text never has."""
 
     def read(self, node: Node, key: str = "") -> T:
         """Return the value. Raises DocumentError."""
@@ -84,7 +84,7 @@ class Scalar(Generic[T]):
             raise DocumentError(node.problem(message, self.fix)) from None
 
     def then(self, make: Callable[[T], R], written: Callable[[R], object] = str) -> Scalar[R]:
-        """Return the shape of what a function makes of the value; the function may raise ValueError."""
+        """Return the shape of a function's result for the value; the function may raise ValueError."""
         parse = self.parse
         return Scalar(self.name, self.fix, lambda text: make(parse(text)), self.schema, written, self.unquoted)
 
@@ -96,12 +96,12 @@ class ListOf:
     item: ValueShape
     make: Callable[[list[Any]], Any] = tuple
     empty: tuple[str, str] = ("", "")
-    """The problem of an empty list, and its repair; no message where the list may be empty."""
+    """The problem of an empty list, and its repair; no message if the list may be empty."""
     unique: Callable[[Any], object] | None = None
-    """Returns what no two items may share, and what a message calls them."""
+    """Returns the key that must be unique among items, and its name in messages."""
 
     def read(self, node: Node, _key: str = "") -> Any:  # noqa: ANN401 - see ValueShape
-        """Return what is made of the items. Raises DocumentError."""
+        """Return the result for the items. Raises DocumentError."""
         if not isinstance(node, SequenceNode):
             raise DocumentError(node.problem(f"{described(node)} is not a list", "write lines that start with `- `"))
         values, problems = read_each((item, self.item, "") for item in node.items)
@@ -129,22 +129,22 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A value that may be written in several ways, which differ by being a text, a list or a mapping."""
+    """A value that may be written in several ways, each as another kind of node: a text, a list or a mapping."""
 
     shapes: Mapping[type[Node], ValueShape]
 
     def read(self, node: Node, key: str = "") -> Any:  # noqa: ANN401 - see ValueShape
-        """Return what the shape of the node's type reads; that of the first one otherwise, which raises."""
+        """Return the value that the shape for the node's kind reads; without one, raise the error of the first."""
         return self.shapes.get(type(node), next(iter(self.shapes.values()))).read(node, key)
 
     @property
     def schema(self) -> Schema:
-        """The JSON Schema of all ways."""
+        """The JSON Schema of all alternatives."""
         return {"anyOf": [shape.schema for shape in self.shapes.values()]}
 
 
 class Anything:
-    """Any value. Whoever takes it knows which types it may have."""
+    """Any value. The caller knows which types it may have."""
 
     schema: Schema = {"type": ["object", "array", "string", "number", "boolean", "null"]}  # noqa: RUF012 - never changed
 
@@ -158,7 +158,7 @@ class Anything:
 
 
 def read_each(parts: Iterable[tuple[Node, ValueShape, str]]) -> tuple[dict[int, Any], list[DocumentProblem]]:
-    """Return the values that can be read, by their place, and the problems of the others; parts end with their key."""
+    """Return the values that can be read, by their position, and the problems of the others; paths end in the key."""
     values: dict[int, Any] = {}
     problems: list[DocumentProblem] = []
     for place, (node, shape, key) in enumerate(parts):
@@ -170,7 +170,7 @@ def read_each(parts: Iterable[tuple[Node, ValueShape, str]]) -> tuple[dict[int, 
 
 
 def described(node: Node) -> str:
-    """Return a node for messages: the text in quotes, or what it is instead of one."""
+    """Return the description of a node for messages: its text in quotes, or its kind."""
     return repr(shortened(node.value)) if isinstance(node, ScalarNode) and not node.null else node.kind
 
 

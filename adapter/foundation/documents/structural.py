@@ -1,9 +1,9 @@
-"""From the JSON Schema of a strict reader to the structural schema of a CustomResourceDefinition (pure).
+"""Turns the JSON Schema of a strict reader into the structural schema of a CustomResourceDefinition (pure).
 
 A structural schema (Kubernetes' documentation, "Specifying a structural schema") has one type at each node and no null,
 and forbids `additionalProperties: false`: unknown keys are refused by strict validation and pruned without it. It
-accepts less than a reader: texts must be texts, as JSON and kubectl write them anyway. Defaults are described but
-not set, since the API server would write them into objects, where they would count as written.
+accepts less than a reader: texts must be JSON strings, as kubectl writes them anyway. Defaults are described but not
+set, since the API server would write them into objects, where they would look as if the author had written them.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _SCALAR: Final[Schema] = {
     "maxItems": 0,
     "maxProperties": 0,
 }
-"""A text or a boolean, which no type allows both: whatever is there, it must be neither large nor nested."""
+"""A text or a boolean, for which no type exists: the value must be neither large nor nested."""
 UNOBSERVED: Final[Schema] = {"observedGeneration": -1}
-"""The default of a status: until a controller has written one, it is about no generation.
+"""The default of a status: until a controller has written one, it refers to no generation.
 
-Without it, an object without a status is finished for kstatus, by whose rules Flux waits.
+Without it, kstatus, whose rules Flux follows, would take an object without a status as ready.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class StructuralLimits:
-    """Limits of what one object may contain, without which the API server cannot bound the cost of validation rules."""
+    """Limits on the content of an object. Without them, the API server cannot bound the cost of validation rules."""
 
     items: int
     keys: int
@@ -41,7 +41,7 @@ class StructuralLimits:
 
 
 def structural(schema: Schema, limits: StructuralLimits) -> Schema:
-    """Return the structural schema for what a reader's schema describes."""
+    """Return the structural schema for the content that a reader's schema describes."""
     described = {"description": _with_default(schema)} if "description" in schema else {}
     if "anyOf" in schema:
         return {**_any_of(schema["anyOf"], limits), **described}
@@ -57,7 +57,7 @@ def structural(schema: Schema, limits: StructuralLimits) -> Schema:
 
 
 def _any_of(alternatives: Sequence[Schema], limits: StructuralLimits) -> Schema:
-    """Return the schema of the first alternative, a mapping's short form; of both for a value or a list."""
+    """Return the schema of the first alternative for the short form of a mapping; of both for a value or a list."""
     if not any("array" in _types(each) for each in alternatives):
         return structural(alternatives[0], limits)
     # No type allows both: the reader refuses what is wrong, and what is there must not be large.

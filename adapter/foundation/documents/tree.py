@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 MOST_LINES: Final = 20
-"""Problems that are printed. Of more, one fewer is shown, so that at least two are left out."""
+"""Number of problems that are printed. If there are more, one fewer is shown, so that at least two are left out."""
 _LONGEST_WORD = 100
 """Longest word that is compared, in characters: the time of a comparison grows with the product of the lengths."""
 
@@ -34,7 +34,7 @@ class DocumentProblem:
     fix: str
 
     def __str__(self) -> str:
-        """`FILE:LINE: what is wrong: what to do`."""
+        """Return `FILE:LINE: what is wrong: what to do`."""
         return f"{self.file}:{self.line}: {self.message}: {self.fix}"
 
 
@@ -79,7 +79,7 @@ class Node:
         return False
 
     def mapping(self) -> MappingNode:
-        """Return itself as a mapping; raises WrongKindError."""
+        """Return the node as a mapping; raises WrongKindError."""
         raise self.wrong_kind("a mapping (`key: value` lines)")
 
     def sequence(self) -> tuple[Node, ...]:
@@ -109,7 +109,7 @@ class ScalarNode(Node):
 
     value: str
     plain: bool
-    """Whether it was written without quotes and block style: only such a scalar can be null or a boolean."""
+    """Whether it was written without quotes and not in block style: only such a scalar can be null or a boolean."""
     null: bool
 
     @property
@@ -167,11 +167,11 @@ class MappingEntry:
 
 @dataclass(frozen=True, slots=True)
 class MappingNode(Node):
-    """Keys with values, in the order of the file. For a duplicate key, the first entry, as in Go."""
+    """Keys with values, in the order of the file. The first entry of a duplicate key counts, as in Go."""
 
     entries: tuple[MappingEntry, ...]
     repeated: tuple[DocumentProblem, ...] = ()
-    """Keys that are set by a merge and also elsewhere. Go refuses them in a map, but not in a struct."""
+    """Keys that are set both by a merge and elsewhere. Go refuses them in a map, but not in a struct."""
 
     @property
     def kind(self) -> str:
@@ -230,7 +230,7 @@ def problems_within(node: Node) -> Iterator[DocumentProblem]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant; None if none is similar."""
+    """Return the known word that the author probably meant; None if none is similar."""
     if len(word) > _LONGEST_WORD:
         return None
     by_lower = {candidate.lower(): candidate for candidate in known if len(candidate) <= _LONGEST_WORD}
@@ -241,7 +241,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 def unknown_key(entry: MappingEntry, known: Collection[str], hint: str = "") -> DocumentProblem:
     """Return the problem of a key that is not among the known ones; it names the most similar one, if there is any.
 
-    `hint` says why a key of another program means nothing here.
+    `hint` says why a key of another program has no meaning here.
     """
     if hint:
         return entry.key.problem(f"the key {shortened(entry.name)!r} has no effect here", f"remove it: {hint}")
@@ -261,5 +261,5 @@ def problem_lines(problems: Sequence[object]) -> list[str]:
 
 
 def shortened(text: str, limit: int = 60) -> str:
-    """Return the text, shortened so that it does not swamp a message."""
+    """Return the text, shortened so that it does not dominate a message."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

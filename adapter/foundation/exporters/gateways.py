@@ -1,4 +1,4 @@
-"""Metrics of what stands in front of workloads: ingress-nginx, Envoy, Istio, Traefik and HAProxy."""
+"""Metrics of proxies and gateways in front of workloads: ingress-nginx, Envoy, Istio, Traefik and HAProxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks Prometheus which known series it holds, and which labels they have."""
+"""Queries Prometheus for the known series that it has, and for their labels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def samples_of(client: Queries, query: str, timeout_seconds: float) -> list[Samp
 
 
 def held_metrics(client: Queries, known: Sequence[KnownMetric], timeout_seconds: float) -> list[KnownMetric]:
-    """Return those of the metrics that have series, by one query. Raises PrometheusError, IncompleteAnswerError."""
+    """Return the metrics that have series, by one query. Raises PrometheusError, IncompleteAnswerError."""
     names = "|".join(sorted({each.series for each in known}))
     found = samples_of(client, f'count by (__name__) ({{__name__=~"{names}"}})', timeout_seconds)
     held = {sample.labels.get("__name__", "") for sample in found}
@@ -55,10 +55,10 @@ def has_targets(client: Queries, timeout_seconds: float) -> bool:
 def recognise_each(
     client: Queries, held: Iterable[KnownMetric], timeout_seconds: float
 ) -> tuple[list[RecognisedMetric], list[UnusedMetric]]:
-    """Return what the series of each metric describe, and the metrics of which nothing can be made.
+    """Return the subjects of each metric's series, and the metrics that no rule can use.
 
-    One query is sent for each metric, whose answer has no more rows than there are objects. A query that fails costs
-    its own metric; raises PrometheusError if Prometheus is away or refuses the credentials.
+    One query is sent for each metric; its answer has no more rows than there are objects. A failed query affects only
+    its metric; raises PrometheusError if Prometheus is unreachable or refuses the credentials.
     """
     usable: list[RecognisedMetric] = []
     unused: list[UnusedMetric] = []

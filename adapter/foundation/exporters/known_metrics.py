@@ -36,14 +36,14 @@ class KnownMetric:
     """Name of the series in Prometheus."""
     type: SeriesType
     meaning: str
-    """The thing that one series counts, as the end of a sentence."""
+    """What one series counts, as the end of a sentence."""
     subject: MetricSubject
     served_as: str = ""
-    """Name in the API, where it does not follow from the name of the series."""
+    """Name in the API, if it does not follow from the name of the series."""
     matchers: str = ""
-    """Matchers that leave out series which would be counted twice."""
+    """Matchers that exclude series which would otherwise be counted twice."""
     labels: tuple[str, ...] = ()
-    """For external metrics: labels that say what is counted, of which one must exist."""
+    """For external metrics: labels that identify what is counted; at least one must exist."""
     namespace_labels: tuple[str, ...] = ()
     """Labels that may hold the object's namespace, the best first."""
     object_labels: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The workload of a pod, by the names that controllers give to pods (pure)."""
+"""The workload of a pod, found from the names that controllers give to pods (pure)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STATEFUL_SET: Final = re.compile(r"(.+)-\d{1,4}")
 
 @dataclass(frozen=True, slots=True)
 class LikelyWorkload:
-    """The workload that pods belong to, as their names say."""
+    """The workload that pods belong to, according to their names."""
 
     namespace: str
     kind: str
@@ -28,7 +28,7 @@ class LikelyWorkload:
 
 
 def workload_of(pod: ObjectKey) -> LikelyWorkload | None:
-    """Return the workload of a pod; None if the name of the pod does not tell."""
+    """Return the workload of a pod; None if the pod's name does not show it."""
     for kind, pattern in (("Deployment", _DEPLOYMENT), ("StatefulSet", _STATEFUL_SET)):
         found = pattern.fullmatch(pod.name)
         # A label is anybody's text, and the name becomes that of a file. Names of pods are hardly ever longer.
@@ -38,6 +38,6 @@ def workload_of(pod: ObjectKey) -> LikelyWorkload | None:
 
 
 def pod_pattern(workload: LikelyWorkload) -> str:
-    """Return a regular expression (RE2) of the names of a workload's pods, which no other workload's pods have."""
+    """Return a regular expression (RE2) of the names of a workload's pods, that matches no other workload's pods."""
     name = quote_pattern(workload.name)
     return f"{name}-[0-9]{{1,4}}" if workload.kind == "StatefulSet" else f"{name}-{_SUFFIX}{{6,10}}-{_SUFFIX}{{5}}"

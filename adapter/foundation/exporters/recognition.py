@@ -1,4 +1,4 @@
-"""The objects that the series of a known metric describe, told by their labels (pure)."""
+"""The objects that the series of a known metric describe, recognised by their labels (pure)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ObjectKey:
 
 @dataclass(frozen=True, slots=True)
 class RecognisedMetric:
-    """A known metric that Prometheus holds, with the labels by which a rule finds objects."""
+    """A known metric that Prometheus has, with the labels that a rule uses to find objects."""
 
     known: KnownMetric
     namespace_label: str | None
@@ -35,14 +35,14 @@ class RecognisedMetric:
     object_label: str | None
     """None for external metrics."""
     selector: Mapping[str, str]
-    """For external metrics: labels of one thing that is counted, as an HPA can select it; empty if it cannot."""
+    """For external metrics: labels of one counted thing that an HPA can select; empty if it cannot."""
     unselectable: Mapping[str, str]
-    """For external metrics: labels of that thing whose values cannot stand in a selector of Kubernetes."""
+    """For external metrics: labels of that thing whose values are not valid in a selector of Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnusedMetric:
-    """A known metric that Prometheus holds, and of which no rule is made."""
+    """A known metric that Prometheus has but no rule uses."""
 
     known: KnownMetric
     reason: str
@@ -50,12 +50,12 @@ class UnusedMetric:
 
 
 def labels_to_read(known: KnownMetric) -> tuple[str, ...]:
-    """Return the labels by which the series of a metric are recognised."""
+    """Return the labels that identify the series of a metric."""
     return tuple(dict.fromkeys((*known.namespace_labels, *known.object_labels, *known.labels)))
 
 
 def recognised(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> RecognisedMetric | UnusedMetric:
-    """Return what the series describe; `groups` has each combination of `labels_to_read` that occurs."""
+    """Return the subjects of the series; `groups` has each existing combination of `labels_to_read`."""
     if known.subject is MetricSubject.EXTERNAL:
         return _external(known, groups)
     pairs = [(namespace, name) for namespace in known.namespace_labels for name in known.object_labels]
@@ -82,7 +82,7 @@ def _external(known: KnownMetric, groups: Sequence[Mapping[str, str]]) -> Recogn
 
 
 def _example_order(thing: Mapping[str, str]) -> tuple[int, bool, list[str]]:
-    """Order what can be selected first, and what a broker keeps for itself last (`__consumer_offsets`)."""
+    """Order metrics that can be selected first, and internal ones of a broker last (`__consumer_offsets`)."""
     unselectable = sum(label_value_problem(value) is not None for value in thing.values())
     return unselectable, any(value.startswith("_") for value in thing.values()), list(thing.values())
 

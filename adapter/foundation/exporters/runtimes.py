@@ -9,7 +9,7 @@ from adapter.foundation.exporters.known_metrics import KnownMetric, SeriesType, 
 
 
 def _no_load(exporter: str, series: str, kind: SeriesType, meaning: str) -> KnownMetric:
-    """Return a metric that tells how a pod does, but does not follow its load."""
+    """Return a metric that shows the health of a pod, but does not follow its load."""
     return replace(pod_metric(exporter, series, kind, meaning), scales=False)
 
 
@@ -34,4 +34,4 @@ RUNTIMES: Final = (
     _no_load("jvm", "jvm_threads_current", _GAUGE, "threads of the JVM (client_java)"),
     _no_load("go", "go_goroutines", _GAUGE, "goroutines of a pod"),
 )
-"""The best measure of load first: an example of an HPA uses the first that its workload has."""
+"""The best measure of load first: an example of an HPA uses the first one that its workload has."""

@@ -1,4 +1,4 @@
-"""All metrics that are known, in the order in which they are looked for: the best measure of load first."""
+"""All known metrics, in the order in which they are looked for: the best measure of load first."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class FileContent:
     path: Path
     text: str
     unread: UnreadFileError | None = None
-    """Why the file could not be read, and so has no text. A missing folder counts as such a file."""
+    """Why the file could not be read and has no text. A missing folder counts as such a file."""
 
 
 class FilesError(Exception):
@@ -87,7 +87,7 @@ def first_bytes(path: Path, count: int) -> bytes:
 def mapped_regular(path: Path) -> Iterator[bytes | mmap.mmap]:
     """Map a regular file of any size into memory; raises OSError. An empty file gives empty bytes.
 
-    If somebody shortens the file meanwhile, reading it ends the process.
+    If the file is truncated meanwhile, reading it ends the process.
     """
     with opened_regular(path) as stream:
         if os.fstat(stream.fileno()).st_size == 0:
@@ -158,7 +158,7 @@ def _read(path: Path) -> FileContent:
 
 
 def _opened_if_regular(path: str, flags: int, largest_bytes: int) -> int:
-    """Open a regular file of at most the largest size without waiting; raises OSError for any other."""
+    """Open a regular file of at most the largest size without waiting; raises OSError for any other file."""
     try:
         descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as e:

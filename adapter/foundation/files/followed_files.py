@@ -22,7 +22,7 @@ C = TypeVar("C")
 T = TypeVar("T")
 
 Look: TypeAlias = "Callable[[], tuple[object, C]]"
-"""Returns the state of the files, equal for equal states, and loads them. Raises the reason if they are unusable."""
+"""Returns the state of the files, equal for equal states, and loads them. Raises an error if they are unusable."""
 Stamp: TypeAlias = "tuple[int, int, int] | None"
 """Modification time in nanoseconds, inode and size of a file; None if there is none."""
 
@@ -45,7 +45,7 @@ class FollowedFiles(Generic[C, T]):
         look_every_seconds: float = _NO_SPACING,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Load once. Raises what `look` and `load` raise, since there is no last good value at the start.
+        """Load once. Raises the errors of `look` and `load`, since there is no last good value at the start.
 
         `unusable` are the errors of files that cannot be used; any other error is a bug in `load` and passes through.
         `on_success` gets each further value; if it raises, the change is loaded again at the next look. `on_failure`
@@ -55,7 +55,7 @@ class FollowedFiles(Generic[C, T]):
         still being written, or only partly replaced, are left alone.
 
         With `loads_refused_again`, an unusable change is loaded again at every look, since the state does not show
-        everything that matters, such as permissions. `on_failure` is then called once for each message.
+        every cause, such as permissions. `on_failure` is then called once for each message.
 
         `look_every_seconds` is the shortest time between two looks of `current`, by `clock`.
         """
@@ -128,10 +128,10 @@ class FollowedFiles(Generic[C, T]):
 
 
 def by_content(paths: Sequence[Path]) -> Look[tuple[FileContent, ...]]:
-    """Return the look that reads all files, and those of folders (`read_each`), each time.
+    """Return a look that reads all files, and those of folders (`read_each`), each time.
 
-    No change is missed, not even one within the resolution of the file system's clock. What cannot be read is among the
-    contents with its reason; if nothing can be read, the look raises FilesError.
+    It misses no change, not even one within the resolution of the file system's clock. A file that cannot be read is
+    among the contents with the reason; if nothing can be read, the look raises FilesError.
     """
     paths = tuple(paths)
 
@@ -146,7 +146,7 @@ def by_content(paths: Sequence[Path]) -> Look[tuple[FileContent, ...]]:
 
 
 def by_stamp(paths: Sequence[Path]) -> Look[None]:
-    """Return the look that reads nothing but time, inode and size of each file: cheap enough for every request."""
+    """Return a look that reads only the time, inode and size of each file: cheap enough for every request."""
     paths = tuple(paths)
     return lambda: (stamps_of(paths), None)
 

@@ -27,7 +27,7 @@ def gzipped(data: bytes, level: int = FAST) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PackedText:
-    """A text in the gzip format, to be unpacked where it is sent: of large texts that many may ask for."""
+    """A text in the gzip format, unpacked when it is sent: for large texts that many clients may request."""
 
     member: bytes
     size: int
@@ -53,7 +53,7 @@ def text_of(piece: Piece) -> bytes:
 
 
 def text_bytes(pieces: Iterable[Piece]) -> int:
-    """Return how many bytes of text the pieces are."""
+    """Return the number of bytes of text in the pieces."""
     return sum(len(piece) if isinstance(piece, bytes) else piece.size for piece in pieces)
 
 
@@ -74,7 +74,7 @@ class GzipWriter:
         self._written.append(self._compressor.compress(data))
 
     def end(self) -> bytes:
-        """Return the whole member; nothing can be appended any more."""
+        """Return the whole member; nothing can be appended afterwards."""
         self._written.append(self._compressor.flush())
         return b"".join(self._written)
 
@@ -91,7 +91,7 @@ def gunzipped(data: bytes, most_bytes: int) -> bytes:
 def gunzipped_pieces(pieces: Iterable[bytes], piece_bytes: int) -> Iterator[bytes]:
     """Yield the content of a gzip member in pieces of limited size: a kilobyte may expand to a megabyte.
 
-    What follows the member is left out. Raises GzipError.
+    Data after the member is ignored. Raises GzipError.
     """
     decompressor = zlib.decompressobj(wbits=_FORMAT)
     for piece in pieces:

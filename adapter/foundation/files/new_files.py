@@ -29,8 +29,8 @@ def refuse_existing(folder: Path, names: tuple[str, ...]) -> None:
 def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write the files into the folder, which is created if it does not exist. Raises NewFilesError.
 
-    They are written to a temporary folder beside their place. A new folder takes its name as a whole; in a folder that
-    exists, each file gets its name by a link, which fails where the name is taken.
+    They are written to a temporary folder beside their destination. A new folder is renamed as a whole; in an existing
+    folder, each file gets its name by a link, which fails if the name is taken.
     """
     refuse_existing(folder, tuple(files))
     is_new = not folder.exists()

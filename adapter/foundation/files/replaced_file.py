@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _TOKEN_BYTES: Final = 4
 _READABLE_CHARACTERS: Final = 60
-"""Of the file's name in the name of the temporary file: at most 240 bytes of the 255 that a name may have."""
+"""Number of bytes of the file's name in the name of the temporary file: at most 240 of the 255 that a name may have."""
 _LEFT_BEHIND_AFTER_SECONDS: Final = 3600.0
-"""Age from which a temporary file is taken for the remains of a process that was killed."""
+"""Age from which a temporary file counts as left over from a process that was killed."""
 
 
 def replace_file(path: Path, content: bytes, *, mode: int | None = 0o666, durable: bool = True) -> None:

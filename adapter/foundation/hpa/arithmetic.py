@@ -1,7 +1,7 @@
 """Numbers as the HPA controller holds them: int64 thousandths, int32 replicas, float64 ratios.
 
-The controller divides integers in some places and floats in others, and the difference decides between 3 and 4
-replicas. What overflows in Go without a defined result is capped here.
+The controller divides integers in some places and floats in others, and the difference can decide between 3 and 4
+replicas. Values whose overflow is undefined in Go are capped here.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ INT32_MIN: Final = -(2**31)
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """How far usage may be from its target, as shares of the target, before the number of replicas is touched."""
+    """How far usage may be from its target, as a share of the target, before the number of replicas changes."""
 
     up: float = 0.1
     down: float = 0.1
 
     def hold(self, ratio: float) -> bool:
-        """Tell whether the ratio of usage to target is near enough to 1; both ends count as near."""
+        """Return whether the ratio of usage to target is near enough to 1; both ends of the range count as near."""
         return 1.0 - self.down <= ratio <= 1.0 + self.up
 
 
 def quotient(dividend: int, divisor: int) -> int:
-    """Return the quotient as Go divides integers: without its fraction, also below zero."""
+    """Return the quotient as Go divides integers: truncated toward zero."""
     magnitude = abs(dividend) // abs(divisor)
     return magnitude if (dividend < 0) == (divisor < 0) else -magnitude
 
@@ -39,7 +39,7 @@ def ratio_of(usage: int, target: int) -> float:
 
 
 def whole_replicas(count: float) -> int:
-    """Return the next whole number of replicas upward, within int32."""
+    """Return the next higher whole number of replicas, within int32."""
     if count >= INT32_MAX:
         return INT32_MAX
     return max(math.ceil(count), INT32_MIN) if count > INT32_MIN else INT32_MIN

@@ -1,4 +1,4 @@
-"""From what the metrics ask for to what is allowed: look-back windows, rates, minimum and maximum.
+"""Limits the replicas that the metrics ask for: look-back windows, rates, minimum and maximum.
 
 Two sets of rules, as in the controller (`horizontal.go`): with a `behavior` in the HPA, and the older ones without.
 """
@@ -33,7 +33,7 @@ class LimitReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A number of replicas inside the limits, and the limit that it stands at, if any."""
+    """A number of replicas within the limits, and the limit that applies, if any."""
 
     replicas: int
     reason: LimitReason
@@ -41,7 +41,7 @@ class Limited:
 
 @dataclass(frozen=True, slots=True)
 class Stabilized:
-    """A number of replicas that the recent past agrees with, and the history with the new recommendation in it."""
+    """A number of replicas that agrees with the recent past, and the history with the new recommendation."""
 
     replicas: int
     history: HpaHistory
@@ -56,9 +56,9 @@ def stabilize_by_default(desired: int, history: HpaHistory, window_seconds: floa
 
 
 def stabilize(current: int, desired: int, windows: Windows, history: HpaHistory, now: float) -> Stabilized:
-    """Return what every recommendation of both windows agrees with, moving as little as need be.
+    """Return the number that all recommendations of both windows allow, with the smallest change.
 
-    What is remembered is the desired number itself, not the stabilised one.
+    The history keeps the desired number itself, not the stabilised one.
     """
     up_start, down_start = now - windows.up, now - windows.down
     lowest = min([desired, *(past.replicas for past in history.recommendations if past.at > up_start)])
@@ -88,7 +88,7 @@ def limit_rate(current: int, desired: int, behaviour: Behaviour, history: HpaHis
 
 
 def limit(current: int, desired: int, minimum: int, maximum: int, rate: int) -> Limited:
-    """Return the number within minimum, maximum, and what `limit_rate` gave."""
+    """Return the number within minimum, maximum, and the result of `limit_rate`."""
     if desired > current and desired > min(maximum, rate):
         if maximum > rate:
             return Limited(rate, LimitReason.SCALE_UP_LIMIT)
@@ -109,7 +109,7 @@ def _limit(current: int, rules: ScalingRules, history: HpaHistory, now: float, *
 
 
 def _allowed_by(policy: ScalingPolicy, current: int, history: HpaHistory, now: float, *, up: bool) -> int:
-    """Return how far one policy lets the number go, seen from where the period began."""
+    """Return how far one policy lets the number change, counted from the start of its period."""
     start = now - policy.period_seconds
     at_start = current - change_since(history.ups, start) + change_since(history.downs, start)
     if policy.type is PolicyType.PODS:

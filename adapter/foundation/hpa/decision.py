@@ -1,4 +1,4 @@
-"""The result of an evaluation: the number, why it is that number, and what to remember."""
+"""The result of an evaluation: the number, its reason, and the history to keep."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class AbleReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HpaStep:
-    """One step of the way to the number."""
+    """One step of the calculation."""
 
     step: str
     value: int | None
     """Replicas after this step; None for a metric that could not be used."""
     detail: str
-    """The calculation; after the look-back and after the limits the controller's reason, as the HPA's status has it."""
+    """The calculation; after the look-back and the limits, the controller's reason as in the HPA's status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class HpaDecision:
     current: int
     desired: int
     reason: ActiveReason | AbleReason | LimitReason
-    """The reason for the number: a limit, else the look-back; or why nothing is done."""
+    """The reason for the number: a limit, otherwise the look-back; or why nothing is done."""
     message: str
-    """The same for people, with the metric that asked for most."""
+    """The same for people, with the metric that asked for the most replicas."""
     steps: tuple[HpaStep, ...]
     proposals: tuple[Proposal, ...]
-    """One for each metric, in the order of the spec; empty where the metrics were not looked at."""
+    """One for each metric, in the order of the spec; empty if the metrics were not evaluated."""
     history: HpaHistory
     """The history to keep once `desired` is in force."""

@@ -1,4 +1,4 @@
-"""HPAs and pods as the API server prints them, in the form that the arithmetic takes."""
+"""HPAs and pods as the API server prints them, in the form that the arithmetic needs."""
 
 from __future__ import annotations
 

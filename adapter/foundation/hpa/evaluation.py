@@ -1,4 +1,4 @@
-"""One look at an HPA: guards, metrics, behaviour, in the order of `reconcileAutoscaler` in `horizontal.go`."""
+"""One evaluation of an HPA: guards, metrics, behaviour, in the order of `reconcileAutoscaler` in `horizontal.go`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def evaluate(
 ) -> HpaDecision:
     """Return what the HPA controller decides at this moment (`now` in seconds, on the clock of the history).
 
-    There is one observation for each metric of the spec, in its order; raises ValueError where the numbers differ and
-    TypeError where the kinds do. Without a history the controller has just started: the current replicas then count
-    as the first recommendation.
+    There is one observation for each metric of the spec, in its order; raises ValueError if the numbers differ and
+    TypeError if the kinds differ. No history means that the controller has just started: the current replicas then
+    count as the first recommendation.
     """
     if len(observations) != len(spec.metrics):
         raise ValueError(f"{len(observations)} observations came for {len(spec.metrics)} metrics")
@@ -62,9 +62,10 @@ def evaluate(
 
 
 def largest_usable(proposals: Sequence[int | None], spec_replicas: int) -> int | None:
-    """Return the largest of what the metrics ask for; None where nothing may be done.
+    """Return the largest number that the metrics ask for; None if nothing may be done.
 
-    None among the proposals is a metric that failed. While one is failing, the others may scale up and hold, not down.
+    None among the proposals is a metric that failed. While one is failing, the others may scale up or keep the number,
+    but not scale down.
     """
     usable = [replicas for replicas in proposals if replicas is not None]
     largest = max(usable, default=None)
@@ -86,7 +87,7 @@ def _decision_to_stay(current: int, reason: ActiveReason, message: str, history:
 
 
 def _into_range(spec: HPASpec, current: int, history: HpaHistory, now: float) -> HpaDecision:
-    """Return the decision for a number outside of minimum and maximum: neither metrics nor behaviour are looked at."""
+    """Return the decision for a number outside of minimum and maximum: neither metrics nor behaviour matter."""
     above = current > spec.max_replicas
     desired = spec.max_replicas if above else spec.min_replicas
     message = f"{current} replicas are {'above maxReplicas' if above else 'below minReplicas'} {desired}"
@@ -132,7 +133,7 @@ def _metric_step(proposal: Proposal) -> HpaStep:
 def _by_metrics(
     spec: HPASpec, current: int, wanted: int, proposals: tuple[Proposal, ...], history: HpaHistory, now: float
 ) -> HpaDecision:
-    """Return the decision for what the metrics want, after the look-back and the limits."""
+    """Return the decision from the metrics' proposals, after the look-back and the limits."""
     minimum, maximum, behaviour = spec.min_replicas, spec.max_replicas, spec.behaviour
     if behaviour is None:
         stable = stabilize_by_default(wanted, history, spec.settings.downscale_stabilization_seconds, now)

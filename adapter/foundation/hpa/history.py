@@ -1,7 +1,7 @@
 """The memory of the HPA controller about one HPA between two evaluations.
 
-The controller keeps this in memory, and loses it when it restarts. Here it is a value that goes in and comes out, so
-that a simulation can be stopped, copied and repeated. Times are seconds on any one clock.
+The controller keeps this in memory, and loses it when it restarts. Here it is an argument and a result, so that a
+simulation can be stopped, copied and repeated. Times are seconds on any one clock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ScaleEvent:
 
 @dataclass(frozen=True, slots=True)
 class HpaHistory:
-    """Recommendations and changes, as far back as they may still count."""
+    """Recommendations and changes, as far back as they may still matter."""
 
     recommendations: tuple[PastRecommendation, ...] = ()
     ups: tuple[ScaleEvent, ...] = ()
@@ -51,7 +51,7 @@ _D = TypeVar("_D", bound=_Dated)
 def with_recommendation(
     history: HpaHistory, recommendation: PastRecommendation, *, obsolete_before: float
 ) -> HpaHistory:
-    """Return the history with the recommendation in it, in the place of one that no window reaches."""
+    """Return the history with the recommendation in it, in place of one that is older than all windows."""
     return replace(history, recommendations=_with_entry(history.recommendations, recommendation, obsolete_before))
 
 
@@ -73,10 +73,10 @@ def change_since(events: Sequence[ScaleEvent], start: float) -> int:
 
 
 def _with_entry(entries: tuple[_D, ...], new: _D, obsolete_before: float) -> tuple[_D, ...]:
-    """Return the entries with the new one, which takes the place of the last obsolete one if there is any.
+    """Return the entries with the new one, which replaces the last obsolete one if there is any.
 
-    One for one, as the controller does it, and not all obsolete ones at once: what is obsolete for one direction may
-    still count for the other, whose periods can be longer.
+    The controller also replaces only one and does not drop all obsolete ones at once: an entry that is obsolete for one
+    direction may still count for the other, whose periods can be longer.
     """
     obsolete = [index for index, entry in enumerate(entries) if entry.at < obsolete_before]
     if not obsolete:

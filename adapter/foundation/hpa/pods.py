@@ -1,4 +1,4 @@
-"""Pods as the HPA controller sees them: which of them count, and as what.
+"""Pods as the HPA controller sees them: which of them count, and how.
 
 CPU samples of a pod that is starting up say nothing about its load, so for CPU alone the controller looks at readiness.
 For every other metric a pod either has a sample or lacks one.
@@ -34,11 +34,11 @@ class PodState(StrEnum):
     READY = "ready"
     UNREADY = "unready"
     MISSING = "missing"
-    """It should have a sample and has none."""
+    """It should have a sample but has none."""
     IGNORED = "ignored"
     """It is ending or has ended."""
     SUPERFLUOUS = "superfluous"
-    """A sample came for a pod that is not there."""
+    """A sample came for a pod that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod that the scale target's selector picks. Times are seconds on the clock of `evaluate`'s `now`."""
+    """One pod that the scale target's selector selects. Times are seconds on the clock of `evaluate`'s `now`."""
 
     name: str
     phase: PodPhase = PodPhase.RUNNING
@@ -64,12 +64,12 @@ class Pod:
     requests_milli: Mapping[str, int] | None = None
     """The sum of the containers' requests by resource, and what one container requests by `CONTAINER/RESOURCE`.
 
-    In thousandths; what is absent is not requested.
+    In thousandths; an absent resource is not requested.
     """
 
     @property
     def serves(self) -> bool:
-        """Whether it runs and is ready: what Object and External targets of type Value count."""
+        """Whether it runs and is ready: Object and External targets of type Value count such pods."""
         return self.phase is PodPhase.RUNNING and self.readiness is not None and self.readiness.ready is True
 
 
@@ -90,11 +90,11 @@ class PodUsage:
     usage: int | None = None
     """Thousandths; None without a sample."""
     request: int | None = None
-    """Thousandths; None where none is needed, or none is set."""
+    """Thousandths; None if none is needed or set."""
 
 
 def classify(pod: Pod, sample: PodSample | None, now: float, settings: Settings, *, cpu: bool) -> PodState:
-    """Return what the pod counts as for a metric of which this is its sample."""
+    """Return how the pod counts for a metric, given its sample."""
     if pod.deleted or pod.phase in {PodPhase.FAILED, PodPhase.SUCCEEDED}:
         return PodState.IGNORED
     if pod.phase is PodPhase.PENDING:
@@ -129,7 +129,7 @@ def usages(
 
 
 def _is_starting(pod: Pod, sample: PodSample, now: float, settings: Settings) -> bool:
-    """Tell whether a CPU sample may stem from the pod's start."""
+    """Return whether a CPU sample may stem from the pod's start."""
     if pod.readiness is None or pod.started_at is None:
         return True
     unready = pod.readiness.ready is False

@@ -1,4 +1,4 @@
-"""One metric and what was observed of it, to the number of replicas that it asks for."""
+"""Turns one metric and its observation into the number of replicas that it asks for."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """The metric could not be had."""
+    """The metric was not available."""
 
     message: str
 
@@ -72,7 +72,7 @@ class Proposal:
     replicas: int | None
     """None when the metric could not be used."""
     detail: str
-    """The calculation in a line, or why there is none."""
+    """The calculation in one line, or why there is none."""
 
 
 def propose(spec: HPASpec, metric: MetricSpec, observation: Observation, workload: HpaWorkload, now: float) -> Proposal:
@@ -141,7 +141,7 @@ def _from_totals(
 
 
 def _ready(workload: HpaWorkload, total: int, target: Value, spec: HPASpec) -> int:
-    """Return the pods that serve. Where they are needed, there must be a pod: a selector without any is a mistake."""
+    """Return the pods that serve. If they are needed, at least one pod must exist."""
     needed = workload.spec_replicas != 0 and not spec.tolerances.hold(ratio_of(total, target.milli))
     if needed and not workload.pods:
         raise UnusableMetricError("no pods are there to multiply with")

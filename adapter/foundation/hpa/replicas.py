@@ -1,8 +1,8 @@
 """Metrics with one value a pod: how many replicas bring the average, or the utilisation, to its target.
 
 The formulas are those of `replica_calculator.go`. Pods without a sample, and pods that are not ready, only ever make a
-change smaller: on the way up they count as idle, on the way down those without a sample count as fully used, and what
-would turn the direction around changes nothing.
+change smaller: on the way up they count as idle, on the way down those without a sample count as fully used, and a
+result that would reverse the direction changes nothing.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class PodsProposal:
     average_milli: int
     """Mean over the pods that have a sample and count."""
     utilization_percent: int | None = None
-    """Share of the requests; only for a target that is one."""
+    """Share of the requests; only for a target of that type."""
     detail: str = ""
     """The calculation, in a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Usage:
-    """The middle of the calculation: where usage stands."""
+    """The intermediate result of the calculation."""
 
     ratio: float
     average: int

@@ -1,6 +1,6 @@
-"""The `behavior` of an HPA: how fast it may scale, and for how long it looks back before it does.
+"""The `behavior` of an HPA: how fast it may scale, and how far it looks back before it does.
 
-Defaults are those of autoscaling/v2. They hold for a direction that is not configured, but only where `behavior` is set
+Defaults are those of autoscaling/v2. They apply to a direction that is not configured, but only where `behavior` is set
 at all: an HPA without it follows older rules (see `behaviour`). To change a part of a default, use
 `dataclasses.replace`.
 """
@@ -61,7 +61,7 @@ DEFAULT_SCALE_DOWN: Final = ScalingRules(policies=(ScalingPolicy(PolicyType.PERC
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How far back the look goes before scaling up, and before scaling down, in seconds."""
+    """How far back the recommendations count before scaling up, and before scaling down, in seconds."""
 
     up: float = 0.0
     down: float = 300.0

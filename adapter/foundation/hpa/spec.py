@@ -1,4 +1,4 @@
-"""An HPA as its author wrote it: limits, metrics with targets, behaviour; and how the controller is set.
+"""An HPA as its author wrote it: limits, metrics with targets, behaviour; and the settings of the controller.
 
 Targets are in thousandths of the metric's unit, as the controller compares them (`Quantity.milli_value`).
 """
@@ -60,11 +60,11 @@ class ResourceMetric:
     resource: str
     target: AverageUtilization | AverageValue
     container: str | None = None
-    """Samples must be this container's alone; its requests are those under the metric's name."""
+    """Samples must be those of this container; its requests are those under the metric's name."""
 
     @property
     def name(self) -> str:
-        """The resource, with the container where there is one."""
+        """The resource, with the container if there is one."""
         return f"{self.container}/{self.resource}" if self.container else self.resource
 
 
@@ -93,7 +93,7 @@ class Settings:
 
     tolerance: float = 0.1
     downscale_stabilization_seconds: float = 300.0
-    """Where the HPA sets no window of its own."""
+    """Applies if the HPA sets no window of its own."""
     cpu_initialization_seconds: float = 300.0
     initial_readiness_delay_seconds: float = 30.0
 
@@ -121,7 +121,7 @@ class HPASpec:
 
     @property
     def tolerances(self) -> Tolerances:
-        """The tolerances of the behaviour, or the controller's where it sets none."""
+        """The tolerances of the behaviour, or the controller's if it sets none."""
         default = self.settings.tolerance
         if self.behaviour is None:
             return Tolerances(up=default, down=default)
@@ -130,7 +130,7 @@ class HPASpec:
 
     @property
     def windows(self) -> Windows:
-        """How far back the look goes in each direction."""
+        """How far back recommendations count in each direction."""
         up = self.behaviour.scale_up.stabilization_window_seconds if self.behaviour else None
         down = self.behaviour.scale_down.stabilization_window_seconds if self.behaviour else None
         default = self.settings.downscale_stabilization_seconds

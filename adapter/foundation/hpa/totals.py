@@ -1,7 +1,7 @@
 """Metrics with one value for the whole workload: Object and External.
 
 A target of type Value is a ratio times the pods that are ready now; a target of type AverageValue is a plain division,
-in which the pods have no part. The formulas are those of `replica_calculator.go`.
+independent of the pods. The formulas are those of `replica_calculator.go`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AverageProposal:
 def value_replicas(current: int, ready: int, usage: int, target: int, tolerances: Tolerances) -> int:
     """Return the replicas for a target of type Value (usage and target in thousandths).
 
-    At 0 replicas there is neither a tolerance nor a pod to multiply with: the ratio itself is what is asked for.
+    At 0 replicas there is neither a tolerance nor a pod to multiply with: the ratio itself is the number of replicas.
     """
     ratio = ratio_of(usage, target)
     if current == 0:
@@ -46,7 +46,7 @@ def average_value_replicas(status_replicas: int, usage: int, target: int, tolera
 
 
 def total_for_value(series: Iterable[int]) -> int:
-    """Return the sum of an External metric's series as it enters a target of type Value, capped at the end of int64."""
+    """Return the sum of an External metric's series for a target of type Value, capped at the end of int64."""
     total = 0
     for milli in series:
         if milli > 0 and total > INT64_MAX - milli:
@@ -56,9 +56,10 @@ def total_for_value(series: Iterable[int]) -> int:
 
 
 def total_for_average_value(series: Iterable[int]) -> int:
-    """Return the sum as it enters a target of type AverageValue, capped at the end of int64.
+    """Return the sum for a target of type AverageValue, capped at the end of int64.
 
-    The controller takes a sum below zero for an overflow: a negative value asks for the maximum. Known, and kept.
+    The controller treats a sum below zero as an overflow, so a negative value asks for the maximum. This known fault is
+    reproduced.
     """
     total = 0
     for milli in series:

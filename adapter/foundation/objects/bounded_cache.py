@@ -1,6 +1,6 @@
-"""The cache of values that are made from texts of the cluster, bounded by the memory that it holds.
+"""A cache of values that are made from texts of the cluster, bounded by its memory.
 
-What tenants write decides how many values there are and how large each is, so a number of entries bounds nothing.
+Tenants decide how many values there are and how large each is, so a limit on the number of entries would bound nothing.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _Key = tuple[Any, ...]
 
 MEBIBYTE: Final = 1 << 20
 HELD_BYTES: Final = "held_bytes"
-"""The attribute of a cached function that returns about how much memory the remembered keys and values take."""
+"""The attribute of a cached function that returns the approximate memory of the remembered keys and values."""
 _LARGEST_SHARE: Final = 16
-"""A value that takes more than this part of a cache is not kept: it would drive out what many objects share."""
+"""A value that takes more than this part of a cache is not kept: it would displace values that many objects share."""
 _WITHOUT_PARTS: Final = frozenset({str, bytes, int, float, bool, type(None)})
 _ENTRY_BYTES: Final = 100
 """Memory that a dictionary needs for an entry."""
 
 
 class _Generations:
-    """Values of two generations: what was not asked for while the younger one filled up is forgotten."""
+    """Values of two generations: those not requested while the younger generation filled up are forgotten."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
@@ -39,11 +39,11 @@ class _Generations:
         self._lock = threading.Lock()
 
     def held_bytes(self) -> int:
-        """Return about how much memory all entries take."""
+        """Return about how much memory all entries take in total."""
         return self._young_bytes + self._old_bytes
 
     def of_the_old(self, key: _Key) -> tuple[Any] | None:
-        """Return a value of the older generation, which is young from now on."""
+        """Return a value of the older generation, which becomes part of the younger one."""
         with self._lock:
             if key not in self._old:
                 return None
@@ -73,8 +73,8 @@ class _Generations:
 def bounded_cache(most_bytes: int) -> Callable[[F], F]:
     """Return a decorator that remembers the results of a function of hashable positional arguments. Thread-safe.
 
-    The remembered keys and values take about `most_bytes` at most, whatever their sizes are. Equal arguments have the
-    same object as result while it is remembered. Errors are not remembered.
+    The remembered keys and values take about `most_bytes` at most, whatever their sizes are. Equal arguments return the
+    same object while it is remembered. Errors are not remembered.
     """
 
     def decorate(function: F) -> F:
@@ -102,7 +102,7 @@ def bounded_cache(most_bytes: int) -> Callable[[F], F]:
 def bytes_of(value: object) -> int:
     """Return about how much memory a value takes with all its parts, which must not contain themselves.
 
-    A part that is in several places counts in each: telling them apart takes longer than most values take to make.
+    A part that occurs several times counts each time: finding shared parts would take longer than making most values.
     """
     total = _ENTRY_BYTES
     left = [value]

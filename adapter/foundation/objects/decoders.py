@@ -3,9 +3,10 @@
 msgspec 0.22 keeps the description of a Struct in its class and stores it there before it is complete, since a Struct
 may contain itself. A thread that needs the description of the same Struct at that moment takes the incomplete one and
 reads a null pointer, which ends the process with SIGSEGV. `msgspec.json.decode(…, type=)`, `msgspec.convert` and the
-making of a `Decoder` all build descriptions, so nothing else in the program calls them with a type: a test looks.
-As msgspec's documentation recommends, a decoder is made once, as its module is loaded, and used by all threads. One for
-a form that is known only at run time is made under the same lock. Encoding does not use descriptions.
+making of a `Decoder` all build descriptions, so nothing else in the program calls them with a type, which a test
+checks. As msgspec's documentation recommends, a decoder is made once, when its module is loaded, and used by all
+threads. A decoder for a form that is known only at run time is made under the same lock. Encoding does not use
+descriptions.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import msgspec
 T = TypeVar("T")
 
 _BUILDING = threading.Lock()
-"""Held while a description is built: whoever has a decoder has complete descriptions of all that it contains."""
+"""Held while a description is built. Every existing decoder therefore has complete descriptions of everything that it
+contains.
+"""
 
 
 @overload
@@ -31,7 +34,7 @@ def decoder_of(form: object, *, strict: bool = True) -> msgspec.json.Decoder[Any
 
 
 def decoder_of(form: object, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
-    """Return the decoder of JSON for a type, the same for all who ask; if not `strict`, it reads numbers in strings.
+    """Return the decoder of JSON for a type, the same for all callers; if not `strict`, it reads numbers in strings.
 
     Raises TypeError for a type that msgspec does not support.
     """

@@ -1,8 +1,8 @@
 """Durations in the syntax of Go (`1m30s`, `1.5h`) and of Prometheus (`1h30m`, `7d`).
 
 The two syntaxes are similar but differ: Go has fractions, signs and microseconds, and allows units in any order;
-Prometheus has days, weeks and years, with each unit at most once, from large to small. What foreign programs read too
-keeps to theirs; Tidewatch's own configuration and flags accept both (`parse_duration`).
+Prometheus has days, weeks and years, with each unit at most once, from large to small. Texts that other programs also
+read use the syntax of those programs; Tidewatch's own configuration and flags accept both (`parse_duration`).
 """
 
 from __future__ import annotations

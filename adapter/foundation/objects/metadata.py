@@ -23,7 +23,7 @@ class PartialObjectMetadata(msgspec.Struct, gc=False):
 
 
 class KindObject(Protocol):
-    """An object that also keeps which kind it is, so that it can be decoded without knowing that before."""
+    """An object that also keeps its kind, so that it can be decoded before the kind is known."""
 
     metadata: ObjectMeta
     kind: str

@@ -39,7 +39,7 @@ def is_object_name(text: str) -> bool:
 
 
 def label_key_problem(key: str) -> str | None:
-    """Return what is wrong with a label's key, None for a valid one: an optional DNS prefix, `/`, and a name."""
+    """Return what is wrong with a label's key, None if it is valid: an optional DNS prefix, `/`, and a name."""
     prefix, slash, name = key.rpartition("/")
     if slash and not (len(prefix) <= _SUBDOMAIN_LENGTH and _DNS_SUBDOMAIN.fullmatch(prefix)):
         return f"its prefix {prefix!r} is not a DNS subdomain of at most {_SUBDOMAIN_LENGTH} characters"
@@ -47,7 +47,7 @@ def label_key_problem(key: str) -> str | None:
 
 
 def label_value_problem(value: str) -> str | None:
-    """Return what is wrong with a label's value, None for a valid one. The empty value is valid."""
+    """Return what is wrong with a label's value, None if it is valid. The empty value is valid."""
     return _label_name_problem(value) if value else None
 
 

@@ -26,7 +26,7 @@ _HUGE_PAGES: Final = "hugepages-"
 AmountText: TypeAlias = str | int | float
 """The text of a quantity; a file may have a bare number."""
 _Nanos: TypeAlias = dict[str, int]
-"""Exact amounts in billionths by resource, as sums are rounded once."""
+"""Exact amounts in billionths by resource, because sums are rounded once."""
 
 
 class PodResourcesError(ValueError):
@@ -41,7 +41,7 @@ class ContainerSpec:
     requests: Mapping[str, AmountText] = field(default_factory=dict)
     limits: Mapping[str, AmountText] = field(default_factory=dict)
     restarts_always: bool = False
-    """Of an init container: whether it is a sidecar, which runs on beside the containers."""
+    """For an init container: whether it is a sidecar, which keeps running beside the containers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class PodSpecResources:
 
     containers: tuple[ContainerSpec, ...] = ()
     init_containers: tuple[ContainerSpec, ...] = ()
-    """In the order of the spec, in which they run."""
+    """In the order of the spec, which is the order in which they run."""
     overhead: Mapping[str, AmountText] = field(default_factory=dict)
     requests: Mapping[str, AmountText] = field(default_factory=dict)
     """`spec.resources.requests`, for the pod as a whole (Kubernetes 1.34 and later)."""
@@ -70,8 +70,9 @@ class PodResources:
     """The requests of a pod: CPU in milli, memory and storage in bytes, other resources as counts."""
 
     requests: Mapping[str, int] = field(default_factory=dict)
-    """The larger of the sum of containers and sidecars and what initialisation needs at once, or the pod-level values;
-    with overhead."""
+    """The larger of two sums, or the pod-level values, plus overhead. The sums are those of containers with sidecars,
+    and of what runs at once during initialisation.
+    """
     limits: Mapping[str, int] = field(default_factory=dict)
     """The limits by the same rule. A resource for which no container has a limit is absent."""
     non_zero_requests: Mapping[str, int] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class _Container:
 
 
 def pod_resources(spec: PodSpecResources) -> PodResources:
-    """Return what a pod asks for. Raises PodResourcesError for a quantity that cannot be read or is negative."""
+    """Return the resources of a pod. Raises PodResourcesError for a quantity that cannot be read or is negative."""
     containers = [_container("spec.containers", one) for one in spec.containers]
     inits = [_container("spec.initContainers", one) for one in spec.init_containers]
     overhead = _nanos("spec.overhead", spec.overhead)
@@ -159,9 +160,9 @@ def _parse_nanos(text: str) -> int:
 
 
 def _total_need(containers: Iterable[_Nanos], inits: Iterable[tuple[_Nanos, bool]]) -> _Nanos:
-    """Return the larger of what runs and what initialisation needs at once, resource by resource.
+    """Return the larger of the running containers' need and the peak of initialisation, resource by resource.
 
-    An init container runs beside the sidecars that stand before it. A sidecar runs on beside the containers.
+    An init container runs beside the sidecars that precede it. A sidecar keeps running beside the containers.
     """
     running: _Nanos = {}
     for one in containers:

@@ -1,6 +1,6 @@
 r"""Regular expressions of RE2. Only this module imports the package.
 
-Patterns of rule files have RE2's syntax and take linear time, so a pattern in a rule or in an asker's selector cannot
+Patterns of rule files have RE2's syntax and take linear time, so a pattern in a rule or in a caller's selector cannot
 make the adapter hang. Python's `re` accepts other patterns (look-around, back-references) and interprets some common
 ones differently (`$`, `\d`). By default, the package writes rejected patterns to stderr; that is disabled here.
 """
@@ -58,7 +58,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A compiled regular expression; two are equal if their texts are."""
+    """A compiled regular expression; two patterns are equal if their texts are equal."""
 
     text: str
     group_count: int
@@ -118,7 +118,7 @@ def _names(pieces: list[re.Match[str]]) -> tuple[tuple[str, int], ...]:
 
 
 def quote_pattern(text: str) -> str:
-    """Return a pattern that matches exactly this text, escaped where Go's `regexp.QuoteMeta` escapes."""
+    """Return a pattern that matches exactly this text, escaped like Go's `regexp.QuoteMeta`."""
     return "".join(f"\\{character}" if character in _META else character for character in text)
 
 

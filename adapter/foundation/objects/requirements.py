@@ -1,4 +1,4 @@
-"""One condition on one label: the operators of selectors, and which values they accept and match.
+"""One condition on one label: the operators of selectors, and the values that they accept and match.
 
 The rules are those of `NewRequirement` in `k8s.io/apimachinery/pkg/labels`. A requirement that Kubernetes would refuse
 cannot be created, so every requirement can be written to a query or a path.

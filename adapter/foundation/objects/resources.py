@@ -1,4 +1,4 @@
-"""Kinds of Kubernetes objects, as API discovery describes them, and how a name finds its kind.
+"""Kinds of Kubernetes objects, as API discovery describes them, and how a kind is found by name.
 
 The built-in kinds are known without a cluster, so that objects can come from files.
 """
@@ -43,7 +43,7 @@ class UnknownResourceError(LookupError):
 ResolveResource: TypeAlias = "Callable[[str, str], Resource]"
 """Returns the resource for a group and a name, singular or plural, in any case. Raises UnknownResourceError.
 
-With an empty group, the core group is searched first, then all groups, as by Kubernetes' RESTMapper.
+With an empty group, the core group is searched first, then all groups, as Kubernetes' RESTMapper does.
 """
 
 

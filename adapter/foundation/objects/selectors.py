@@ -37,12 +37,12 @@ _EXPRESSION_OPERATORS: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selector:
-    """Requirements that must all be satisfied; without any, everything matches. Can be the key of a dictionary."""
+    """Requirements that must all be satisfied; a selector without any matches everything. Hashable."""
 
     requirements: tuple[Requirement, ...] = ()
     """Requirements in the order of their keys."""
     text: str = field(init=False, repr=False)
-    """Canonical text, by which selectors are compared."""
+    """Canonical text, which is used to compare selectors."""
     keys: frozenset[str] = field(init=False, repr=False)
     """Keys of the labels that the selector tests."""
 
@@ -107,7 +107,7 @@ def _expression(requirement: Requirement, operator: Operator) -> dict[str, objec
 
 
 class _Tokens:
-    """The words and signs of a selector's text, from left to right."""
+    """The tokens of a selector's text, from left to right."""
 
     def __init__(self, text: str) -> None:
         found = [(match.group(1), match.start(1)) for match in _TOKEN.finditer(text)]

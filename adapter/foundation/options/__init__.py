@@ -1,1 +1,1 @@
-"""Flags that several programs share, and the clients and settings that are made of them."""
+"""Flags that several programs share, and the clients and settings that are made from them."""

@@ -1,4 +1,4 @@
-"""Flags that limit how often a program sends requests to the API server, and the limit that is made of them."""
+"""Flags that limit how often a program sends requests to the API server, and the limit that is made from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from adapter.foundation.service.flags.table import FlagValues
 
 _QPS_BESIDE_BURST: Final = 5.0
-"""prometheus-adapter's default for `--client-qps`."""
+"""prometheus-adapter's default for `--client-qps`, which applies if only the burst is set."""
 
 
 def client_limit_flags(group: str) -> tuple[Flag, ...]:

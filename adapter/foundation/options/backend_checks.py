@@ -1,4 +1,4 @@
-"""Checks of a Prometheus for `doctor` and `init`: whether it answers, and the clusters whose series it holds."""
+"""Checks of a Prometheus for `doctor` and `init`: whether it answers, and for which clusters it has series."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ BACKEND_SECONDS: Final = 5.0
 
 
 def look_at_backend(name: str, settings: PrometheusSettings, whom: str) -> tuple[Line, ...]:
-    """Ask one Prometheus of several whether it answers, and for the clusters whose series it holds.
+    """Check whether one of several Prometheus servers answers, and for which clusters it has series.
 
-    `whom` says what chooses it: `entries` or `rules`.
+    `whom` says what selects it: `entries` or `rules`.
     """
     line = f"prometheus/{name}"
     try:
@@ -35,7 +35,7 @@ def look_at_backend(name: str, settings: PrometheusSettings, whom: str) -> tuple
 
 
 def refuse_several_clusters(found: FoundPrometheus, timeout_seconds: float) -> None:
-    """Raise UsageError if the store holds the series of several clusters and no matchers choose one.
+    """Raise UsageError if the store has series of several clusters and no matchers select one.
 
     Raises PrometheusError and SettingsError, too.
     """
@@ -48,7 +48,7 @@ def refuse_several_clusters(found: FoundPrometheus, timeout_seconds: float) -> N
 
 
 def look_at_clusters(settings: PrometheusSettings | None, name: str = CLUSTERS) -> tuple[Line, ...]:
-    """Ask Prometheus for the clusters whose series it holds; no line without a Prometheus."""
+    """Query Prometheus for the clusters whose series it has; no line without a Prometheus."""
     if settings is None:
         return ()
     try:

@@ -83,7 +83,7 @@ def kubernetes_client(
 def objects_for_one_run(settings: ObjectSettings) -> Iterator[ObjectSource]:
     """Yield the objects for a command that runs once, from files or by watches that end with the block.
 
-    Raises ObjectsError if the files cannot be read, and KubernetesError if there is no way to the cluster.
+    Raises ObjectsError if the files cannot be read, and KubernetesError if the cluster cannot be reached.
     """
     if settings.files is not None:
         files = FileObjects(settings.files, UNPACED)
@@ -104,7 +104,7 @@ def objects_for_one_run(settings: ObjectSettings) -> Iterator[ObjectSource]:
 def object_source(
     settings: ObjectSettings, context: WorkerContext, pace: Pace, telemetry: WatchTelemetry
 ) -> ObjectSource:
-    """Return the objects, from files or by watches, and start the tasks that keep them fresh; raises StartError."""
+    """Return the objects, from files or by watches, and start the tasks that keep them current; raises StartError."""
     if settings.files is not None:
         return _file_objects(settings.files, context, pace)
 
@@ -159,7 +159,7 @@ def _file_objects(files: Path, context: WorkerContext, pace: Pace) -> FileObject
 
 
 def _log_connection(settings: PrometheusSettings, address: str, stop: Stop) -> None:
-    """Log once if Prometheus does not answer, and once when it does."""
+    """Log once if Prometheus does not answer, and once when it answers again."""
     state = StateLog(_log)
     while not stop.requested:
         try:

@@ -1,4 +1,4 @@
-"""Flags that say which cluster a program talks to and as whom, and the settings that are made of them."""
+"""Flags that say which cluster a program talks to and as whom, and the settings that are made from them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def look_at_definition(client: ObjectClient, kind: DefinedKind) -> tuple[Line]:
-    """Ask which resources are served, and read the definition where that is allowed; return the line about it."""
+    """Look up which resources are served, read the definition if that is allowed, and return the line about it."""
     try:
         served = client.get(f"/apis/{kind.group}/{kind.version}").document
         return (judge_definition(kind, served, _definition(client, kind)),)

@@ -1,4 +1,4 @@
-"""Finds the Prometheus of a cluster where no address is given, and asks it through the API server's service proxy.
+"""Finds the Prometheus of a cluster if no address is given, and queries it through the API server's service proxy.
 
 kubectl's port-forward needs a websocket for each connection; the service proxy is plain HTTP with the caller's own
 credentials, and needs the right to `get` `services/proxy`.
@@ -41,11 +41,11 @@ _LISTED_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class FoundPrometheus:
-    """A Prometheus, and how it is asked from here."""
+    """A Prometheus server, and the way to query it from here."""
 
     settings: PrometheusSettings
     url: str
-    """Its address for programs in the cluster, without credentials."""
+    """Its address for programs inside the cluster, without credentials."""
     is_behind_api_server: bool
 
 
@@ -58,7 +58,7 @@ def given_prometheus(values: FlagValues) -> FoundPrometheus:
 def find_prometheus(
     client: KubernetesClient, cluster: ClusterSettings, values: FlagValues, ask: Ask
 ) -> FoundPrometheus:
-    """Return the one Prometheus that answers behind a Service, or the one that the person at the terminal chooses.
+    """Return the one Prometheus that answers behind a Service, or the one that the user at the terminal chooses.
 
     Raises UsageError if there is none or nobody chooses one of several, and KubernetesError.
     """
@@ -99,7 +99,7 @@ def _settings(target: ProxyTarget, service: PrometheusService) -> PrometheusSett
 
 
 def _problem(settings: PrometheusSettings) -> str:
-    """Return why this is no Prometheus that can be asked; empty if it is one."""
+    """Return why this server cannot be used as a Prometheus; empty if it can."""
     try:
         with PrometheusClient(settings) as client:
             answer = client.instant(_PROBE, timeout_seconds=_PROBE_SECONDS)

@@ -1,4 +1,4 @@
-"""Kinds of objects for commands that need no cluster: those of the named one, else those of Kubernetes itself."""
+"""Kinds of objects for commands that need no cluster: those of the named cluster, else those of Kubernetes itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def kinds_by(values: FlagValues) -> ResolveResource:
-    """Return how to find kinds: from the cluster that --kubeconfig or --context names, else those of Kubernetes itself.
+    """Return how to find kinds: from the cluster of --kubeconfig or --context, else those of Kubernetes itself.
 
     Raises KubernetesError.
     """

@@ -1,4 +1,4 @@
-"""Flags that say where and how a program logs."""
+"""Flags for the destination and format of a program's logs."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ QUIET_LOG_FLAGS: Final = tuple(
     else flag
     for flag in LOG_FLAGS
 )
-"""For a command whose answer is on the terminal: it looks at a cluster once, and how it does so interests few."""
+"""For a command that answers on the terminal: it reads a cluster once, and few users care how."""
 
 
 def configure_logs_by(values: FlagValues, *, queued: bool = False) -> None:
-    """Configure logging from the flags; `queued` is for servers, which must not wait for the reader of the log."""
+    """Configure logging from the flags; `queued` is for servers, which must not wait for a slow reader of the log."""
     level = values.text("log-level") or level_of_verbosity(values.integer("v"))
     configure_logs(values.text("log-format"), level, queued=queued)
 
 
 def configure_quiet_logs_by(values: FlagValues) -> None:
-    """Configure logging from QUIET_LOG_FLAGS: nothing below warnings, unless a flag asks for it."""
+    """Configure logging from QUIET_LOG_FLAGS: only warnings and errors, unless a flag sets another level."""
     by_verbosity = level_of_verbosity(values.integer("v")) if "v" in values.given else _QUIET
     configure_logs(values.text("log-format"), values.text("log-level") or by_verbosity)

@@ -1,4 +1,4 @@
-"""Flags for the connection to Prometheus and its credentials, and the settings that are made of them."""
+"""Flags for the connection to Prometheus and its credentials, and the settings that are made from them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def prometheus_settings(values: FlagValues) -> PrometheusSettings:
 
 
 def prometheus_matchers(values: FlagValues) -> Matchers | None:
-    """Return what --prometheus-matchers says; None without it. Raises UsageError."""
+    """Return the matchers of --prometheus-matchers; None without the flag. Raises UsageError."""
     if "prometheus-matchers" not in values.given:
         return None
     try:

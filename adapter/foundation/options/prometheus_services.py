@@ -1,4 +1,4 @@
-"""Services of a cluster that may be a Prometheus, by the names, labels and ports that its charts give them (pure)."""
+"""Services of a cluster that may be a Prometheus, found by the names, labels and ports that charts give them (pure)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 GOVERNING: Final = "prometheus-operated"
-"""The Service that Prometheus Operator makes for the pods of all Prometheus objects of a namespace."""
+"""The Service that Prometheus Operator creates for the pods of all Prometheus objects of a namespace."""
 _APPLICATION_LABELS: Final = ("app.kubernetes.io/name", "app", "app.kubernetes.io/component")
 
 
 @dataclass(frozen=True, slots=True)
 class _KnownServer:
-    """How the Services of a server that answers as Prometheus look."""
+    """What the Services of a server that answers as Prometheus look like."""
 
     name: re.Pattern[str]
-    """In the name of the Service, or the whole value of a label of the application."""
+    """Part of the Service's name, or the whole value of a label of the application."""
     ports: frozenset[int]
     prefix: str = ""
-    """Before the path of Prometheus's API."""
+    """Path before that of Prometheus's API."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,7 +42,7 @@ class PrometheusService:
 
     @property
     def proxy_path(self) -> str:
-        """The path of the API server that leads there."""
+        """The path of the API server that proxies to it."""
         service = f"{self.scheme}:{self.name}:{self.port}"
         return f"/api/v1/namespaces/{self.namespace}/services/{service}/proxy{self.prefix}"
 
@@ -54,16 +54,16 @@ _KNOWN: Final = (
     _KnownServer(re.compile(r"thanos.*query|thanos-querier"), frozenset({80, 443, 9090, 9091, 10902})),
     _KnownServer(re.compile(r"prometheus"), frozenset({80, 443, 9090, 9091})),
 )
-"""The first one that fits holds for a Service."""
+"""The first entry that matches a Service applies."""
 
 
 def prometheus_services(services: Iterable[Mapping[str, Any]]) -> list[PrometheusService]:
-    """Return the ports to try, of Services as the API server lists them."""
+    """Return the ports to try, from Services as the API server lists them."""
     return sorted({port for service in services for port in _ports(service)})
 
 
 def distinct_servers(answering: Iterable[PrometheusService]) -> list[PrometheusService]:
-    """Return the first port of each Service that answers, without governing Services beside others of a namespace."""
+    """Return the first port of each Service that answers, without governing Services if the namespace has others."""
     by_service: dict[tuple[str, str], PrometheusService] = {}
     for found in sorted(answering):
         by_service.setdefault((found.namespace, found.name), found)

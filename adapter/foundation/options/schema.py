@@ -25,14 +25,14 @@ _OUT: Final = Flag("out", PATH, "File to write; standard output without it.", de
 
 @dataclass(frozen=True, slots=True)
 class DescribedFile:
-    """A file that people write, with its title."""
+    """A file that users write, with its title."""
 
     title: str
     section: Section[Any]
 
 
 def schema_command(program: str, files: Mapping[str, DescribedFile]) -> ProgramCommand:
-    """Return the command for these files by name, of which the first is the default; one alone needs no flag."""
+    """Return the command for these files by name; the first is the default, and a single file needs no flag."""
     names = tuple(files)
     which = Flag("of", one_of(*names), "The file whose schema is printed.", default=names[0])
     plain = f"{program} schema --of {names[-1]}" if len(names) > 1 else f"{program} schema"

@@ -1,7 +1,7 @@
 """Finds the selectors of a query by its tokens.
 
-What is found is right for every query that follows PromQL's grammar in the common way, and a guess for others: whoever
-edits a query here must prove the result (`narrowing`).
+The result is correct for every query in the common form of PromQL's grammar, and a guess for others. Callers that edit
+a query here must therefore prove the result (`narrowing`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class GapKind(Enum):
     """An opening brace, and matchers after it."""
     EMPTY_BRACES = "empty braces"
     ALTERNATIVE = "alternative"
-    """The word `or` between the matchers of a selector, as VictoriaMetrics has it."""
+    """The word `or` between the matchers of a selector, as in VictoriaMetrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def gaps_in(tokens: Sequence[PromQLToken]) -> Iterator[Gap]:
 
 
 def _begins_list(tokens: Sequence[PromQLToken], number: int) -> bool:
-    """Return whether the word is followed by labels, or the value of `fill`, in parentheses."""
+    """Return whether labels or the value of `fill` follow the word in parentheses."""
     return tokens[number].text.lower() in _BEFORE_LISTS and _at(tokens, number + 1).is_sign("(")
 
 
@@ -84,7 +84,7 @@ def _is_bare_name(tokens: Sequence[PromQLToken], number: int) -> bool:
 
 
 def _after_operand(tokens: Sequence[PromQLToken], number: int) -> tuple[int, bool]:
-    """Return the last token of what a word after an operand begins, and whether an operand follows it."""
+    """Return the last token that belongs to a word after an operand, and whether an operand follows it."""
     word = tokens[number].text.lower()
     if word == "offset":
         return _last_of_time(tokens, number), False

@@ -1,4 +1,4 @@
-"""Puts matchers into every selector of a query, so that it sees the series of one cluster alone.
+"""Adds matchers to every selector of a query, so that it selects the series of one cluster only.
 
 The tree of a query has no positions, so its text is edited by tokens; and because tokens are read by a grammar that is
 simpler than PromQL's, the result is parsed and compared: its tree must be that of the original, with the matchers in
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEPT_CHARACTERS: Final = 64
-"""Longer strings say nothing about the structure of a query, and a selection of many pods has only one."""
+"""Longer strings do not matter for the structure of a query, and a selection of many pods has only one."""
 _STANDS_FOR_LONG: Final = '"x"'
 _CACHED_QUERIES: Final = 4096
 _IMPLICIT: Final = frozenset({"info"})
@@ -45,13 +45,13 @@ class MatchersError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Matchers:
-    """Conditions on series, such as `cluster="eu-1"`, all of which hold."""
+    """Conditions on series, such as `cluster="eu-1"`, which must all be true."""
 
     conditions: tuple[TreeMatcher, ...]
 
     @classmethod
     def read(cls, text: str) -> Matchers:
-        """Return the matchers that a text lists as a selector does between its braces. Raises MatchersError."""
+        """Return the matchers that a text lists like a selector between its braces. Raises MatchersError."""
         example = """write them as between the braces of a selector: cluster="eu-1",region="a\""""
         try:
             node = parse_query(f"x{{{text}\n}}")
@@ -90,7 +90,7 @@ class Matchers:
 
 @lru_cache(maxsize=_CACHED_QUERIES)
 def _proven_gaps(query: str, matchers: Matchers) -> tuple[Gap, ...]:
-    """Return where to insert the matchers; raises UnreadableQueryError if the result would differ in anything else."""
+    """Return where to insert the matchers; raises UnreadableQueryError if anything else of the result would differ."""
     tokens = tokens_of(query)
     gaps = tuple(gaps_in(tokens))
     wanted = _narrow_tree(parse_query(query), matchers.conditions)
@@ -126,7 +126,7 @@ def _narrowed_selector(node: SelectorNode, conditions: tuple[TreeMatcher, ...]) 
 
 
 def _shorten_strings(query: str, tokens: list[PromQLToken]) -> str:
-    """Return a query of the same tokens without long strings, which is short to parse and equal for many queries."""
+    """Return a query of the same tokens without long strings, which parses quickly and is equal for many queries."""
     pieces: list[str] = []
     at = 0
     for token in tokens:

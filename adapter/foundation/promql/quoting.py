@@ -1,6 +1,6 @@
-"""Names and values in PromQL: which of them need no quotes, and how the others are quoted.
+"""Names and values in PromQL: when they need no quotes, and how they are quoted otherwise.
 
-All values that an asker controls are written to a query by this module, so that no value can end its matcher.
+All values that a caller controls are written to a query by this module, so that no value can end its matcher.
 """
 
 from __future__ import annotations

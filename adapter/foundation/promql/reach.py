@@ -24,7 +24,7 @@ def longest_range(node: Node) -> float:
 
 
 def _longest(node: Node, bare: float) -> float:
-    """Return the longest range below the node; `bare` is the range of a selector that has none."""
+    """Return the longest range below the node; `bare` is the range of a selector without one."""
     match node:
         case SelectorNode():
             has_range, own = _own_reach(node.timing)

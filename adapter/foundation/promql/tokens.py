@@ -1,4 +1,4 @@
-"""The tokens of PromQL, by which the argument of an aggregation and the depth of a query are found.
+"""The tokens of PromQL, which are used to find the argument of an aggregation and the depth of a query.
 
 The tree of a query has no positions, and a query is sent as its author wrote it, so edits use tokens.
 """

@@ -1,4 +1,4 @@
-"""Lines about clocks: a server's beside this machine's."""
+"""Lines that compare a server's clock with this machine's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOUBTFUL_SECONDS = 5.0
 def compared(who: str, ask: Callable[[], str], most_seconds: float, clock: Callable[[], float] = time.time) -> Line:
     """Return the line about a server's clock, which may differ by `most_seconds`.
 
-    `ask` sends a request and returns the `Date` (RFC 9110) of the answer. What it raises passes through.
+    `ask` sends a request and returns the `Date` (RFC 9110) of the answer. Its errors pass through.
     """
     before = clock()
     date = ask()

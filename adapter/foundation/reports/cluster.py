@@ -1,4 +1,4 @@
-"""Lines about a cluster that could not be asked, worded once for every program."""
+"""Lines about a cluster that could not be asked, with the same words in every program."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def unanswered(reason: str, fault: ApiServerFault) -> Line:
 
 
 def unreached(reason: str) -> str:
-    """Return what a command says that ends because it could not reach kube-apiserver."""
+    """Return the message of a command that ends because it could not reach kube-apiserver."""
     return f"kube-apiserver: {reason}: {_FIXES['unreachable']}"
 
 
 def unread(line: str, reason: str, right: str, *, is_forbidden: bool) -> Line:
-    """Return the line about an object that could not be read; `right` is what allows to read it."""
+    """Return the line about an object that could not be read; `right` is the missing right."""
     if is_forbidden:
         return unknown(line, f"reading it is forbidden: {reason}", f"grant {right}, or run this as a user who has it")
     return unknown(line, f"it could not be read: {reason}", SEE_APISERVER)

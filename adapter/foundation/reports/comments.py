@@ -1,4 +1,4 @@
-"""Texts as comments of YAML files that a program writes for people."""
+"""Texts as comments in YAML files that a program writes for users."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _INSTALL = "apply crds.yaml of this version with kubectl, or set crds.enabled in
 
 @dataclass(frozen=True, slots=True)
 class DefinedKind:
-    """A kind as this version of the program knows it."""
+    """A kind as this version of the program defines it."""
 
     group: str
     version: str
@@ -70,7 +70,7 @@ def keys_of_schema(schema: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _schema_of(definition: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-    """Return the schema of a version; empty where there is none."""
+    """Return the schema of a version; empty if there is none."""
     spec = definition.get("spec")
     versions = spec.get("versions") if isinstance(spec, dict) else None
     for each in versions if isinstance(versions, list) else ():
@@ -82,7 +82,7 @@ def _schema_of(definition: Mapping[str, Any], version: str) -> Mapping[str, Any]
 
 
 def _keys_of(schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """Yield the paths of all keys below a schema; those of the items of a list as if they were its own."""
+    """Yield the paths of all keys below a schema; those of a list's items count as the list's own."""
     items = schema.get("items")
     if isinstance(items, dict):
         yield from _keys_of(items, path)

@@ -11,5 +11,5 @@ def json_text(document: object) -> str:
 
 
 def four_digits(value: float | None) -> float | None:
-    """Return the value, rounded to four digits behind the point."""
+    """Return the value, rounded to four decimal places."""
     return None if value is None else round(value, 4)

@@ -19,7 +19,7 @@ class CheckStatus(StrEnum):
     WARNING = "warning"
     """It works, but something should be changed."""
     ERROR = "error"
-    """Clients get no values, or will soon get none."""
+    """Clients get no values, or will soon stop getting them."""
     UNKNOWN = "unknown"
     """It could not be checked."""
 
@@ -37,9 +37,9 @@ class Line:
 
 
 APISERVER: Final = "kube-apiserver"
-"""Name of the check on which all that read the cluster depend."""
+"""Name of the check that every check of the cluster depends on."""
 SEE_APISERVER: Final = f"see the line about {APISERVER}"
-"""The repair of a check that could not be made because of it."""
+"""The repair of a check that could not be made because kube-apiserver does not answer."""
 _FOLDED_FROM: Final = 3
 
 

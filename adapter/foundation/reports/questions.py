@@ -1,4 +1,4 @@
-"""Questions to the person at a terminal; without a terminal, none is asked."""
+"""Questions to the user at a terminal; without a terminal, none is asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_ATTEMPTS = 3
 
 
 Ask: TypeAlias = Callable[[str, Callable[[str], str]], str]
-"""Asks a question, with what says why an answer cannot be used (empty: it can); returns an empty text without one."""
+"""Asks a question until the check of the answer returns an empty text; returns an empty text if there is no answer."""
 
 
 def ask_on_terminal(question: str, problem_of: Callable[[str], str]) -> str:

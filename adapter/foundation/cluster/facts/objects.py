@@ -94,7 +94,7 @@ def service_of(form: SliceForm) -> str:
 
 
 def ready_addresses(form: SliceForm) -> tuple[str, ...]:
-    """Return the addresses of a slice that are ready; as in the API, one that does not say is ready."""
+    """Return the addresses of a slice that are ready; as in the API, an address without a condition is ready."""
     return tuple(
         address
         for endpoint in form.endpoints or ()
@@ -165,7 +165,7 @@ def _shared_cores(text: str) -> Mapping[str, Quantity]:
 
 
 def _node_quantity(text: str) -> Quantity:
-    """Return an amount of a node; raises QuantityError if no node can have it: sums with it would mean nothing."""
+    """Return an amount of a node; raises QuantityError if no node can have it, as sums with it would be meaningless."""
     found = _quantity(text)
     if not 0 <= found.nanos <= _MOST_NANOS:
         raise QuantityError(f"{shortened(text)!r} is not from 0 to {INT64_MAX}: correct what the node states")

@@ -1,4 +1,4 @@
-"""Turns affinity, spread constraints and tolerations of a pod's spec into values, by the bytes in which they came.
+"""Turns affinity, spread constraints and tolerations of a pod's spec into values, cached by their encoded bytes.
 
 The caches make pods of one controller share their values. Every function raises FactError for what it cannot read: a
 pod is never placed without one of its constraints.
@@ -32,7 +32,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TOLERATION_OPERATORS: Final = frozenset({"Equal", "Exists", "Lt", "Gt"})
 _NUMERIC: Final = frozenset({"Lt", "Gt"})
 _EFFECTS: Final = frozenset({*TaintEffect, "PreferNoSchedule"})
-"""The last one refuses no pod, so no filter knows it, but pods may tolerate it."""
+"""The last effect repels no pod, so no filter knows it, but pods may tolerate it."""
 
 
 class Affinity(NamedTuple):

@@ -38,10 +38,10 @@ _OPERATORS: Final = {
 
 
 def pod_selector_of(kind: str, form: SelectingForm) -> PodSelector | None:
-    """Return which pods an object selects; None for a controller of no replicas, as it has no pods to be placed.
+    """Return which pods an object selects; None for a controller of no replicas, as it has no pods to place.
 
-    Most ReplicaSets are such: each Deployment keeps its earlier ones. Raises FactError for a selector that cannot be
-    read.
+    Most ReplicaSets have no replicas, since each Deployment keeps its earlier ReplicaSets. Raises FactError for a
+    selector that cannot be read.
     """
     metadata, spec = form.metadata, form.spec
     if spec is not None and spec.replicas == 0 and kind != "Service":

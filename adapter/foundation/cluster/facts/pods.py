@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from adapter.foundation.cluster.values.state import SchedulingFacts
 
 _SHARED_BYTES = 16 * MEBIBYTE
-"""How much memory the labels, the resources and the owners take each that are remembered to be shared."""
+"""Memory for each of labels, resources and owners that are remembered so that pods can share them."""
 
 _ANNOTATIONS: msgspec.json.Decoder[dict[str, str] | None] = decoder_of(dict[str, str] | None)
 
@@ -50,7 +50,7 @@ def pod_of(
 ) -> ClusterPod:
     """Return the pod with these facts. Raises FactError for a quantity, time or annotation that cannot be read.
 
-    `resources` are what it asks for, if that is known already.
+    `resources` are the pod's requests, if they are known already.
     """
     metadata, spec = form.metadata, form.spec
     namespace = metadata.namespace or "default"
@@ -76,7 +76,7 @@ def pod_of(
 
 
 def resources_of(where: str, spec: PodSpecForm | None) -> PodResources:
-    """Return what the pod asks for; equal pods share it. Raises FactError, which begins with `where`."""
+    """Return the resources of a pod; equal pods share them. Raises FactError, which begins with `where`."""
     if spec is None:
         return PodResources()
     whole = spec.resources
@@ -134,7 +134,7 @@ def shared_labels(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
 
 
 def controller_of(owners: list[OwnerForm] | None) -> ControllerReference | None:
-    """Return the owner that controls an object; None if none does."""
+    """Return the owner that controls an object; None if there is none."""
     for owner in owners or ():
         if owner.controller:
             return _shared_controller(owner.api_version, owner.kind, owner.name, owner.uid)

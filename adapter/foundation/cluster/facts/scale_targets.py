@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 PAUSED_ANNOTATION = "tidewatch.io/paused"
 
 _MOST_MANAGERS: Final = 20
-"""Far more than write the size of an object. Its owner can add thousands, and each takes part in every message."""
+"""Far more than the programs that write the size of an object. Its author can add thousands, and messages name each."""
 _COUNTS_UPDATED = frozenset({"Deployment", "StatefulSet"})
 """Kinds whose status always has `updatedReplicas`; the API server omits a 0."""
 
 _ONE_BY_DEFAULT = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
-"""Kinds of which the API server sets `spec.replicas` to 1; a file may omit it."""
+"""Kinds for which the API server sets `spec.replicas` to 1; a file may omit it."""
 
 
 class ScaleTarget(Protocol):
@@ -76,9 +76,9 @@ class ScaledObject:
     rollout: bool
     """Whether a new version of its pods is being rolled out."""
     paused: str | None
-    """The annotation `tidewatch.io/paused`, shortened where it is longer than anything that it can mean."""
+    """The annotation `tidewatch.io/paused`, cut to the length of its longest valid value."""
     replicas_managers: tuple[ReplicasManager, ...]
-    """Who set `spec.replicas`, also by its scale subresource; of very many, the first ones."""
+    """Who set `spec.replicas`, also by its scale subresource; if there are very many, only the first ones."""
 
 
 class _Fields(msgspec.Struct, gc=False, rename={"spec": "f:spec"}):
@@ -197,8 +197,8 @@ def _rolls_out(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: _Sca
 
     It is while the controller has not seen the newest generation, and while pods of an earlier template remain. A
     change of `spec.replicas` alone is not a rollout, so the conditions of `kubectl rollout status` that compare with it
-    are left out. A StatefulSet that is meant to keep pods of an earlier template is not rolling out either, or it never
-    would be done.
+    are left out. A StatefulSet that is meant to keep pods of an earlier template is not rolling out either, since its
+    rollout would never end.
     """
     observed = _count(status.observed_generation)
     if metadata.generation is not None and observed is not None and observed < metadata.generation:

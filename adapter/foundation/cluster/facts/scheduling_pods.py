@@ -38,19 +38,21 @@ if TYPE_CHECKING:
 
 _SHARED_BYTES: Final = 16 * MEBIBYTE
 MOST_CONSTRAINT_BYTES: Final = 32 << 10
-"""The largest total size of a pod's labels and scheduling constraints. Half of it holds the names of 300 nodes.
-The API server takes 1.5 MB, which is 11,500 terms of anti-affinity: one such pod costs as much as all others.
+"""The largest total size of a pod's labels and scheduling constraints.
+
+Half of it holds the names of 300 nodes. The API server accepts 1.5 MB, which is 11,500 terms of anti-affinity: one such
+pod would cost as much as all others.
 """
 _FEW_LABELS: Final = 64
 _GRACE_SECONDS: Final = 30.0
 _AUTOSCALER: Final = "cluster-autoscaler.kubernetes.io"
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _WANTED: Final = (_AUTOSCALER.encode(), _MIRROR.encode(), b"\\")
-"""What the bytes of annotations contain if one of them may be wanted; a backslash may be part of an escaped key."""
+"""Bytes that occur in annotations if one of them may be needed; a backslash may be part of an escaped key."""
 
 
 class _SpecKey(NamedTuple):
-    """The parts of a spec that decide about the place, as bytes where they are large. Equal keys mean equal values."""
+    """The parts of a spec that restrict where the pod may run, large ones as bytes. Equal keys mean equal values."""
 
     namespace: str
     pod: str
@@ -85,7 +87,7 @@ def scheduled_pod_of(form: SchedulingPodForm, gpu_annotation: str = "") -> Clust
 def template_pod(where: str, namespace: str, template: TemplateForm, owner: OwnerForm) -> ClusterPod:
     """Return a pod as a template makes it: unbound and without a name. Raises FactError, which begins with `where`.
 
-    The claims of ephemeral volumes are not among its claims, as they are made with the pod.
+    The claims of ephemeral volumes are not among its claims, since they are created with the pod.
     """
     metadata, spec = template.metadata or TemplateMeta(), template.spec
     form = SchedulingPodForm(
@@ -119,7 +121,8 @@ def scheduling_of(
 ) -> PodScheduling:
     """Return what a spec states about the pod's place; equal specs share it. Raises FactError.
 
-    `pod` is its name, of which the claims of ephemeral volumes have theirs; without one these claims are left out.
+    `pod` is its name, from which the names of the claims of ephemeral volumes are made; without it these claims are
+    left out.
     """
     affinity, spread, volumes = (
         bytes(spec.affinity),
@@ -201,7 +204,7 @@ def _facts(where: str, form: SchedulingPodForm) -> SchedulingFacts:
 
 
 def _check_size(where: str, labels: Mapping[str, str], spec: SchedulingSpecForm) -> None:
-    """Raise FactError for a pod whose place would cost too much to judge."""
+    """Raise FactError for a pod whose constraints would take too long to evaluate."""
     parts = (spec.affinity, spec.spread_constraints, spec.tolerations, spec.node_selector)
     size = sum([len(memoryview(part)) for part in parts]) + _size_of(labels)
     if size > MOST_CONSTRAINT_BYTES:
@@ -212,7 +215,7 @@ def _check_size(where: str, labels: Mapping[str, str], spec: SchedulingSpecForm)
 
 
 def _size_of(labels: Mapping[str, str]) -> int:
-    """Return how many bytes labels take; 0 for the few of most pods, which the API server lets take no more."""
+    """Return the number of bytes of labels; 0 for a few labels, whose size the API server limits."""
     if len(labels) <= _FEW_LABELS:
         return 0
     return sum(len(key) + len(value) for key, value in labels.items())

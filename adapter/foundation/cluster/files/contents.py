@@ -73,7 +73,7 @@ _SPEC: msgspec.json.Decoder[SelectingSpec | None] = decoder_of(SelectingSpec | N
 
 
 class _Forms(Mapping[GroupKind, "type[msgspec.Struct]"]):
-    """Of counted kinds only the metadata is read unless more is needed. Any other kind may be one that can be scaled.
+    """Only the metadata of counted kinds is read unless more is needed. Objects of other kinds may be scalable.
 
     Controllers are decoded as objects that can be scaled, which keep their spec.
     """
@@ -118,11 +118,11 @@ class Contents:
     """By API group, kind, namespace and name."""
     slices: dict[tuple[str, str], EndpointSlice] = field(default_factory=dict)
     labels: dict[CountedKind, dict[tuple[str, str], Mapping[str, str]]] = field(default_factory=dict)
-    """Of the objects that can be counted; of `endpoints`, those of the EndpointSlices."""
+    """Labels of the objects that can be counted; for `endpoints`, those of the EndpointSlices."""
     pods: dict[tuple[str, str], ClusterPod | str] = field(default_factory=dict)
-    """Also those that have ended. Empty if the files were read without need of pods."""
+    """All pods, also those that have ended. Empty if the files were read without need of pods."""
     pod_selectors: dict[tuple[str, str, str], PodSelector | str] = field(default_factory=dict)
-    """By namespace, name and kind; likewise."""
+    """By namespace, name and kind; also empty without need of pods."""
     scheduling: SchedulingContents = field(default_factory=SchedulingContents)
     """Empty if the files were read without need of it."""
 
@@ -147,7 +147,7 @@ class Contents:
 
 
 def contents_of(body: Document, *, is_json: bool, pace: Pace, needs: ClusterNeeds) -> Contents:
-    """Return what a file states, pods and what selects them only if needed. Raises ManifestError.
+    """Return the content of a file; pods, and the objects that select them, only if needed. Raises ManifestError.
 
     Where scheduling is needed, an object that cannot be decoded is left out and named.
     """
@@ -166,7 +166,7 @@ def contents_of(body: Document, *, is_json: bool, pace: Pace, needs: ClusterNeed
 
 
 def whole_objects_in(body: Document, *, is_json: bool, kinds: frozenset[ObjectKind]) -> Contents:
-    """Return the objects of some kinds alone; those that cannot be read are passed over. Raises ManifestError."""
+    """Return the objects of some kinds alone; those that cannot be read are skipped. Raises ManifestError."""
     contents, needs = Contents(), ClusterNeeds(objects=kinds)
     forms = {GroupKind(kind.group, kind.kind): ContentForm for kind in kinds}
     for part in read_objects(body, forms, is_json=is_json, pace=UNPACED, leave_out=_pass_over):

@@ -37,7 +37,7 @@ class _File:
     contents: Contents
     problem: str | None = None
     was_good: bool = True
-    """Whether it ever had a good content."""
+    """Whether its content was ever valid."""
 
 
 _Followed: TypeAlias = "FollowedFiles[None, _File]"
@@ -53,11 +53,11 @@ class _Known:
     problems: tuple[str, ...]
     placed: PlacedPods
     needs: ClusterNeeds
-    """For which the files were read."""
+    """The needs for which the files were read."""
 
 
 class ClusterFolder:
-    """The facts of a folder. One thread calls `refresh`, any number asks."""
+    """The facts of a folder. One thread calls `refresh`; any thread may read the facts."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class ClusterFolder:
         wall_clock: Callable[[], float] = time.time,
         needs: ClusterNeeds = NO_NEEDS,
     ) -> None:
-        """Read nothing before the first `refresh`; pods, what selects them and more only if `needs` has them.
+        """Read nothing before the first `refresh`; pods, their selectors and other facts only if `needs` has them.
 
-        `report` gets what is wrong with a file, once for each change of it. `changed` is called after a refresh that
-        read or lost a file.
+        `report` is called with the problem of a file, once for each change of it. `changed` is called after a refresh
+        that read or lost a file.
         """
         self._directory = directory
         self._pace = pace
@@ -86,7 +86,7 @@ class ClusterFolder:
 
     @property
     def needs(self) -> ClusterNeeds:
-        """For which the files are read."""
+        """The needs for which the files are read."""
         return self._needs
 
     def change(self, needs: ClusterNeeds) -> None:
@@ -94,9 +94,9 @@ class ClusterFolder:
         self._needs = needs
 
     def refresh(self) -> None:
-        """Read what is new or changed, and forget what is gone.
+        """Read new and changed files, and forget removed ones.
 
-        Raises ClusterFilesError if the folder cannot be listed or has no files; the facts stay then, and get old.
+        Raises ClusterFilesError if the folder cannot be listed or has no files; then the facts stay, and grow old.
         """
         needs = self._needs
         paths = cluster_files(self._directory)
@@ -168,7 +168,7 @@ def _placed_pods(contents: Contents, before: _Known | None) -> PlacedPods:
 
 
 def _answered_needs(read: ClusterNeeds, needs: ClusterNeeds) -> ClusterNeeds:
-    """Return the needs without those for which the files have not been read."""
+    """Return those of the needs for which the files have been read."""
     return replace(
         needs,
         pods=needs.pods and read.pods,
@@ -179,7 +179,7 @@ def _answered_needs(read: ClusterNeeds, needs: ClusterNeeds) -> ClusterNeeds:
 
 
 def _with_unread(state: ClusterState, read: ClusterNeeds, needs: ClusterNeeds, unread: Unknown) -> ClusterState:
-    """Return the state in which facts are unknown for which the files have not been read: they must not look absent."""
+    """Return the state with facts as unknown, not absent, if the files have not been read for them."""
     if _answered_needs(read, needs) == needs:
         return state
     unknown = _unknown(needs, unread)
@@ -204,7 +204,7 @@ def _same(files: Mapping[Path, _File], others: Mapping[Path, _File]) -> bool:
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
-    """Return what tells one state of a file from another; the last part also changes with permissions."""
+    """Return a value that differs between states of a file; its last part also changes with permissions."""
     try:
         found = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""The facts of a cluster from files: what `kubectl get nodes,pods,… -o json` or `-o yaml` prints, or a folder of such.
+"""The facts of a cluster from files: what `kubectl get nodes,pods,… -o json` or `-o yaml` prints, or folders of it.
 
 The files are all that is known of the cluster. If they hold no object of a kind, its count is unknown and not 0, since
 nothing shows whether the cluster has none or the kind was not written to the files. HPAs are different: files without
@@ -68,7 +68,7 @@ def read_contents(path: Path, pace: Pace = UNPACED, needs: ClusterNeeds = NO_NEE
     """Return what a file, or all files of a folder together, state. Raises ClusterFilesError.
 
     Pods, what selects them and what is needed for scheduling are read only if `needs` has them. JSON of any size is
-    mapped into memory, so nobody may shorten the files meanwhile, as that would end the process.
+    mapped into memory, so the files must not be truncated meanwhile, which would end the process.
     """
     together, read = Contents(), _reader(pace, needs)
     for file in cluster_files(path):
@@ -79,7 +79,7 @@ def read_contents(path: Path, pace: Pace = UNPACED, needs: ClusterNeeds = NO_NEE
 def read_whole_objects(path: Path, kinds: frozenset[ObjectKind]) -> Contents:
     """Return the objects of some kinds alone, much faster than all. Raises ClusterFilesError.
 
-    An object that cannot be read is passed over, since `read_contents` names it.
+    An object that cannot be read is skipped, since `read_contents` names it.
     """
     together = Contents()
     for file in cluster_files(path):

@@ -1,7 +1,7 @@
 """The facts of scheduling in files.
 
 Files rarely hold every kind. Kinds without an object in the files count as absent, and the state says so. Nodes, pods
-and whole objects are different: without them nothing can be decided, so they are unknown.
+and whole objects are different: nothing can be decided without them, so they count as unknown.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _refused_values(kind: str, values: Mapping[Place, object]) -> Iterator[LeftO
 
 
 def _absent(values: Mapping[str, object], where: Path) -> Iterator[str]:
-    """Yield in one sentence which objects the files lack that an answer may depend on, and how to read all of them.
+    """Yield in one sentence the objects that the files lack and an answer may depend on, and how to get all of them.
 
     A cluster always has Namespaces and PriorityClasses, and rarely objects of every kind of workload.
     """

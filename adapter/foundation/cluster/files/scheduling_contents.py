@@ -36,11 +36,11 @@ _API_VERSIONS: Final = {NODE: "v1", POD: "v1"} | {kind: each.resource.api_versio
 
 
 class ContentForm(msgspec.Struct, gc=False):
-    """An object of which the content is decoded later."""
+    """An object whose content is decoded later."""
 
 
 class _Bound(msgspec.Struct, gc=False):
-    """Where a pod is that cannot be read otherwise."""
+    """The node of a pod that cannot be read otherwise."""
 
     node: str = msgspec.field(default="", name="nodeName")
 
@@ -64,7 +64,7 @@ class SchedulingContents:
     """Objects without a name, and earlier ones of the same name."""
 
     def take(self, found: FileObject, needs: ClusterNeeds) -> None:
-        """Keep what an object states, if its kind is needed."""
+        """Keep the facts of an object if its kind is needed."""
         manifest = found.manifest
         group = group_kind(manifest)
         if needs.objects and any((kind.group, kind.kind) == group for kind in needs.objects):
@@ -101,7 +101,7 @@ class SchedulingContents:
         return None
 
     def note_duplicate(self, manifest: Manifest) -> None:
-        """Record that an object came before under the same name."""
+        """Record that an object of the same name came before."""
         self.left_out.append(duplicate(manifest.kind, *place_of(manifest)))
 
     def update(self, other: SchedulingContents) -> None:
@@ -189,6 +189,6 @@ def _stand_in(manifest: Manifest, problem: str) -> SchedulingValue | str:
 
 
 def duplicate(kind: str, namespace: str, name: str) -> LeftOut:
-    """Return what names an earlier object of the same name."""
+    """Return the entry for an earlier object of the same name."""
     named = f"{namespace}/{name}" if namespace else name
     return LeftOut(kind, namespace, name, f"{kind} {named} is in the files more than once: the last one is used")

@@ -80,7 +80,7 @@ class MetricName(msgspec.Struct, gc=False):
 
 
 class MetricSource(msgspec.Struct, gc=False):
-    """The identifier that Pods, Object and External metrics share."""
+    """The identifier that Pods, Object and External metrics have in common."""
 
     metric: MetricName | None = None
 
@@ -130,7 +130,7 @@ class AutoscalerSpec(
     min_replicas: int | None = None
     max_replicas: int | None = None
     cpu_percentage: int | None = None
-    """Of version v1, which has no `metrics`."""
+    """Only in version v1, which has no `metrics`."""
     metrics: list[MetricForm] | None = None
     behavior: Behavior | None = None
 
@@ -163,13 +163,13 @@ class SliceForm(msgspec.Struct, gc=False):
 
 
 class NameMeta(msgspec.Struct, gc=False):
-    """Metadata without labels: what a count needs where the server selects."""
+    """Metadata without labels, which is all that a count needs if the server selects."""
 
     name: str
     namespace: str | None = None
 
 
 class NameForm(msgspec.Struct, gc=False):
-    """An object whose name alone is kept."""
+    """An object of which only the name is kept."""
 
     metadata: NameMeta

@@ -147,7 +147,7 @@ class TolerationForm(msgspec.Struct, gc=False):
 
 
 class NamedForm(msgspec.Struct, gc=False):
-    """A gate or a claim, of which the name is read."""
+    """A gate or a claim; only its name is read."""
 
     name: str = ""
 

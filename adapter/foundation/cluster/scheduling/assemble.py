@@ -1,4 +1,4 @@
-"""Puts the values of all kinds together to what a state of the cluster holds of scheduling."""
+"""Adds the facts of scheduling to the state of a cluster."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _storage(found: Found) -> Storage:
 
 
 def _together(found: Found, kinds: Iterable[str], form: type[V]) -> Observed[tuple[V, ...]] | Unknown:
-    """Return the values of several kinds, as old as the oldest; unknown if those of one kind are."""
+    """Return the values of several kinds, as old as the oldest; unknown if the values of one kind are unknown."""
     values: list[V] = []
     times = []
     began_empty = False
@@ -149,7 +149,7 @@ def _usable_pods(
 
 
 def _filling(pod: ClusterPod, node: ClusterNode) -> ClusterPod:
-    """Return a pod that takes all that its node offers, as what it asks for is not known."""
+    """Return a pod that takes everything that its node offers, because its requests are not known."""
     offered = {resource: units_of(resource, amount) for resource, amount in node.allocatable.items()}
     return replace(pod, resources=replace(pod.resources, requests=offered, non_zero_requests=offered))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Counts:
-    """Numbers by namespace that are added up where no namespace is asked for. Thread-safe."""
+    """Numbers by namespace, and their sum if no namespace is given. Thread-safe."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         """Call `changed` after each change of a number."""
@@ -156,7 +156,7 @@ class _Services:
         return len(self._service)
 
     def put(self, item: SliceForm) -> int:
-        """Add a slice, or update it; return by how many the addresses of its namespace change."""
+        """Add a slice, or update it; return the change in the number of its namespace's addresses."""
         namespace, name, service = item.metadata.namespace or "", item.metadata.name, service_of(item)
         change = self.remove(namespace, name) if self._service.get((namespace, name), service) != service else 0
         self._service[namespace, name] = service
@@ -166,7 +166,7 @@ class _Services:
         return change + distinct(slices.values()) - before
 
     def remove(self, namespace: str, name: str) -> int:
-        """Delete a slice; return by how many the addresses of its namespace change."""
+        """Delete a slice; return the change in the number of its namespace's addresses."""
         service = self._service.pop((namespace, name), None)
         if service is None:
             return 0

@@ -1,8 +1,8 @@
-"""Values of the oldest objects of each namespace, and of the younger ones only what identifies them.
+"""Values of the oldest objects of each namespace, and only the identity of younger ones.
 
-A namespace may have far more objects than its quota lets count. Those beyond it take a few hundred bytes each, whatever
-they contain, and a change of one costs the same whether the namespace has ten objects or 20,000. Of each, it is known
-whether its status still has to say that it is beyond the quota.
+A namespace may have far more objects than its quota allows. Those beyond the quota take a few hundred bytes each,
+whatever they contain, and a change of one costs the same whether the namespace has ten objects or 20,000. The store
+also knows whose status does not yet say that it is beyond the quota.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class OldestObjects(Generic[V]):
         self._values: dict[Key, V] = {}
         self._absent: set[Key] = set()
         self._untold: dict[str, dict[str, None]] = {}
-        """Names, by namespace, in the order in which they came."""
+        """Names, by namespace, in their order of arrival."""
 
     def __len__(self) -> int:
         """Return the number of all objects."""
@@ -65,12 +65,12 @@ class OldestObjects(Generic[V]):
 
     @property
     def values(self) -> Mapping[Key, V]:
-        """The values of the objects within the limit, as far as they are known; not to be kept."""
+        """The values of the objects within the limit, as far as they are known; callers must not keep the mapping."""
         return self._values
 
     @property
     def absent(self) -> frozenset[Key]:
-        """Objects that have come within the limit since they were seen: their values are to be fetched."""
+        """Objects that have come within the limit since they were seen, so that their values have to be fetched."""
         return frozenset(self._absent)
 
     @property
@@ -105,7 +105,7 @@ class OldestObjects(Generic[V]):
             self._tell(key)
 
     def restore(self, identity: ObjectIdentity, value: V) -> None:
-        """Put the value of an object that was absent, unless it has gone or came meanwhile."""
+        """Put the value of an object that was absent, unless it was deleted or arrived meanwhile."""
         known = self._identities.get(identity.key)
         if identity.key in self._absent and known is not None and known.uid == identity.uid:
             self.put(identity, value, is_told=False)
@@ -142,7 +142,7 @@ class OldestObjects(Generic[V]):
                     self._fall_beyond(key)
 
     def take_untold(self, namespace: str, most: int) -> list[ObjectIdentity]:
-        """Return objects of a namespace beyond the limit that have not been told so, and count them as told."""
+        """Return objects of a namespace beyond the limit whose statuses do not say so, and count these as written."""
         names = [*islice(self._untold.get(namespace, ()), most)]
         for name in names:
             self.told((namespace, name))
@@ -185,7 +185,7 @@ class OldestObjects(Generic[V]):
 
 
 def in_turns(items: Iterable[V], namespace: Callable[[V], str]) -> list[V]:
-    """Return items so that each namespace has its first before any has its second, in their order otherwise."""
+    """Return items ordered so that each namespace has its first item before any has its second."""
     numbers: Counter[str] = Counter()
     turns = []
     for item in items:

@@ -1,4 +1,4 @@
-"""The store of pods, by namespace and by node, so that a change costs what it changes.
+"""The store of pods, by namespace and by node, so that the cost of a change depends on its size.
 
 One thread writes, and any thread asks for an immutable view. Pods that have ended are dropped; their nodes keep the
 time of the last end.
@@ -27,12 +27,12 @@ _FEW_ENDS = 1000
 
 
 class PodStore:
-    """A store of pods. A pod of which no value can be made is left out, with the reason."""
+    """A store of pods. A pod that cannot be converted is left out, with the reason."""
 
     def __init__(
         self, convert: Callable[[Any], ClusterPod], changed: Callable[[], None], wall_clock: Callable[[], float]
     ) -> None:
-        """`convert` raises FactError. `changed` is called when a pod becomes another, not for its heartbeats."""
+        """`convert` raises FactError. `changed` is called when the value of a pod changes, not for its heartbeats."""
         self._convert = convert
         self._changed = changed
         self._wall_clock = wall_clock
@@ -40,7 +40,7 @@ class PodStore:
         self._pods: _Names = {}
         self._by_node: dict[str, tuple[ClusterPod, ...]] = {}
         self._by_namespace: dict[str, tuple[ClusterPod, ...]] = {}
-        """Of the namespaces that have not changed since they were last asked for."""
+        """The namespaces that have not changed since they were last read."""
         self._pending: dict[tuple[str, str], ClusterPod] = {}
         self._ended: dict[str, float] = {}
         self._problems: dict[tuple[str, str], str] = {}
@@ -78,13 +78,13 @@ class PodStore:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """How many pods are left out, and why the first of them."""
+        """The number of pods that are left out, and the reason for the first ones."""
         with self._lock:
             return pod_problems(self._problems.values())
 
     @property
     def refused(self) -> Mapping[tuple[str, str], str]:
-        """Why pods are left out, by namespace and name."""
+        """Reasons why pods are left out, by namespace and name."""
         with self._lock:
             return dict(self._problems)
 
@@ -160,7 +160,7 @@ class PodStore:
         return self._pods.get(namespace, {}).get(name)
 
     def _take(self, known: ClusterPod | None, pod: ClusterPod | None) -> None:
-        """Replace a pod by its new state, which is None if it is gone. The lock is held."""
+        """Replace a pod by its new state, None if it is gone. The caller holds the lock."""
         if (one := pod or known) is None:
             return
         named = self._pods.setdefault(one.namespace, {})
@@ -182,7 +182,7 @@ class PodStore:
         self._view = self._snapshot = None
 
     def _end(self, known: ClusterPod | None, pod: ClusterPod) -> None:
-        """Drop a pod that has ended. The lock is held."""
+        """Drop a pod that has ended. The caller holds the lock."""
         self._take(known, None)
         if pod.ended_at is not None:
             self._note_end(pod.node, pod.ended_at)

@@ -41,7 +41,7 @@ class ObjectChange(Generic[V]):
 
 
 class QuotaStore(Generic[F, V]):
-    """The values of the objects of a watch. One thread watches, any thread reads."""
+    """Return a listed pod, the known value if it is equal; or the reason why it cannot be used."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class QuotaStore(Generic[F, V]):
             self._changed(changes)
 
     def _change(self, key: Key, make: Callable[[OldestObjects[V]], object]) -> None:
-        """Change an object, and tell of it if its value has become another."""
+        """Change an object, and report it if its value has changed."""
         with self._lock:
             before = self._objects.values.get(key)
             make(self._objects)

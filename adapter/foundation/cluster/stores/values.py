@@ -1,7 +1,7 @@
 """Stores for the values of objects: nodes and HPAs.
 
 One thread writes to a store, and any thread asks for its snapshot, an immutable value. A store calls `changed` only if
-its snapshot becomes another: a heartbeat of a node is not a change.
+its snapshot changes: a heartbeat of a node is not a change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Key = tuple[str, str]
 
 
 class ValueStore(Generic[F, V]):
-    """A store of values that are made of objects. Objects of which no value can be made are kept as problems."""
+    """A store of values that are made from objects. Objects that cannot be converted are kept as problems."""
 
     def __init__(
         self, convert: Callable[[F], V | None], order: Callable[[V], str], changed: Callable[[], None]
@@ -174,7 +174,7 @@ class ValueReplacement(Generic[F, V]):
 def node_store(
     changed: Callable[[], None], convert: Callable[[Any], ClusterNode] = node_of
 ) -> ValueStore[NodeForm, ClusterNode]:
-    """Return a store of nodes, ordered by name; `convert` may make more of a form with more fields."""
+    """Return a store of nodes, ordered by name; `convert` may read more from a form with more fields."""
     return ValueStore(convert, attrgetter("name"), changed)
 
 

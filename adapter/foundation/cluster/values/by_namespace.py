@@ -1,4 +1,4 @@
-"""The HPAs of single namespaces, taken from those of all namespaces where these are watched together."""
+"""The HPAs of single namespaces, taken from those of all namespaces if these are watched together."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 Autoscalers: TypeAlias = "Observed[tuple[Autoscaler, ...]] | Unknown"
 
 EVERYWHERE = ""
-"""The key of what is known of all namespaces together."""
+"""The key for facts of all namespaces together."""
 
 
 class AutoscalersByNamespace(Mapping[str, "Autoscalers"]):
-    """Known facts by namespace. Where `found` has all namespaces, every other one is a part of them."""
+    """Known facts by namespace. If `found` has all namespaces, the facts of every other one are selected from them."""
 
     def __init__(self, found: Mapping[str, Autoscalers]) -> None:
         self._found = found
         self._grouped: Mapping[str, tuple[Autoscaler, ...]] | None = None
 
     def __getitem__(self, namespace: str) -> Autoscalers:
-        """Return what is known of a namespace; raises KeyError if nothing is watched there."""
+        """Return the facts of a namespace; raises KeyError if nothing is watched there."""
         if namespace in self._found:
             return self._found[namespace]
         everywhere = self._found[EVERYWHERE]
@@ -38,7 +38,7 @@ class AutoscalersByNamespace(Mapping[str, "Autoscalers"]):
         return Observed(self._grouped.get(namespace, ()), everywhere.time, everywhere.began_empty)
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over what is watched."""
+        """Iterate over the keys of the watches."""
         return iter(self._found)
 
     def __len__(self) -> int:

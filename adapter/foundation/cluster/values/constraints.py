@@ -43,7 +43,7 @@ class NodeSelectorTerm:
     labels: tuple[Requirement, ...] = ()
     """`matchExpressions`."""
     name_in: tuple[str, ...] | None = None
-    """`matchFields` of `metadata.name` with `In`; None: no such field."""
+    """`matchFields` of `metadata.name` with `In`; None if there is no such field."""
     name_not_in: tuple[str, ...] = ()
     """`matchFields` of `metadata.name` with `NotIn`."""
 
@@ -56,7 +56,7 @@ class PodTerm:
     selector: Selector | None
     """None matches no pod. `matchLabelKeys` and `mismatchLabelKeys` are part of it."""
     namespaces: frozenset[str]
-    """With the pod's own namespace where the term names none and has no namespace selector."""
+    """Includes the pod's own namespace if the term names none and has no namespace selector."""
     namespace_selector: Selector | None = None
     """Selects further namespaces by their labels; None selects none, the empty selector all."""
 
@@ -100,7 +100,7 @@ class PodScheduling:
     node_selector: tuple[tuple[str, str], ...] = ()
     """Sorted by key."""
     node_terms: tuple[NodeSelectorTerm, ...] | None = None
-    """Required node affinity: one of the terms must match; None: there is none."""
+    """Required node affinity: one of the terms must match; None if there are none."""
     affinity: tuple[PodTerm, ...] = ()
     anti_affinity: tuple[PodTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()

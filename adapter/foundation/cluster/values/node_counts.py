@@ -33,7 +33,7 @@ def count_nodes(
 ) -> NodeCounts:
     """Count the nodes that the selector matches and that have no taint with one of these keys.
 
-    Taints restrict nothing else, and a node without allocatable CPU counts with no cores. The sum is exact and is
+    Other taints have no effect, and a node without allocatable CPU counts with zero cores. The sum is exact and is
     rounded once, as in `k8sclient.go` of cluster-proportional-autoscaler.
     """
     total = schedulable = nanos = schedulable_nanos = 0
@@ -51,7 +51,7 @@ def count_nodes(
 
 
 def matching_nodes(nodes: Iterable[ClusterNode], selector: Selector) -> Iterator[ClusterNode]:
-    """Yield the nodes that the selector matches. Thousands of nodes have few different values of its labels."""
+    """Yield the nodes that the selector matches. Thousands of nodes share few different values of the labels in it."""
     keys = tuple(selector.keys)
     verdicts: dict[tuple[str | None, ...], bool] = {}
     for node in nodes:

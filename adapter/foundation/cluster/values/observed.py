@@ -16,8 +16,9 @@ class Observed(Generic[T]):
     time: float
     """Seconds since the Unix epoch."""
     began_empty: bool = field(default=False, compare=False)
-    """Whether it follows from a first list of nothing, with which no second one has agreed yet. Who remembers objects
-    from before the start must not believe it."""
+    """Whether it follows from an empty first list that no second list has confirmed. Readers that remember objects from
+    before the start must not rely on it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Unknown:
     is_refused: bool = False
     """Whether its source refuses to state it, so that waiting does not help.
 
-    The API server: rights or the kind are missing. Prometheus: the query is wrong or asks for too much.
+    The API server refuses without rights or without the kind, and Prometheus if a query is wrong or too large.
     """
     is_awaited: bool = False
-    """Whether it has been asked for and the answer is about to come: nothing has failed so far."""
+    """Whether it has been requested and its answer is about to arrive: nothing has failed so far."""

@@ -1,4 +1,4 @@
-"""Pods by node and by namespace: what placement asks for, cheap to compare with an earlier moment."""
+"""Pods by node and by namespace, in a form that placement needs and that is cheap to compare with an earlier one."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class PlacedPods:
     by_node: Mapping[str, tuple[ClusterPod, ...]] = field(default_factory=dict)
     by_namespace: Mapping[str, tuple[ClusterPod, ...]] = field(default_factory=dict)
     last_ended_at: Mapping[str, float] = field(default_factory=dict)
-    """Unix seconds at which the last pod of a node ended or was deleted, by node; nodes without such are absent."""
+    """Unix seconds at which the last pod of a node ended or was deleted, by node; nodes without one are absent."""
     pending: tuple[ClusterPod, ...] = ()
     """Pods that are not bound."""
 
     def kept(self, before: PlacedPods) -> PlacedPods:
-        """Return the same pods, with the tuples of before for places whose pods are equal in whatever order."""
+        """Return the same pods, with the previous tuples for places whose pods are equal in any order."""
         return PlacedPods(
             _reuse_equal(before.by_node, self.by_node),
             _reuse_equal(before.by_namespace, self.by_namespace),
@@ -38,7 +38,7 @@ class PlacedPods:
 
 
 def placed(pods: Iterable[ClusterPod]) -> PlacedPods:
-    """Return the pods of a list by place. Pods that have ended only leave the time of their end."""
+    """Return the pods of a list by place. Of pods that have ended, only the time of the end is kept."""
     by_node: dict[str, list[ClusterPod]] = defaultdict(list)
     by_namespace: dict[str, list[ClusterPod]] = defaultdict(list)
     ended: dict[str, float] = {}
@@ -78,7 +78,7 @@ def _same(pods: tuple[ClusterPod, ...], others: tuple[ClusterPod, ...]) -> bool:
 
 
 def pod_problems(problems: Collection[str]) -> tuple[str, ...]:
-    """Return how many pods are left out, and why the first of them, in one sentence; nothing if none is."""
+    """Return the number of pods that are left out and the first reasons, in one sentence; nothing if none is."""
     if not problems:
         return ()
     return (f"{len(problems)} pods cannot be used and are left out; the first: {next(iter(problems))}",)

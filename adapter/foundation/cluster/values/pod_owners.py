@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def is_same_object(stated_uid: str, uid: str) -> bool:
-    """Return whether a reference means the object with this UID. Files may omit UIDs; the API server never does."""
+    """Return whether a reference refers to the object with this UID. Files may omit UIDs; the API server never does."""
     return not stated_uid or not uid or stated_uid == uid
 
 
 def is_of_daemon_set(owner: ControllerReference | None, known_uids: Collection[str] = ()) -> bool:
     """Return whether the controller of a pod is a DaemonSet.
 
-    `known_uids` are those of all DaemonSets; if there are none, they are not known, and the API group decides alone.
+    `known_uids` are those of all DaemonSets; if it is empty, they are not known, and only the API group decides.
     """
     if owner is None or not owner.is_daemon_set:
         return False

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from adapter.foundation.objects.pod_requests import PodResources
 
 WORKLOAD_GROUPS = frozenset({"apps", "extensions"})
-"""API groups of Deployments, ReplicaSets, StatefulSets and DaemonSets; the second one until Kubernetes 1.15."""
+"""API groups of Deployments, ReplicaSets, StatefulSets and DaemonSets; the second was used until Kubernetes 1.15."""
 ENDED_PHASES = frozenset({"Succeeded", "Failed"})
 """Phases of pods whose containers have ended and will not start again."""
 
@@ -47,7 +47,7 @@ class SchedulingFacts:
     created: float | None
     """Seconds since the Unix epoch."""
     deleted: float | None
-    """Of the deletionTimestamp, which is the time at which the grace period ends."""
+    """From the deletionTimestamp, which is the time at which the grace period ends."""
     grace_seconds: float
     """`deletionGracePeriodSeconds` where it is being deleted, else `spec.terminationGracePeriodSeconds` (30)."""
     restart_policy: str
@@ -57,7 +57,8 @@ class SchedulingFacts:
     """Why its owner cannot be used, such as two controllers or a cycle of owners; empty if nothing is wrong."""
     problem: str = ""
     """Why a bound pod cannot be read; empty if nothing is wrong. Such a pod takes its place, but nothing else is known
-    of it: it must not be moved, so its node must be kept. It is named in `ClusterState.left_out`, too."""
+    about it: it must not be moved, so its node must be kept. `ClusterState.left_out` names it, too.
+    """
     are_requests_known: bool = True
     """False for a bound pod whose requests cannot be read: then `resources` are all that its node offers, so that
     nothing is placed beside it."""

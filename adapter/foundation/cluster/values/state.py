@@ -82,7 +82,7 @@ class ClusterNode:
     is_terminating: bool = False
     """Whether it has a deletionTimestamp."""
     uid: str = field(default="", compare=False)
-    """Owner references name it by this. A node that is created again has another creation time, too."""
+    """Owner references use it. A node that is created again has another creation time, too."""
 
     @property
     def ready(self) -> bool:
@@ -150,9 +150,9 @@ class ObjectKind:
     namespace: str = ""
     """Empty for all namespaces, and for kinds without namespaces."""
     name: str = ""
-    """Empty for all objects; otherwise the only one that is needed, so that a role need not grant the others."""
+    """Empty for all objects; otherwise the only object that is needed, so that a role need not grant the others."""
     is_optional: bool = False
-    """Whether many clusters do without the kind: its absence is not reported, and looked at less often."""
+    """Whether many clusters do without the kind: its absence is not reported, and is checked less often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +206,7 @@ class ClusterState:
     """Each object that cannot be used, so that an answer can name and count it."""
     problems: tuple[str, ...] = ()
     """Which nodes, HPAs and counted objects are left out of the facts above and why, one sentence each. A decision
-    repeats them in its message, since what it sees of the cluster may be too small."""
+    repeats them in its message, since it may see too small a cluster.
+    """
     placement_problems: tuple[str, ...] = ()
-    """Likewise about pods, whole objects and what scheduling depends on: only who places pods has to know them."""
+    """The same about pods, whole objects and scheduling: only decisions about the placement of pods need them."""

@@ -39,14 +39,14 @@ class Volume:
     name: str
     labels: Mapping[str, str]
     node_terms: tuple[NodeSelectorTerm, ...] | None
-    """`spec.nodeAffinity.required`; None: it may be used from every node."""
+    """`spec.nodeAffinity.required`; None if it may be used from every node."""
     storage_class: str
     capacity_bytes: int
     access_modes: tuple[str, ...] = ()
     driver: str = ""
     """CSI driver; empty for other kinds."""
     handle: str = ""
-    """CSI volume handle, by which two claims of one disk count once."""
+    """CSI volume handle, which makes two claims of one disk count once."""
     claim: tuple[str, str] | None = None
     """Namespace and name of `spec.claimRef`."""
     phase: str = ""
@@ -75,7 +75,7 @@ class CsiNodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """All that is known of storage. Each part may be unknown by itself."""
+    """All known facts of storage. Each part may be unknown by itself."""
 
     claims: Observed[Mapping[tuple[str, str], VolumeClaim]] | Unknown
     """By namespace and name."""

@@ -21,9 +21,10 @@ class WorkloadFacts:
     replicas: int | None
     """`spec.replicas`, for a Job `spec.parallelism`; None where the kind has none (DaemonSet)."""
     template: ClusterPod | None
-    """A pod as its template makes it, unbound, without a name of its own; None where the template cannot be used. That
-    of a Deployment is of its newest ReplicaSet, with that as its controller. Claims that are made with the pod
-    (`volumeClaimTemplates`, ephemeral volumes) are not among its claims."""
+    """A pod as its template makes it, unbound, without a name of its own; None where the template cannot be used. The
+    template of a Deployment is that of its newest ReplicaSet, which is also its controller. Claims that are made with
+    the pod (`volumeClaimTemplates`, ephemeral volumes) are not among its claims.
+    """
     problem: str = ""
     """Why there is no template; empty if there is one."""
     images: tuple[str, ...] = ()
@@ -41,4 +42,6 @@ class DisruptionBudget:
     disruptions_allowed: int
     """`status.disruptionsAllowed`; 0 if it is not stated."""
     problem: str = ""
-    """Why it cannot be read; empty if nothing is wrong. Then it forbids every disruption in its namespace."""
+    """Why it cannot be read; empty if nothing is wrong. A budget that cannot be read forbids every disruption in its
+    namespace.
+    """

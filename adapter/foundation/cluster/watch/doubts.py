@@ -1,6 +1,6 @@
-"""Determines which lists of a cluster's objects are believed only when a second one agrees.
+"""Determines which lists of a cluster's objects are accepted only when a second list confirms them.
 
-Sizes follow from these objects, so a list that has lost them makes a service small, or hides who owns its size.
+Sizes follow from these objects, so a list without them would shrink a service, or hide the owner of its size.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=KubernetesObject)
 
 
 def when_empty(store: Store[F]) -> Doubt[F]:
-    """Doubt an empty list while objects are known: all of them are kept."""
+    """Require a second list if a list is empty while objects are known: all of them are kept until then."""
 
     def doubt(replacement: Replacement[F], listed: int, *, is_second: bool) -> int:  # noqa: ARG001 - as the protocol
         return 0 if listed or is_second else len(store)

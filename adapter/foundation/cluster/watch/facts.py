@@ -93,7 +93,7 @@ def owners_in(watch: StoreWatch[AutoscalerStore]) -> Observed[tuple[Autoscaler, 
 
 
 def count_in(watch: StoreWatch[CountStore], namespace: str) -> Observed[int] | Unknown:
-    """Return how many objects of a namespace are counted; of all of them if it is empty."""
+    """Return how many objects of a namespace are counted; of all namespaces if it is empty."""
     return _missing(watch.running) or _observation(watch.running, lambda: watch.store.count(namespace))
 
 
@@ -108,7 +108,7 @@ def placed_in(watch: StoreWatch[PodStore]) -> Observed[PlacedPods] | Unknown:
 
 
 def selectors_in(watches: Iterable[StoreWatch[SelectorStore]]) -> Observed[tuple[PodSelector, ...]] | Unknown:
-    """Return the selectors of all kinds, as old as the oldest; unknown if those of one kind are."""
+    """Return the selectors of all kinds, as old as the oldest; unknown if the selectors of one kind are unknown."""
     together: list[PodSelector] = []
     times = []
     for watch in watches:
@@ -141,7 +141,7 @@ def _observation(running: RunningWatch, value: Callable[[], V]) -> Observed[V]:
 
 
 def _missing(running: RunningWatch) -> Unknown | None:
-    """Return why nothing is known of a kind; None if something is."""
+    """Return why nothing is known of a kind; None if its objects are known."""
     resource, failure = running.reflector.resource, running.reflector.failure
     group = f"the API group {resource.group}" if resource.group else "the core group"
     where = f" in the namespace {running.namespace}" if running.namespace else ""

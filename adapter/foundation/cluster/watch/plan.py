@@ -1,4 +1,4 @@
-"""Determines which watches the facts need: each with the smallest reach, and none twice."""
+"""Determines which watches the facts need: each with the smallest scope, and none twice."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WatchPlan:
     autoscalers: Mapping[str, ListWatch] = field(default_factory=dict)
     """By namespace."""
     counts: Mapping[CountQuery, ListWatch | Unknown] = field(default_factory=dict)
-    """The watch may reach beyond the namespace of the count."""
+    """The watch may cover more than the namespace of the count."""
     pods: ListWatch | None = None
     gpu_annotation: str = ""
     pod_selectors: Mapping[ListWatch, str] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Records when the API server was last heard from, for each watch, and for each kind as metrics.
 
-Several watches may be of one kind. The kind is synced if all of them are, and as old as the oldest.
+Several watches may be of one kind. The kind is synced if all of them are synced, and its age is that of the oldest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class WatchRecords:
     """The records of all watches. Thread-safe."""
 
     def __init__(self, telemetry: WatchTelemetry) -> None:
-        """`telemetry` is where each kind is exposed."""
+        """`telemetry` exposes each kind."""
         self.telemetry = telemetry
         self._lock = threading.Lock()
         self._records: list[WatchRecord] = []

@@ -1,4 +1,4 @@
-"""Work that comes and goes, in tasks that stay: a task ends with its process, but a watch may end on a reload."""
+"""Work that starts and ends, in tasks that stay: a task ends only with its process, but a watch may end on a reload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.foundation.sources.kubernetes.watches.cluster import StartTask
 
 _LOOK_SECONDS = 1.0
-"""How long a task without work takes to see that the process stops."""
+"""How long a task without work may take to notice that the process is stopping."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class Work:
 
 
 class TaskPool:
-    """Runs each piece of work in a task of its own, and gives a task whose work has ended the next piece."""
+    """Runs each piece of work in its own task, and reuses tasks whose work has ended."""
 
     def __init__(self, start: StartTask, name: str) -> None:
         """Tasks are called `name` with a number."""

@@ -1,7 +1,8 @@
-"""The facts of a cluster, kept by watches of what is needed and nothing else.
+"""The facts of a cluster, kept by watches of only those objects that are needed.
 
-A watch selects on the server and keeps what its facts are made of: the values of nodes and HPAs, but only the names of
-objects that are counted. While the API server cannot be reached, the facts stay and their times show how old they are.
+A watch selects on the server and keeps only the sources of its facts: the values of nodes and HPAs, but only the names
+of objects that are counted. While the API server cannot be reached, the facts stay and their times show how old they
+are.
 """
 
 from __future__ import annotations
@@ -63,12 +64,13 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=KubernetesObject)
 
 _WINDOW_SECONDS = (20.0, 40.0)
-"""A watch without changes is heard when it is opened and from its bookmarks, one a minute. A fact would look older than
-the minute after which decisions refuse it, so watches are opened again sooner than elsewhere."""
+"""A watch without changes reports when it is opened and by its bookmarks, one a minute. A fact would then look older
+than the minute after which decisions refuse it, so watches are opened again sooner than elsewhere.
+"""
 _SILENCE_SECONDS = 45.0
 _HEALTHY_SECONDS = 10.0
 _PAGE_OF_WHOLE_OBJECTS = 100
-"""A Node has 10 to 20 KiB, most of it the list of its images."""
+"""The size of a page: a Node has 10 to 20 KiB, most of it the list of its images."""
 _NUMEROUS = frozenset(
     {
         "pods",
@@ -82,7 +84,7 @@ _NUMEROUS = frozenset(
         "persistentvolumeclaims",
     }
 )
-"""Kinds of small objects that are so numerous that small pages would take long."""
+"""Kinds of small objects that are so numerous that small pages would take a long time."""
 
 K = TypeVar("K")
 S = TypeVar("S")
@@ -128,8 +130,8 @@ class ClusterWatch:
     ) -> None:
         """Start a watch for each need, in tasks called `watch cluster N`.
 
-        `changed` is called by the thread of a watch when a fact becomes another, but not for a heartbeat of a node or a
-        change of an object that merely counts. It must return at once.
+        `changed` is called by the thread of a watch when a fact changes, but not for a heartbeat of a node or a change
+        of an object that is only counted. It must return at once.
         """
         self._client = client
         self._changed = changed
@@ -142,7 +144,7 @@ class ClusterWatch:
         self.change(needs)
 
     def change(self, needs: ClusterNeeds) -> None:
-        """Start the watches that are new, and end those that are no longer needed; the others continue."""
+        """Start new watches, and end those that are no longer needed; the others continue."""
         plan = plan_watches(needs)
         with self._lock:
             before = self._watches
@@ -177,10 +179,10 @@ class ClusterWatch:
                     self._records.drop(running.record)
 
     def state(self, *, with_pods: bool = True) -> ClusterState:
-        """Return the facts as they are known now.
+        """Return the facts as far as they are known now.
 
-        The list of tens of thousands of pods takes a tenth of a second after each change: leave it out, and take
-        `placed_pods`, where it would be made often.
+        The list of tens of thousands of pods takes a tenth of a second after each change. Leave it out, and use
+        `placed_pods`, if it would be made often.
         """
         now = self._watches
         plan = now.plan
@@ -261,7 +263,7 @@ class ClusterWatch:
     def _start_watch(
         self, which: ListWatch, form: type[F], store: Store[F], doubt: Doubt[F] | None = None
     ) -> RunningWatch:
-        """Start a watch; by default, an empty list is doubted while objects are known."""
+        """Start a watch; by default, an empty list must be confirmed while objects are known."""
         record = self._records.record(which.resource.qualified, self._changed)
         settings = replace(self._settings, telemetry=record)
         if which.accept == WHOLE_OBJECTS and which.resource.plural not in _NUMEROUS:

@@ -1,4 +1,4 @@
-"""Fetches objects that the watch reported while they were beyond a quota, once they are within it.
+"""Fetches objects that were beyond a quota when the watch reported them, once they are within it.
 
 tasks.running("objects within quotas", lambda stop: fetch_absent(client, resource, Form, store, stop.event))
 """
@@ -32,11 +32,11 @@ _LOOK_SECONDS: Final = 0.5
 _RETRY_RATIO: Final = 20.0
 _PER_SECOND: Final = 10.0
 _BURST: Final = 50
-"""A namespace that deletes 20,000 objects one after the other lets as many others come within its quota."""
+"""A namespace that deletes 20,000 objects one after the other brings as many others within its quota."""
 
 
 class _ShortList(msgspec.Struct):
-    """A list whose objects are decoded one by one."""
+    """A list with objects that are decoded one by one."""
 
     items: list[msgspec.Raw]
 
@@ -49,12 +49,12 @@ class StoreWithQuota(Protocol[F_contra]):
         ...
 
     def restore(self, item: F_contra) -> None:
-        """Add the content of such an object, unless it has gone or came meanwhile."""
+        """Add the content of such an object, unless it was deleted or arrived meanwhile."""
         ...
 
 
 def list_one(client: KubernetesClient, collection: Callable[[str], str], namespace: str, name: str) -> bytes:
-    """Return the list with the one object of this name. It needs the right to list, which whoever watches has.
+    """Return the list with the one object of this name. It needs the right to list, which every watch needs, too.
 
     Raises KubernetesError.
     """
@@ -69,10 +69,10 @@ def fetch_absent(
     limit: RateLimit | None = None,
     wait_seconds: float = _LOOK_SECONDS,
 ) -> None:
-    """Fetch them until the stop, of each namespace in turn.
+    """Fetch objects until the stop, from each namespace in turn.
 
-    `listing` returns a list with one object, or with none (`list_one`), and raises KubernetesError. After a failure,
-    the wait is twenty times as long.
+    `listing` returns a list with one object or none (`list_one`), and raises KubernetesError. After a failure, the wait
+    is twenty times as long.
     """
     lists, decoder = decoder_of(_ShortList), decoder_of(form)
     limit = limit or RateLimit(_PER_SECOND, _BURST)

@@ -1,4 +1,4 @@
-"""Watches a kind in whichever version the cluster serves, and waits for it where it is not installed."""
+"""Watches a kind in whichever version the cluster serves, and waits for it if it is not installed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 RETRY_SECONDS = 30.0
 """How often the server is asked whether a kind has been installed."""
 _OPTIONAL_RETRY_SECONDS = 300.0
-"""Likewise, of a kind that is optional: where it is missing, it may never come."""
+"""The same for an optional kind, which may never be installed."""
 
 
 class RunningReflector(ReflectingKind, Protocol):
@@ -36,7 +36,7 @@ class RunningReflector(ReflectingKind, Protocol):
 
 
 class ServedKinds:
-    """The versions in which kinds are served. All watches of a cluster share one, as one look-up answers for all."""
+    """The versions in which kinds are served. All watches of a cluster share one: one look-up serves all."""
 
     def __init__(self, client: KubernetesClient, pace: Pace) -> None:
         self._discovery = KindDiscovery(client, pace=pace, retry_seconds=RETRY_SECONDS)
@@ -44,7 +44,7 @@ class ServedKinds:
         self._has_asked = False
 
     def resource(self, kind: ObjectKind) -> Resource:
-        """Return the kind in its preferred version. Raises KubernetesError, and UnknownResourceError."""
+        """Return the kind in its preferred version. Raises KubernetesError and UnknownResourceError."""
         with self._lock:
             if not self._has_asked:
                 self._discovery.refresh()
@@ -55,7 +55,7 @@ class ServedKinds:
         return found
 
     def forget(self) -> None:
-        """Ask the server again at the next look-up, as a version may have gone."""
+        """Ask the server again at the next look-up, since a version may have been removed."""
         with self._lock:
             self._has_asked = False
 
@@ -70,7 +70,7 @@ class ServedReflector:
         reflector: Callable[[Resource, Callable[[KubernetesError], None]], RunningReflector],
         settings: WatchSettings,
     ) -> None:
-        """`reflector` makes one for a version, which calls the function whenever a list or watch fails."""
+        """`reflector` makes a Reflector for a version, which calls the function whenever a list or watch fails."""
         self.resource = Resource(kind.group, "", kind.resource, kind.kind.lower(), kind.kind, namespaced=True)
         self.tried = threading.Event()
         """Set once the first list is in the store, or has failed."""
@@ -93,7 +93,7 @@ class ServedReflector:
 
     @property
     def began_empty(self) -> bool:
-        """Whether the first list was empty, and no second one has agreed or shown objects."""
+        """Whether the first list was empty, and no second list has confirmed that or shown objects."""
         return self._inner is not None and self._inner.began_empty
 
     @property
@@ -134,7 +134,7 @@ class ServedReflector:
         self.tried.set()
 
     def _watch(self, resource: Resource, stop: Event) -> None:
-        """Watch one version until it is not served any more."""
+        """Watch one version until it is no longer served."""
         ended = threading.Event()
 
         def failed(error: KubernetesError) -> None:

@@ -1,4 +1,4 @@
-"""Watches of whole objects, and where they keep them."""
+"""Watches of whole objects, and their stores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AnyMeta(
     rename={"created": "creationTimestamp", "deleted": "deletionTimestamp", "owners": "ownerReferences"},
     omit_defaults=True,
 ):
-    """The metadata of an object without `managedFields`, which may be larger than the rest, and finalizers."""
+    """The metadata of an object, without finalizers and `managedFields`, which may be larger than the rest."""
 
     uid: str = ""
     annotations: dict[str, str] | None = None
@@ -41,7 +41,7 @@ class AnyMeta(
 
 
 class AnyObjectForm(msgspec.Struct, omit_defaults=True):
-    """The parts that objects have."""
+    """The parts that all objects have."""
 
     metadata: AnyMeta
     spec: Any = None
