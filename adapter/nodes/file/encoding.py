@@ -21,6 +21,8 @@ from adapter.nodes.model.loads import LoadResource  # noqa: TC001 - msgspec read
 from adapter.nodes.model.samples import SampleGrid, SampleSet
 
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 FORMAT: Final = "tidewatch-node-samples"
 VERSION: Final = 1
 DIGEST_BYTES: Final = 32
+_PIECE_BYTES: Final = 1 << 20
 _VALUE: Final = np.dtype("<f4")
 _TIME: Final = np.dtype("<f8")
 _TIMES_A_GRID: Final = 4
@@ -101,6 +104,15 @@ def with_digest(pieces: list[bytes]) -> list[bytes]:
     for piece in pieces:
         digest.update(piece)
     return [*pieces, digest.digest()]
+
+
+def has_right_digest(file: BinaryIO, size: int) -> bool:
+    """Return whether a file of that many bytes ends with the digest of what precedes it. It is read in pieces."""
+    digest, left = hashlib.blake2b(digest_size=DIGEST_BYTES), size - DIGEST_BYTES
+    while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
+        digest.update(piece)
+        left -= len(piece)
+    return file.read(DIGEST_BYTES) == digest.digest()
 
 
 def line_and_rest(content: bytes) -> tuple[bytes, memoryview]:

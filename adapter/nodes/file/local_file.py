@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 from adapter.foundation.files.replaced_file import replacing
 from adapter.foundation.service.runtime.logs import StateLog, fields
 from adapter.foundation.time.clock import Clock
-from adapter.nodes.file.encoding import SampleFileError, decoded_samples, encoded, latest
+from adapter.nodes.file.encoding import SampleFileError, decoded_samples, encoded, has_right_digest, latest
 from adapter.nodes.file.week_encoding import decoded_week, encoded_week
 
 if TYPE_CHECKING:
@@ -168,7 +168,11 @@ def _content(path: Path) -> bytes:
             raise SampleFileError(f"everybody may write it (mode {stat.S_IMODE(found.st_mode):o}): use mode 600")
         if found.st_size > LARGEST_BYTES:
             raise SampleFileError(f"it has {found.st_size} bytes, and at most {LARGEST_BYTES} are read")
-        return file.read()
+        # Whatever else is at its path is not taken into memory as a whole.
+        if not has_right_digest(file, found.st_size):
+            raise SampleFileError(f"it is damaged or cut off: the digest of its {found.st_size} bytes does not match")
+        file.seek(0)
+        return file.read(found.st_size)
 
 
 def _check_time(newest: float, now: float) -> None:

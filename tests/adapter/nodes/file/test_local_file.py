@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -194,3 +195,18 @@ def test_a_full_disk_keeps_the_old_file(
     assert path.read_bytes() == old
     assert [found.name for found in tmp_path.iterdir()] == ["f"]
     assert "No space left on device: free some space; the old file is kept" in caplog.records[0].getMessage()
+
+
+def test_a_huge_file_of_something_else_takes_no_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "nodes.state"
+    with path.open("wb") as file:
+        file.truncate(128 << 20)
+    tracemalloc.start()
+    try:
+        assert file_at(path).read() is None
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 << 20
+    assert "is not used" in caplog.text
+    assert (tmp_path / "nodes.state.unused").exists()
