@@ -15,7 +15,7 @@ from adapter.foundation.objects.resources import BUILT_IN, UnknownResourceError,
 from recommender.decisions.record import TargetReference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
@@ -29,6 +29,14 @@ _SHORT_NAMES: Final = {
 """As in `kubectl api-resources`, of the built-in kinds with a scale subresource."""
 _WITHOUT_CUSTOM_KINDS: Final = frozenset(resource.group for resource in BUILT_IN if "." not in resource.group)
 """Groups in which all kinds are known, since the group of a CustomResourceDefinition has a dot."""
+_VERSIONS: Final = {
+    "": {"v1"},
+    "apps": {"v1", "v1beta2", "v1beta1", "v1alpha1"},
+    "autoscaling": {"v2", "v2beta2", "v2beta1", "v2alpha1", "v1"},
+    "batch": {"v1", "v1beta1", "v2alpha1"},
+    "policy": {"v1", "v1beta1", "v1alpha1"},
+}
+"""All versions of these groups that Kubernetes has served since 1.2; old clusters still have some of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +85,28 @@ def _api_version(text: str) -> str:
     return text
 
 
-def _unknown_kind(given: Given) -> Iterator[DocumentProblem]:
-    """Yield the problem of a kind that cannot exist in the API group of the target."""
+def _impossible_kind(given: Given) -> Iterator[DocumentProblem]:
+    """Yield the problem of a kind, or of a version, that cannot exist in the API group of the target."""
     api_version, kind = given.get("apiVersion"), given.get("kind")
     if api_version is None or kind is None or (group := group_of(api_version)) not in _WITHOUT_CUSTOM_KINDS:
         return
-    known = {resource.kind for resource in BUILT_IN if resource.group == group}
-    if manifest_kind(group, kind) in known:
-        return
-    served = next((each for each in BUILT_IN if each.kind == manifest_kind(each.group, kind)), None)
-    meant = nearest(kind, known)
-    fix = "write apiVersion and kind as `kubectl api-resources` prints them"
-    if served is not None:
-        fix = f"write apiVersion: {served.api_version}"
-    elif meant is not None:
-        fix = f"did you mean {meant}?"
     place = f"API group {group}" if group else "core API group"
-    yield given.problem("kind", f"the {place} has no kind {shortened(kind)!r}", fix)
+    known = {resource.kind: resource for resource in BUILT_IN if resource.group == group}
+    found = known.get(manifest_kind(group, kind))
+    if found is None:
+        yield given.problem("kind", f"the {place} has no kind {shortened(kind)!r}", _repair(kind, known))
+    elif (version := api_version.rpartition("/")[2]) not in _VERSIONS[group]:
+        text = f"the {place} has no version {shortened(version)!r}"
+        yield given.problem("apiVersion", text, f"write apiVersion: {found.api_version}")
+
+
+def _repair(kind: str, known: Iterable[str]) -> str:
+    served = next((each for each in BUILT_IN if each.kind == manifest_kind(each.group, kind)), None)
+    if served is not None:
+        return f"write apiVersion: {served.api_version}"
+    if (meant := nearest(kind, known)) is not None:
+        return f"did you mean {meant}?"
+    return "write apiVersion and kind as `kubectl api-resources` prints them"
 
 
 def _target(*, api_version: str, kind: str, namespace: str, name: str) -> TargetReference:
@@ -110,7 +123,7 @@ TARGETS: Final = ListOf(
             Key("namespace", NAMESPACE, "Namespace of the target.", "NAMESPACE"),
             Key("name", OBJECT_NAME, "Name of the target.", "NAME"),
         ),
-        _unknown_kind,
+        _impossible_kind,
     ),
     unique=identity_of,
 )

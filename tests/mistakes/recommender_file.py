@@ -136,6 +136,22 @@ RECOMMENDER_FILE: Final = (
         1,
     ),
     _in_file(
+        "a version that a built-in group never had",
+        LINEAR + TARGET.replace("apps/v1", "apps/v7"),
+        "r.yaml:6",
+        "the API group apps has no version 'v7'",
+        "write apiVersion: apps/v1",
+        1,
+    ),
+    _in_file(
+        "a version that the core group never had",
+        LINEAR + TARGET.replace("apps/v1", "v2").replace("Deployment", "ReplicationController"),
+        "r.yaml:6",
+        "the core API group has no version 'v2'",
+        "write apiVersion: v1",
+        1,
+    ),
+    _in_file(
         "an unknown kind of the core group",
         LINEAR + TARGET.replace("Deployment", "Rollout").replace("apps/v1", "v1"),
         "r.yaml:6",
