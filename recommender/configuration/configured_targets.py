@@ -15,10 +15,11 @@ from adapter.foundation.objects.resources import BUILT_IN, UnknownResourceError,
 from recommender.decisions.record import TargetReference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from adapter.foundation.documents.sections import Given
     from adapter.foundation.documents.tree import DocumentProblem
+    from adapter.foundation.objects.resources import Resource
 
 _SHORT_NAMES: Final = {
     "deploy": "deployments",
@@ -92,21 +93,21 @@ def _impossible_kind(given: Given) -> Iterator[DocumentProblem]:
         return
     place = f"API group {group}" if group else "core API group"
     known = {resource.kind: resource for resource in BUILT_IN if resource.group == group}
-    found = known.get(manifest_kind(group, kind))
-    if found is None:
-        yield given.problem("kind", f"the {place} has no kind {shortened(kind)!r}", _repair(kind, known))
-    elif (version := api_version.rpartition("/")[2]) not in _VERSIONS[group]:
-        text = f"the {place} has no version {shortened(version)!r}"
-        yield given.problem("apiVersion", text, f"write apiVersion: {found.api_version}")
+    if (found := known.get(manifest_kind(group, kind))) is not None:
+        if (version := api_version.rpartition("/")[2]) not in _VERSIONS[group]:
+            text = f"the {place} has no version {shortened(version)!r}"
+            yield given.problem("apiVersion", text, f"write apiVersion: {found.api_version}")
+        return
+    fix = "write apiVersion and kind as `kubectl api-resources` prints them"
+    if (served := _built_in(kind)) is not None:
+        fix = f"write apiVersion: {served.api_version}"
+    elif (meant := nearest(kind, known)) is not None:
+        fix = f"did you mean {meant}?"
+    yield given.problem("kind", f"the {place} has no kind {shortened(kind)!r}", fix)
 
 
-def _repair(kind: str, known: Iterable[str]) -> str:
-    served = next((each for each in BUILT_IN if each.kind == manifest_kind(each.group, kind)), None)
-    if served is not None:
-        return f"write apiVersion: {served.api_version}"
-    if (meant := nearest(kind, known)) is not None:
-        return f"did you mean {meant}?"
-    return "write apiVersion and kind as `kubectl api-resources` prints them"
+def _built_in(kind: str) -> Resource | None:
+    return next((each for each in BUILT_IN if each.kind == manifest_kind(each.group, kind)), None)
 
 
 def _target(*, api_version: str, kind: str, namespace: str, name: str) -> TargetReference:
